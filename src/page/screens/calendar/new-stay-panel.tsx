@@ -85,16 +85,16 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
   const total = tried?.quote?.total ?? null
   const action = KINDS.find(({ value }) => value === kind)?.action ?? ''
 
-  function submit() {
-    const isNamed = guest.firstName.trim() !== '' || guest.lastName.trim() !== ''
-    void creation.run({ ...priced, notes, guest: isStay && isNamed ? guest : null })
-  }
+  const isNamed = guest.firstName.trim() !== '' || guest.lastName.trim() !== ''
+  const stay: NewStay = { ...priced, notes, guest: isStay && isNamed ? guest : null }
+  // It may have been made: then the dry run is refused because of it, while trying again answers with it.
+  const isUnanswered = creation.isUnanswered(stay)
 
   return (
     <SidePanel
       title={KINDS.find(({ value }) => value === kind)?.action ?? ''}
       onClose={onClose}
-      onSubmit={submit}
+      onSubmit={() => void creation.run(stay)}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -102,7 +102,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
             type="submit"
             tone="primary"
             isBusy={creation.isRunning}
-            disabled={problem !== null || departure <= arrival}
+            disabled={departure <= arrival || (problem !== null && !isUnanswered)}
           >
             {action}
             {total !== null && kind !== 'owner' && ` · ${money(total, currency)}`}
@@ -217,7 +217,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
       )}
       <TextArea label="Notes" isOptional rows={2} maxLength={2000} value={notes} onChange={setNotes} />
       {problem !== null ? (
-        <ErrorNote problem={problem} />
+        !isUnanswered && <ErrorNote problem={problem} />
       ) : tried?.quote == null ? (
         !isLoading && <p class="muted">No charge for these nights.</p>
       ) : (
@@ -229,7 +229,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
           isFaded={isLoading}
         />
       )}
-      {creation.problem !== null && problem === null && <ErrorNote problem={creation.problem} />}
+      {(problem === null || isUnanswered) && <ErrorNote problem={creation.problem} />}
       {kind === 'hold' && holdHours === null && (
         <Note tone="warn">Enter the number of hours after which the hold expires.</Note>
       )}
