@@ -102,4 +102,44 @@ describeInBrowser('a new stay in the calendar', () => {
       { mayFail: true },
     )
   })
+
+  test('nothing is booked at the price of other nights', async () => {
+    await visit(async (page, panel) => {
+      const { promise: held, resolve: release } = Promise.withResolvers<void>()
+      await page.route(
+        (url) => url.pathname === `${A}/bookings`,
+        async (route) => {
+          if (isDryRun(route.request())) await held
+          await route.continue()
+        },
+      )
+      const create = panel.locator('button[type=submit]')
+      const before = await create.textContent()
+      const asked = page.waitForRequest(isDryRun)
+      await panel.getByLabel('Departure').fill(isoOf(FIRST + 7))
+      await asked
+      expect(await create.isDisabled()).toBe(true)
+      release()
+      await panel.getByText('Total, 5 nights').waitFor()
+      expect(await create.isEnabled()).toBe(true)
+      expect(await create.textContent()).not.toBe(before)
+    })
+  })
+
+  test('a stay can be booked although its price cannot be asked for now', async () => {
+    await visit(
+      async (page, panel) => {
+        await page.route(
+          (url) => url.searchParams.get('dryRun') === 'true',
+          (route) => route.fulfill({ status: 503, json: { code: 'OVERLOADED', title: 'Too much to do' } }),
+        )
+        await panel.getByLabel('Departure').fill(isoOf(FIRST + 7))
+        await panel.getByText('Too much to do').waitFor()
+        await panel.getByRole('button', { name: 'Create booking', exact: true }).click()
+        await panel.waitFor({ state: 'detached' })
+      },
+      { mayFail: true },
+    )
+    expect(await bookings()).toMatchObject([{ departure: isoOf(FIRST + 7) }])
+  })
 })

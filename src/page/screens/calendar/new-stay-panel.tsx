@@ -89,6 +89,8 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
   const stay: NewStay = { ...priced, notes, guest: isStay && isNamed ? guest : null }
   // It may have been made: then the dry run is refused because of it, while trying again answers with it.
   const isUnanswered = creation.isUnanswered(stay)
+  // Whoever submits has seen the price, unless it cannot be asked for now.
+  const isTried = problem === null ? !isLoading : problem.isPassing
 
   return (
     <SidePanel
@@ -102,7 +104,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
             type="submit"
             tone="primary"
             isBusy={creation.isRunning}
-            disabled={departure <= arrival || (problem !== null && !isUnanswered)}
+            disabled={departure <= arrival || !(isTried || isUnanswered)}
           >
             {action}
             {total !== null && kind !== 'owner' && ` · ${money(total, currency)}`}
