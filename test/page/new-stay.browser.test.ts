@@ -142,4 +142,42 @@ describeInBrowser('a new stay in the calendar', () => {
     )
     expect(await bookings()).toMatchObject([{ departure: isoOf(FIRST + 7) }])
   })
+
+  test('the address of a guest without a name is not lost: the name is asked for', async () => {
+    await visit(async (page, panel) => {
+      let creations = 0
+      page.on('request', (request) => {
+        if (isCreation(request)) creations += 1
+      })
+      await panel.getByLabel('E-mail').fill('nameless@example.com')
+      expect(await panel.getByText('A guest needs a name.').count()).toBe(0)
+      await panel.getByRole('button', { name: 'Create booking' }).click()
+      await panel.getByText('A guest needs a name.').waitFor()
+      expect(creations).toBe(0)
+      await expectAccessible(page)
+      await panel.getByLabel('Last name').fill('Named')
+      await panel.getByText('A guest needs a name.').waitFor({ state: 'detached' })
+      await panel.getByRole('button', { name: 'Create booking' }).click()
+      await panel.waitFor({ state: 'detached' })
+    })
+    expect(await bookings()).toMatchObject([{ guest: { lastName: 'Named', email: 'nameless@example.com' } }])
+  })
+
+  test('a hold is placed only with the hours after which it expires', async () => {
+    await visit(async (page, panel) => {
+      await panel.getByText('Hold', { exact: true }).click()
+      const place = panel.locator('button[type=submit]')
+      await panel.getByRole('button', { name: 'Place hold', disabled: false }).waitFor()
+      const asked = page.waitForResponse((response) => isDryRun(response.request()))
+      await panel.getByLabel('Expires after').fill('')
+      await panel.getByText('Enter the number of hours').waitFor()
+      await asked
+      await panel.locator('.quote[aria-busy=false]').waitFor()
+      expect(await place.isDisabled()).toBe(true)
+      await panel.getByLabel('Expires after').fill('24')
+      await panel.getByRole('button', { name: 'Place hold', disabled: false }).click()
+      await panel.waitFor({ state: 'detached' })
+    })
+    expect(await bookings()).toMatchObject([{ status: 'option' }])
+  })
 })

@@ -63,6 +63,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
   const [guest, setGuest] = useState({ firstName: '', lastName: '', email: '', phone: '' })
   const [holdHours, setHoldHours] = useState<number | null>(48)
   const [notes, setNotes] = useState('')
+  const [isSubmitted, setSubmitted] = useState(false)
   const type = TYPES[kind]
   const isStay = type === 'guest' || type === 'owner_stay'
   const priced: NewStay = {
@@ -86,17 +87,24 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
   const action = KINDS.find(({ value }) => value === kind)?.action ?? ''
 
   const isNamed = guest.firstName.trim() !== '' || guest.lastName.trim() !== ''
+  const isNameMissing = isStay && !isNamed && (guest.email.trim() !== '' || guest.phone.trim() !== '')
+  const areHoursMissing = kind === 'hold' && holdHours === null
   const stay: NewStay = { ...priced, notes, guest: isStay && isNamed ? guest : null }
   // It may have been made: then the dry run is refused because of it, while trying again answers with it.
   const isUnanswered = creation.isUnanswered(stay)
   // Whoever submits has seen the price, unless it cannot be asked for now.
   const isTried = problem === null ? !isLoading : problem.isPassing
 
+  function submit() {
+    setSubmitted(true)
+    if (!isNameMissing) void creation.run(stay)
+  }
+
   return (
     <SidePanel
       title={KINDS.find(({ value }) => value === kind)?.action ?? ''}
       onClose={onClose}
-      onSubmit={() => void creation.run(stay)}
+      onSubmit={submit}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -104,7 +112,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
             type="submit"
             tone="primary"
             isBusy={creation.isRunning}
-            disabled={departure <= arrival || !(isTried || isUnanswered)}
+            disabled={departure <= arrival || areHoursMissing || !(isTried || isUnanswered)}
           >
             {action}
             {total !== null && kind !== 'owner' && ` · ${money(total, currency)}`}
@@ -171,7 +179,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
                 isOptional
                 value={guest.firstName}
                 maxLength={80}
-                error={creation.problem?.of('guest.firstName')}
+                error={isSubmitted && isNameMissing ? 'A guest needs a name.' : creation.problem?.of('guest.firstName')}
                 onChange={(firstName) => setGuest({ ...guest, firstName })}
               />
               <TextInput
@@ -232,9 +240,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
         />
       )}
       {(problem === null || isUnanswered) && <ErrorNote problem={creation.problem} />}
-      {kind === 'hold' && holdHours === null && (
-        <Note tone="warn">Enter the number of hours after which the hold expires.</Note>
-      )}
+      {areHoursMissing && <Note tone="warn">Enter the number of hours after which the hold expires.</Note>}
     </SidePanel>
   )
 }
