@@ -8,6 +8,8 @@ import {
   snapshot,
 } from '../support/browser.ts'
 
+const A = '/portal/v1/agencies/demo'
+
 describeInBrowser('fees', () => {
   let portal: PortalInBrowser
   beforeAll(async () => {
@@ -73,6 +75,33 @@ describeInBrowser('fees', () => {
       await page.getByLabel('Show fees that are switched off').check()
       await page.getByRole('row', { name: /Late check-in.*Switched off/ }).waitFor()
     })
+  })
+
+  test('a fee that is renamed keeps the price that a colleague has set meanwhile', async () => {
+    const fees = async () => {
+      const { body } = await portal.service.ask(`${A}/fee-types`, { token: portal.database.tokens.viewer })
+      return body.feeTypes as { id: string; label: string; amount: number | null }[]
+    }
+    const { id, amount } = (await fees()).find(({ label }) => label === 'City tax') ?? { id: '', amount: null }
+    const token = portal.database.tokens.manager
+    const before = { label: 'City tax', amount }
+    await portal.visit({ as: 'manager', at: '#/fees' }, async (page) => {
+      await page.getByRole('button', { name: 'Edit City tax' }).click()
+      await portal.service.ask(`${A}/fee-types/${id}`, { token, method: 'PATCH', json: { amount: 1_000 } })
+      await page.getByRole('dialog').getByLabel('Name').fill('Tourist tax')
+      await page.getByRole('button', { name: 'Save fee' }).click()
+      await page.getByText('Tourist tax has been saved').waitFor()
+      expect((await fees()).find((fee) => fee.id === id)).toMatchObject({ label: 'Tourist tax', amount: 1_000 })
+      // What was typed and taken back is no change.
+      await page.getByRole('button', { name: 'Edit Tourist tax' }).click()
+      await page.getByRole('dialog').getByLabel('Type').selectOption('Percentage of the nights')
+      await page.getByRole('dialog').getByLabel('Percentage').fill('5')
+      await page.getByRole('dialog').getByLabel('Type').selectOption('Fixed amount per stay')
+      await portal.service.ask(`${A}/fee-types/${id}`, { token, method: 'PATCH', json: before })
+      await page.getByRole('button', { name: 'Save fee' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    })
+    expect((await fees()).find((fee) => fee.id === id)).toMatchObject(before)
   })
 
   test('a fee that is refused says why at its field, and keeps what was typed', async () => {

@@ -83,4 +83,26 @@ describeInBrowser('guests', () => {
     },
     LONG_MS,
   )
+
+  test('contact details that a colleague has changed meanwhile stay', async () => {
+    const [guest] = await guestsNamed('emma')
+    await portal.visit({ as: 'desk', at: `#/guests/${guest.id}`, mayFail: true }, async (page) => {
+      await page.getByRole('button', { name: 'Edit contact details' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Phone').waitFor()
+      const { status } = await portal.service.ask(`${A}/guests/${guest.id}`, {
+        ...{ token: portal.database.tokens.manager, method: 'PATCH', json: { phone: '+46 8 111 1111' } },
+      })
+      expect(status).toBe(200)
+      // The page behind the dialog reads the guest anew.
+      await page.context().setOffline(true)
+      await page.context().setOffline(false)
+      await page.locator('a[href="tel:+4681111111"]').waitFor()
+      await dialog.getByLabel('Nationality').fill('Sweden')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Emma Lindqvist has been saved').waitFor()
+    })
+    const [changed] = await guestsNamed('emma')
+    expect(changed).toMatchObject({ phone: '+46 8 111 1111', nationality: 'Sweden' })
+  })
 })

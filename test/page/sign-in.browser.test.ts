@@ -86,6 +86,35 @@ describeInBrowser('signing in', () => {
     })
   })
 
+  test('the operator has another agency in each tab, and a new tab opens the one chosen last', async () => {
+    const [first, second] = ['Alcantara', 'Belem']
+    for (const name of [first, second])
+      await portal.service.portal('/agencies', { slug: name.toLowerCase(), name, currency: 'EUR', timezone: 'UTC' })
+    await portal.visit({ as: 'operator' }, async (page) => {
+      await page.getByRole('button', { name: first }).click()
+      await titled(page, `Overview · ${first}`)
+      const inherited = await page.context().newPage()
+      await inherited.goto(page.url())
+      await titled(inherited, `Overview · ${first}`)
+
+      const other = await page.context().newPage()
+      await other.goto(page.url())
+      await other.getByRole('button', { name: /Operator/ }).click()
+      await other.getByRole('menuitem', { name: 'Change agency' }).click()
+      await other.getByRole('button', { name: second }).click()
+      await titled(other, `Overview · ${second}`)
+
+      for (const tab of [page, inherited]) {
+        await tab.reload()
+        await tab.getByText('No units yet').waitFor()
+        await titled(tab, `Overview · ${first}`)
+      }
+      const last = await page.context().newPage()
+      await last.goto(page.url())
+      await titled(last, `Overview · ${second}`)
+    })
+  })
+
   test('a session that ends while someone types costs nothing of what was typed', async () => {
     const made = await portal.service.portal(`${AGENCY}/access-tokens`, { name: 'Rita', role: 'owner' })
     const { accessToken, secret } = made.body

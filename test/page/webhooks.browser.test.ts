@@ -170,4 +170,27 @@ describeInBrowser('webhooks', () => {
       expect(await page.getByRole('button', { name: 'More actions' }).count()).toBe(0)
     })
   })
+
+  test('the address that a colleague has changed meanwhile stays when the name is changed', async () => {
+    const token = portal.database.tokens.owner
+    const json = { url, description: 'Locks' }
+    const { body } = await portal.service.ask(`${A}/webhook-endpoints`, { json, token })
+    const path = `${A}/webhook-endpoints/${body.webhookEndpoint.id}`
+    await portal.visit({ as: 'owner', at: `#/webhooks/${body.webhookEndpoint.id}`, mayFail: true }, async (page) => {
+      await page.getByRole('button', { name: 'More actions' }).click()
+      await page.getByRole('menuitem', { name: 'Change address or name' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('Door locks')
+      const { status } = await portal.service.ask(path, { json: { url: `${url}/new` }, method: 'PATCH', token })
+      expect(status).toBe(200)
+      // The page behind the dialog reads the endpoint anew.
+      await page.context().setOffline(true)
+      await page.context().setOffline(false)
+      await page.getByText(`${url}/new`).first().waitFor()
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Door locks has been saved').waitFor()
+    })
+    const after = await portal.service.ask(path, { token })
+    expect(after.body.webhookEndpoint).toMatchObject({ url: `${url}/new`, description: 'Door locks' })
+  })
 })

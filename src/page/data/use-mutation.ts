@@ -29,6 +29,8 @@ export interface Mutation<Input, Result> {
   run(input: Input): Promise<Result | undefined>
   readonly isRunning: boolean
   readonly problem: Problem | null
+  /** Whether this input was sent and its outcome is not known: it may have been carried out, and sending it again is safe. */
+  isUnanswered(input: Input): boolean
   /** Forgets the problem, for example when a dialog is opened again. */
   reset(): void
 }
@@ -42,8 +44,9 @@ export function useMutation<Input, Result>(options: MutationOptions<Input, Resul
   const [problem, setProblem] = useState<Problem | null>(null)
   const unanswered = useRef<{ input: string; key: string } | null>(null)
 
+  const textOf = (input: Input): string => JSON.stringify(input) ?? ''
   const run = async (input: Input): Promise<Result | undefined> => {
-    const text = JSON.stringify(input) ?? ''
+    const text = textOf(input)
     const key = unanswered.current?.input === text ? unanswered.current.key : newIdempotencyKey()
     unanswered.current = { input: text, key }
     const version = options.version?.(input)
@@ -68,5 +71,6 @@ export function useMutation<Input, Result>(options: MutationOptions<Input, Resul
       setRunning(false)
     }
   }
-  return { run, isRunning, problem, reset: () => setProblem(null) }
+  const isUnanswered = (input: Input) => unanswered.current?.input === textOf(input)
+  return { run, isRunning, problem, isUnanswered, reset: () => setProblem(null) }
 }

@@ -4,7 +4,7 @@ import { Problem } from '../api/problem.ts'
 import { resources } from '../data/resources.ts'
 import { type Actor, type Agency, hasSignedIn, session } from './session.ts'
 
-/** Of the operator: the agency that was chosen last. */
+/** Of the operator: the agency of this tab in `sessionStorage`, and in `localStorage` the one chosen last, for new tabs. */
 const AGENCY_KEY = 'nightledger.agency'
 
 /** Reads who is signed in by the cookie. Never throws. */
@@ -36,7 +36,7 @@ export async function signOut(): Promise<void> {
 }
 
 async function enter(actor: Actor): Promise<void> {
-  const slug = actor.agency ?? localStorage.getItem(AGENCY_KEY)
+  const slug = actor.agency ?? sessionStorage.getItem(AGENCY_KEY) ?? localStorage.getItem(AGENCY_KEY)
   if (slug !== null) {
     try {
       const { agency } = await answerOf(
@@ -61,12 +61,14 @@ export function chooseAgency(actor: Actor, agency: Agency): void {
 export function leaveAgency(): void {
   const { value } = session
   if (value.kind !== 'signed_in') return
+  sessionStorage.removeItem(AGENCY_KEY)
   localStorage.removeItem(AGENCY_KEY)
   resources.clear()
   session.set({ kind: 'choosing', actor: value.actor })
 }
 
 function show(actor: Actor, agency: Agency): void {
+  if (actor.agency === null) sessionStorage.setItem(AGENCY_KEY, agency.slug)
   const { value } = session
   const isSame = value.kind === 'signed_in' && value.agency.slug === agency.slug
   // What is on the screen may be another agency's.

@@ -63,6 +63,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
   const [guest, setGuest] = useState({ firstName: '', lastName: '', email: '', phone: '' })
   const [holdHours, setHoldHours] = useState<number | null>(48)
   const [notes, setNotes] = useState('')
+  const [isSubmitted, setSubmitted] = useState(false)
   const type = TYPES[kind]
   const isStay = type === 'guest' || type === 'owner_stay'
   const priced: NewStay = {
@@ -85,9 +86,18 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
   const total = tried?.quote?.total ?? null
   const action = KINDS.find(({ value }) => value === kind)?.action ?? ''
 
+  const isNamed = guest.firstName.trim() !== '' || guest.lastName.trim() !== ''
+  const isNameMissing = isStay && !isNamed && (guest.email.trim() !== '' || guest.phone.trim() !== '')
+  const areHoursMissing = kind === 'hold' && holdHours === null
+  const stay: NewStay = { ...priced, notes, guest: isStay && isNamed ? guest : null }
+  // It may have been made: then the dry run is refused because of it, while trying again answers with it.
+  const isUnanswered = creation.isUnanswered(stay)
+  // Whoever submits has seen the price, unless it cannot be asked for now.
+  const isTried = problem === null ? !isLoading : problem.isPassing
+
   function submit() {
-    const isNamed = guest.firstName.trim() !== '' || guest.lastName.trim() !== ''
-    void creation.run({ ...priced, notes, guest: isStay && isNamed ? guest : null })
+    setSubmitted(true)
+    if (!isNameMissing) void creation.run(stay)
   }
 
   return (
@@ -102,7 +112,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
             type="submit"
             tone="primary"
             isBusy={creation.isRunning}
-            disabled={problem !== null || departure <= arrival}
+            disabled={departure <= arrival || areHoursMissing || !(isTried || isUnanswered)}
           >
             {action}
             {total !== null && kind !== 'owner' && ` · ${money(total, currency)}`}
@@ -169,7 +179,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
                 isOptional
                 value={guest.firstName}
                 maxLength={80}
-                error={creation.problem?.of('guest.firstName')}
+                error={isSubmitted && isNameMissing ? 'A guest needs a name.' : creation.problem?.of('guest.firstName')}
                 onChange={(firstName) => setGuest({ ...guest, firstName })}
               />
               <TextInput
@@ -217,7 +227,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
       )}
       <TextArea label="Notes" isOptional rows={2} maxLength={2000} value={notes} onChange={setNotes} />
       {problem !== null ? (
-        <ErrorNote problem={problem} />
+        !isUnanswered && <ErrorNote problem={problem} />
       ) : tried?.quote == null ? (
         !isLoading && <p class="muted">No charge for these nights.</p>
       ) : (
@@ -229,10 +239,8 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
           isFaded={isLoading}
         />
       )}
-      {creation.problem !== null && problem === null && <ErrorNote problem={creation.problem} />}
-      {kind === 'hold' && holdHours === null && (
-        <Note tone="warn">Enter the number of hours after which the hold expires.</Note>
-      )}
+      {(problem === null || isUnanswered) && <ErrorNote problem={creation.problem} />}
+      {areHoursMissing && <Note tone="warn">Enter the number of hours after which the hold expires.</Note>}
     </SidePanel>
   )
 }

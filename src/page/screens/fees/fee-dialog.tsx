@@ -45,7 +45,7 @@ export function FeeDialog({
         : answerOf(
             client.PATCH('/portal/v1/agencies/{agencySlug}/fee-types/{feeTypeId}', {
               params: { path: { ...path, feeTypeId: fee.id }, header },
-              body,
+              body: changeOf(fee, body),
             }),
           ),
     invalidates: ['fees'],
@@ -69,11 +69,13 @@ export function FeeDialog({
     setSubmitted(true)
     if (isMissing) return
     const { label, kind, amount, pct, includesWeeklyCleaning, application } = draft
-    void run({
+    const body: Draft = {
       ...{ label: label.trim(), kind, includesWeeklyCleaning, application },
       amount: kind === 'fixed' ? amount : null,
       pct: kind === 'percent' ? pct : null,
-    })
+    }
+    if (fee !== null && Object.keys(changeOf(fee, body)).length === 0) onClose()
+    else void run(body)
   }
   return (
     <Dialog
@@ -138,6 +140,14 @@ export function FeeDialog({
       <ErrorNote problem={problem} />
     </Dialog>
   )
+}
+
+/** Only what differs, so that a colleague's change of the rest stays. The price is one thing: each kind has its own member. */
+function changeOf(before: Draft, after: Draft): Partial<Draft> {
+  const { kind, amount, pct, ...rest } = after
+  const isSamePrice = kind === before.kind && amount === before.amount && pct === before.pct
+  const differing = Object.entries(rest).filter(([name, value]) => before[name as keyof Draft] !== value)
+  return { ...Object.fromEntries(differing), ...(isSamePrice ? {} : { kind, amount, pct }) }
 }
 
 function Example({ draft, isComplete, example }: { draft: Draft; isComplete: boolean; example: ExampleStay }) {

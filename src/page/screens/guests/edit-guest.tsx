@@ -17,7 +17,8 @@ type Change = Partial<Pick<Guest, Member>>
 
 export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => void }) {
   const { path } = useSession()
-  const [typed, setTyped] = useState<Contact>(() => contactOf(guest))
+  const [before] = useState(() => contactOf(guest))
+  const [typed, setTyped] = useState<Contact>(before)
   const { run, isRunning, problem } = useMutation({
     send: (body: Change, header) =>
       answerOf(
@@ -33,7 +34,7 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
       onClose()
     },
   })
-  const change = changeOf(guest, typed)
+  const change = changeOf(before, typed)
   const set = (member: Member) => (value: string) => setTyped({ ...typed, [member]: value })
   const isTaken = problem?.code === 'EMAIL_TAKEN'
   const isNameMissing = typed.firstName.trim() === '' && typed.lastName.trim() === ''
@@ -120,9 +121,8 @@ function contactOf({ firstName, lastName, email, phone, nationality }: Guest): C
   return { firstName, lastName, email: email ?? '', phone: phone ?? '', nationality: nationality ?? '' }
 }
 
-/** Only what differs: a colleague may be changing the rest. */
-function changeOf(guest: Guest, typed: Contact): Change {
-  const before = contactOf(guest)
+/** Only what was edited: a colleague may be changing the rest. */
+function changeOf(before: Contact, typed: Contact): Change {
   const change: Record<string, string | null> = {}
   for (const member of Object.keys(typed) as Member[]) {
     const text = typed[member].trim()

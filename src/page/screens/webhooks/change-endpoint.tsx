@@ -16,8 +16,9 @@ interface Change {
 
 export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const { path } = useSession()
-  const [url, setUrl] = useState(endpoint.url)
-  const [description, setDescription] = useState(endpoint.description ?? '')
+  const [before] = useState({ url: endpoint.url, description: endpoint.description ?? '' })
+  const [url, setUrl] = useState(before.url)
+  const [description, setDescription] = useState(before.description)
   const { run, isRunning, problem } = useMutation({
     send: (body: Change, header) =>
       answerOf(
@@ -33,9 +34,10 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
       onClose()
     },
   })
+  // Only what was edited: a colleague may be changing the rest.
   const change: Change = {
-    ...(url.trim() === endpoint.url ? {} : { url: url.trim() }),
-    ...(description.trim() === (endpoint.description ?? '') ? {} : { description: description.trim() || null }),
+    ...(url.trim() === before.url ? {} : { url: url.trim() }),
+    ...(description.trim() === before.description ? {} : { description: description.trim() || null }),
   }
   return (
     <Dialog

@@ -1,0 +1,183 @@
+/** A stay that is made in the calendar, when the service answers late, not at all, or something is missing. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import type { Locator, Page, Request } from 'playwright-core'
+import { isoOf } from '../../src/page/format/days.ts'
+import { describeInBrowser, expectAccessible, openPortalInBrowser, type PortalInBrowser } from '../support/browser.ts'
+import { cell, drag } from '../support/calendar-page.ts'
+
+const A = '/portal/v1/agencies/demo'
+
+/** Far enough ahead that the demo has nothing there. */
+const FIRST = Math.floor(Date.now() / 86_400_000) + 420
+
+const isDryRun = (request: Request) => request.url().includes('dryRun=true')
+const isCreation = (request: Request) =>
+  request.method() === 'POST' && request.url().endsWith(`${A}/bookings`) && !isDryRun(request)
+
+describeInBrowser('a new stay in the calendar', () => {
+  let portal: PortalInBrowser
+  /** A unit of its own for each test, so that all its nights are free. */
+  let unit: { slug: string; name: string }
+  let units = 0
+  beforeAll(async () => {
+    portal = await openPortalInBrowser()
+  })
+  afterAll(() => portal.close())
+  beforeEach(async () => {
+    units += 1
+    // At the top of the chart.
+    unit = { slug: `aaa-${units}`, name: `AAA ${String.fromCharCode(90 - units)}` }
+    const json = { ...unit, basePrice: 10_000, cleaningFee: 4_000 }
+    const { status } = await portal.service.ask(`${A}/units`, { token: portal.database.tokens.owner, json })
+    expect(status).toBe(201)
+  })
+
+  const bookings = async () => {
+    const token = portal.database.tokens.owner
+    return (await portal.service.ask(`${A}/bookings?unit=${unit.slug}`, { token })).body.bookings
+  }
+
+  /** Opens the panel for three nights of the unit, and waits for their price. */
+  async function visit(
+    test: (page: Page, panel: Locator) => Promise<void>,
+    options: { mayFail?: boolean } = {},
+  ): Promise<void> {
+    const at = `#/calendar?from=${isoOf(FIRST)}&zoom=month`
+    await portal.visit({ as: 'desk', at, ...options }, async (page) => {
+      await page.getByRole('rowheader', { name: unit.name }).waitFor()
+      await drag(page, await cell(page, unit.name, FIRST + 2), await cell(page, unit.name, FIRST + 5))
+      const panel = page.getByRole('dialog')
+      await panel.getByText('Total, 3 nights').waitFor()
+      await test(page, panel)
+    })
+  }
+
+  test('a booking whose answer is lost is tried again, and made once', async () => {
+    await visit(
+      async (page, panel) => {
+        let isLost = true
+        await page.route(
+          (url) => url.pathname === `${A}/bookings`,
+          async (route) => {
+            if (!isLost || !isCreation(route.request())) return route.continue()
+            isLost = false
+            await route.fetch()
+            await route.abort()
+          },
+        )
+        await panel.getByLabel('Last name').fill('Once')
+        await panel.getByRole('button', { name: 'Create booking' }).click()
+        await panel.getByText('The service could not be reached.').waitFor()
+        // The connection is back, and the nights are now taken: by this booking.
+        await panel.getByText('Total, 3 nights').waitFor({ state: 'detached' })
+        await panel.getByText('The service could not be reached.').waitFor()
+        expect(await panel.getByRole('alert').count()).toBe(1)
+        await expectAccessible(page)
+        await panel.getByRole('button', { name: 'Create booking' }).click()
+        await panel.waitFor({ state: 'detached' })
+      },
+      { mayFail: true },
+    )
+    expect(await bookings()).toMatchObject([{ arrival: isoOf(FIRST + 2), departure: isoOf(FIRST + 5) }])
+  })
+
+  test('after an answer was lost, other nights are booked only at a price that is shown', async () => {
+    await visit(
+      async (page, panel) => {
+        await page.route(
+          (url) => url.pathname === `${A}/bookings`,
+          async (route) => {
+            if (!isCreation(route.request())) return route.continue()
+            await route.fetch()
+            await route.abort()
+          },
+        )
+        await panel.getByRole('button', { name: 'Create booking' }).click()
+        await panel.getByText('The service could not be reached.').waitFor()
+        await panel.getByText('Total, 3 nights').waitFor({ state: 'detached' })
+        await panel.getByLabel('Departure').fill(isoOf(FIRST + 6))
+        await panel.getByText('booked').first().waitFor()
+        await panel.locator('button[type=submit]:disabled').waitFor()
+      },
+      { mayFail: true },
+    )
+  })
+
+  test('nothing is booked at the price of other nights', async () => {
+    await visit(async (page, panel) => {
+      const { promise: held, resolve: release } = Promise.withResolvers<void>()
+      await page.route(
+        (url) => url.pathname === `${A}/bookings`,
+        async (route) => {
+          if (isDryRun(route.request())) await held
+          await route.continue()
+        },
+      )
+      const create = panel.locator('button[type=submit]')
+      const before = await create.textContent()
+      const asked = page.waitForRequest(isDryRun)
+      await panel.getByLabel('Departure').fill(isoOf(FIRST + 7))
+      await asked
+      expect(await create.isDisabled()).toBe(true)
+      release()
+      await panel.getByText('Total, 5 nights').waitFor()
+      expect(await create.isEnabled()).toBe(true)
+      expect(await create.textContent()).not.toBe(before)
+    })
+  })
+
+  test('a stay can be booked although its price cannot be asked for now', async () => {
+    await visit(
+      async (page, panel) => {
+        await page.route(
+          (url) => url.searchParams.get('dryRun') === 'true',
+          (route) => route.fulfill({ status: 503, json: { code: 'OVERLOADED', title: 'Too much to do' } }),
+        )
+        await panel.getByLabel('Departure').fill(isoOf(FIRST + 7))
+        await panel.getByText('Too much to do').waitFor()
+        await panel.getByRole('button', { name: 'Create booking', exact: true }).click()
+        await panel.waitFor({ state: 'detached' })
+      },
+      { mayFail: true },
+    )
+    expect(await bookings()).toMatchObject([{ departure: isoOf(FIRST + 7) }])
+  })
+
+  test('the address of a guest without a name is not lost: the name is asked for', async () => {
+    await visit(async (page, panel) => {
+      let creations = 0
+      page.on('request', (request) => {
+        if (isCreation(request)) creations += 1
+      })
+      await panel.getByLabel('E-mail').fill('nameless@example.com')
+      expect(await panel.getByText('A guest needs a name.').count()).toBe(0)
+      await panel.getByRole('button', { name: 'Create booking' }).click()
+      await panel.getByText('A guest needs a name.').waitFor()
+      expect(creations).toBe(0)
+      await expectAccessible(page)
+      await panel.getByLabel('Last name').fill('Named')
+      await panel.getByText('A guest needs a name.').waitFor({ state: 'detached' })
+      await panel.getByRole('button', { name: 'Create booking' }).click()
+      await panel.waitFor({ state: 'detached' })
+    })
+    expect(await bookings()).toMatchObject([{ guest: { lastName: 'Named', email: 'nameless@example.com' } }])
+  })
+
+  test('a hold is placed only with the hours after which it expires', async () => {
+    await visit(async (page, panel) => {
+      await panel.getByText('Hold', { exact: true }).click()
+      const place = panel.locator('button[type=submit]')
+      await panel.getByRole('button', { name: 'Place hold', disabled: false }).waitFor()
+      const asked = page.waitForResponse((response) => isDryRun(response.request()))
+      await panel.getByLabel('Expires after').fill('')
+      await panel.getByText('Enter the number of hours').waitFor()
+      await asked
+      await panel.locator('.quote[aria-busy=false]').waitFor()
+      expect(await place.isDisabled()).toBe(true)
+      await panel.getByLabel('Expires after').fill('24')
+      await panel.getByRole('button', { name: 'Place hold', disabled: false }).click()
+      await panel.waitFor({ state: 'detached' })
+    })
+    expect(await bookings()).toMatchObject([{ status: 'option' }])
+  })
+})
