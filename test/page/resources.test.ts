@@ -16,6 +16,41 @@ test('of two reads, the later one is shown, whichever comes first', async () => 
   stop()
 })
 
+test('a read is not given up for changes by others, and what they changed is read after it, once', async () => {
+  const resource = resources.of<string>('bookings?search=Liskov')
+  const answers: ((text: string) => void)[] = []
+  const stop = resource.watch(() => new Promise<string>((resolve) => answers.push(resolve)))
+  resources.follow('bookings')
+  resources.follow('bookings')
+  answers[0]?.('before')
+  await settled()
+  expect(resource.value).toEqual({ data: 'before', error: null, isLoading: true })
+  answers[1]?.('after')
+  await settled()
+  expect(resource.value).toEqual({ data: 'after', error: null, isLoading: false })
+  expect(answers.length).toBe(2)
+  resources.follow('bookings')
+  expect(answers.length).toBe(3)
+  stop()
+  resources.clear()
+})
+
+test('a read from before a change of one’s own is not shown after it, also if others have changed something', async () => {
+  const resource = resources.of<string>('bookings')
+  const answers: ((text: string) => void)[] = []
+  const stop = resource.watch(() => new Promise<string>((resolve) => answers.push(resolve)))
+  resources.follow('bookings')
+  resources.invalidate('bookings')
+  answers[0]?.('before')
+  await settled()
+  expect(resource.value.data).toBeUndefined()
+  answers[1]?.('after')
+  await settled()
+  expect(resource.value).toEqual({ data: 'after', error: null, isLoading: false })
+  stop()
+  resources.clear()
+})
+
 test('a failed read is reported beside what was read before', async () => {
   const resource = new Resource<string>()
   let fails = false
