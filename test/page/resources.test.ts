@@ -51,6 +51,31 @@ test('a read from before a change of one’s own is not shown after it, also if 
   resources.clear()
 })
 
+test('a read from before what was changed on the screen does not take it back', async () => {
+  const resource = new Resource<string>()
+  const answers: ((text: string) => void)[] = []
+  const watch = () => resource.watch(() => new Promise<string>((resolve) => answers.push(resolve)))
+  const stop = watch()
+  answers[0]?.('old')
+  await settled()
+  void resource.refresh()
+  resource.change(() => 'new')
+  answers[1]?.('old')
+  await settled()
+  expect(resource.value.data).toBe('new')
+  answers[2]?.('new, and more')
+  await settled()
+  expect(resource.value).toEqual({ data: 'new, and more', error: null, isLoading: false })
+
+  // Nobody looks at it any more when the answer comes.
+  void resource.refresh()
+  stop()
+  resource.change(() => 'newest')
+  answers[3]?.('old')
+  await settled()
+  expect(resource.value.data).toBe('newest')
+})
+
 test('a failed read is reported beside what was read before', async () => {
   const resource = new Resource<string>()
   let fails = false

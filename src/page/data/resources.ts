@@ -71,6 +71,8 @@ export class Resource<T> extends Store<ResourceState<T>> {
   change(change: (data: T) => T): T | undefined {
     const { data } = this.value
     if (data !== undefined) this.set({ ...this.value, data: change(data) })
+    // What is being read may be from before it.
+    if (this.#reading !== null) void this.refresh()
     return data
   }
 }
