@@ -295,6 +295,31 @@ describeInBrowser('bookings', () => {
     })
   })
 
+  test('a list that takes longer to read than others take to change it is shown', async () => {
+    await portal.visit({ as: 'viewer', at: '#/fees' }, async (page) => {
+      let booked = 0
+      let isOver = false
+      // An answer takes until several bookings have been made.
+      await page.route(/\/bookings\?/, async (route) => {
+        const until = booked + 10
+        await eventually('others have booked', () => booked >= until || isOver)
+        await route.continue()
+      })
+      const follows = page.waitForRequest(/\/changes\?after=/)
+      await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=nobody`)
+      await follows
+      const others = (async () => {
+        for (; !isOver; await Bun.sleep(50), booked++) await book({})
+      })()
+      try {
+        await page.getByText('Nothing found for').waitFor()
+      } finally {
+        isOver = true
+        await others
+      }
+    })
+  })
+
   test('changes are followed again after an answer that broke off midway', async () => {
     await portal.visit({ as: 'viewer', at: '#/fees', mayFail: true }, async (page) => {
       let reads = 0
@@ -304,11 +329,11 @@ describeInBrowser('bookings', () => {
         else if (reads === 2) await route.fulfill({ contentType: 'application/json', body: '{"changes":[' })
         else await route.continue()
       })
-      await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Lamarr`)
+      await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Booth`)
       await page.getByText('Nothing found for').waitFor()
       await eventually('the answer broke off', () => reads >= 2)
-      await book({ guest: { firstName: 'Hedy', lastName: 'Lamarr' } })
-      await page.getByRole('link', { name: 'Hedy Lamarr' }).waitFor()
+      await book({ guest: { firstName: 'Kathleen', lastName: 'Booth' } })
+      await page.getByRole('link', { name: 'Kathleen Booth' }).waitFor()
     })
   })
 

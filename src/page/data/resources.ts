@@ -20,6 +20,8 @@ const EMPTY: ResourceState<never> = { data: undefined, error: null, isLoading: f
 export class Resource<T> extends Store<ResourceState<T>> {
   readonly #loads: Load<T>[] = []
   #reading: AbortController | null = null
+  /** What the read under way shows may be old by now. */
+  #isOutdated = false
 
   constructor() {
     super(EMPTY)
@@ -40,9 +42,11 @@ export class Resource<T> extends Store<ResourceState<T>> {
 
   /** Reads it anew; a read that is under way is given up. Never throws: the error is in the state. */
   async refresh(): Promise<void> {
+    this.#reading?.abort()
+    this.#reading = null
+    this.#isOutdated = false
     const load = this.#loads.at(-1)
     if (load === undefined) return
-    this.#reading?.abort()
     const reading = new AbortController()
     this.#reading = reading
     this.set({ ...this.value, isLoading: true })
@@ -52,12 +56,23 @@ export class Resource<T> extends Store<ResourceState<T>> {
     } catch (error) {
       if (this.#reading === reading) this.set({ ...this.value, error: problemOf(error), isLoading: false })
     }
+    if (this.#reading !== reading) return
+    this.#reading = null
+    if (this.#isOutdated) await this.refresh()
+  }
+
+  /** Reads it anew, for a change by others: once a read that is under way has ended, or changes that never pause would let none end. */
+  follow(): void {
+    if (this.#reading === null) void this.refresh()
+    else this.#isOutdated = true
   }
 
   /** Changes what is shown before the service has said so. @returns what was shown */
   change(change: (data: T) => T): T | undefined {
     const { data } = this.value
     if (data !== undefined) this.set({ ...this.value, data: change(data) })
+    // What is being read may be from before it.
+    if (this.#reading !== null) void this.refresh()
     return data
   }
 }
@@ -72,19 +87,23 @@ class Resources {
     return found as Resource<T>
   }
 
-  /** Those whose key is `prefix` or continues it after a slash or a question mark. */
-  #under(prefix: string): [string, Resource<unknown>][] {
-    return [...this.#byKey].filter(
+  /** Those whose key is `prefix` or continues it after a slash or a question mark. What nobody watches is forgotten. */
+  #watched(prefix: string): Resource<unknown>[] {
+    const found = [...this.#byKey].filter(
       ([key]) => prefix === '' || key === prefix || key.startsWith(`${prefix}/`) || key.startsWith(`${prefix}?`),
     )
+    for (const [key, { isWatched }] of found) if (!isWatched) this.#byKey.delete(key)
+    return found.map(([, resource]) => resource).filter(({ isWatched }) => isWatched)
   }
 
   /** Reads anew what is on the screen, and forgets the rest. `''`: everything. */
   invalidate(prefix: string): void {
-    for (const [key, resource] of this.#under(prefix)) {
-      if (resource.isWatched) void resource.refresh()
-      else this.#byKey.delete(key)
-    }
+    for (const resource of this.#watched(prefix)) void resource.refresh()
+  }
+
+  /** As `invalidate`, for changes by others: a read that is under way is shown first. */
+  follow(prefix: string): void {
+    for (const resource of this.#watched(prefix)) resource.follow()
   }
 
   clear(): void {

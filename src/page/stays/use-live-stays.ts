@@ -27,7 +27,7 @@ export function useLiveStays(prefixes: readonly string[], events: readonly strin
     let following: ReturnType<typeof setTimeout>[] = []
     let opening: ReturnType<typeof setTimeout> | undefined
     const readAnew = () => {
-      for (const prefix of prefixes) resources.invalidate(prefix)
+      for (const prefix of prefixes) resources.follow(prefix)
     }
     const onChange = () => {
       // Not put off by further changes: where they never pause, they would never be shown.
