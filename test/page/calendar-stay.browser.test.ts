@@ -371,4 +371,16 @@ describeInBrowser('a stay in the calendar', () => {
     )
     expect((await asPartnersSee(stay.id)).departure).toBe(isoOf(today() + 39))
   })
+
+  test('a unit that gets another slug keeps its stays and has one row', async () => {
+    await book(today() + 30, 2, 'Renamed')
+    await portal.visit({ as: 'desk', at: `#/calendar?from=${isoOf(today() + 28)}&zoom=month` }, async (page) => {
+      await bar(page, 'Test Renamed').waitFor()
+      await agency(`/units/${unit.slug}`, 'PATCH', { slug: `${unit.slug}-new`, name: `${unit.name} new` })
+      await page.getByRole('rowheader', { name: `${unit.name} new` }).waitFor()
+      await page.getByRole('rowheader', { name: unit.name, exact: true }).waitFor({ state: 'detached' })
+      await bar(page, 'Test Renamed').click()
+      await page.getByRole('dialog', { name: 'Test Renamed' }).getByText(`${unit.name} new`).waitFor()
+    })
+  })
 })
