@@ -337,4 +337,50 @@ describeInBrowser('a stay in the calendar', () => {
     )
     expect((await asPartnersSee(stay.id)).arrival).toBe(isoOf(today() + 33))
   })
+
+  test('a change can only be confirmed while its own price is shown, and that can be asked for again', async () => {
+    const stay = await book(today() + 30, 2, 'Priced')
+    await dragged(
+      stay,
+      async (page, dialog) => {
+        const button = dialog.getByRole('button', { name: 'Change dates' })
+        await eventually('the first price is there', () => button.isEnabled())
+        const asked = Promise.withResolvers<void>()
+        const answered = Promise.withResolvers<void>()
+        await page.route(
+          '**/bookings/*?dryRun=true',
+          async (route) => {
+            asked.resolve()
+            await answered.promise
+            await route.fulfill({ status: 503, json: { code: 'UNAVAILABLE', title: 'In a moment.' } })
+          },
+          { times: 1 },
+        )
+        await dialog.getByText('Other dates or another unit').click()
+        await dialog.getByLabel('Departure').fill(isoOf(today() + 39))
+        await asked.promise
+        expect(await button.isDisabled()).toBe(true)
+        answered.resolve()
+        await dialog.getByText('In a moment.').waitFor()
+        expect(await button.isDisabled()).toBe(true)
+        await dialog.getByRole('button', { name: 'Try again' }).click()
+        await button.click()
+        await page.getByText('Test Priced moved').waitFor()
+      },
+      { mayFail: true },
+    )
+    expect((await asPartnersSee(stay.id)).departure).toBe(isoOf(today() + 39))
+  })
+
+  test('a unit that gets another slug keeps its stays and has one row', async () => {
+    await book(today() + 30, 2, 'Renamed')
+    await portal.visit({ as: 'desk', at: `#/calendar?from=${isoOf(today() + 28)}&zoom=month` }, async (page) => {
+      await bar(page, 'Test Renamed').waitFor()
+      await agency(`/units/${unit.slug}`, 'PATCH', { slug: `${unit.slug}-new`, name: `${unit.name} new` })
+      await page.getByRole('rowheader', { name: `${unit.name} new` }).waitFor()
+      await page.getByRole('rowheader', { name: unit.name, exact: true }).waitFor({ state: 'detached' })
+      await bar(page, 'Test Renamed').click()
+      await page.getByRole('dialog', { name: 'Test Renamed' }).getByText(`${unit.name} new`).waitFor()
+    })
+  })
 })

@@ -59,7 +59,7 @@ export function MoveDialog(props: MoveDialogProps) {
   const change = { unit: to.unit, arrival: isoOf(to.arrival), departure: isoOf(to.departure) }
   const asked = useSettled(isSame ? null : JSON.stringify(change))
   const isSettled = asked === (isSame ? null : JSON.stringify(change))
-  const { tried, problem, isLoading } = useTried(
+  const { tried, problem, isLoading, retry } = useTried(
     asked === null ? null : { id: stay.id, version: stay.version, asked },
     (signal) => tryPatch(JSON.parse(asked ?? '{}'), { ...path, bookingId: stay.id }, signal),
   )
@@ -120,7 +120,8 @@ export function MoveDialog(props: MoveDialogProps) {
             type="submit"
             tone="primary"
             isBusy={props.isBusy === true}
-            disabled={isSame || (problem !== null && isSettled)}
+            // Until the price of what is asked for is shown, nobody can agree to it.
+            disabled={isSame || isWaiting || problem !== null}
           >
             {isSame ? 'Change stay' : isConflict ? `${title} anyway` : title}
           </Button>
@@ -160,7 +161,7 @@ export function MoveDialog(props: MoveDialogProps) {
           <QuoteLines lines={tried.quote.lines} total={tried.quote.total} currency={currency} isFaded={isWaiting} />
         </details>
       )}
-      {!isSame && <ErrorNote problem={problem} />}
+      {!isSame && <ErrorNote problem={problem} onRetry={problem?.isPassing ? retry : undefined} />}
       {!areFieldsOpen && (
         <details class="move-fields">
           <summary>Other dates or another unit</summary>

@@ -8,6 +8,8 @@ export interface UsedTried {
   readonly tried: Tried | null
   readonly problem: Problem | null
   readonly isLoading: boolean
+  /** Asks the same again. */
+  readonly retry: () => void
 }
 
 /**
@@ -15,9 +17,15 @@ export interface UsedTried {
  * @param input names everything that `load` depends on; null: nothing to ask yet
  */
 export function useTried(input: object | null, load: (signal: AbortSignal) => Promise<Tried>): UsedTried {
-  const { data, error, isLoading } = useResource(input === null ? null : `tried?${JSON.stringify(input)}`, load)
+  const { data, error, isLoading, refresh } = useResource(
+    input === null ? null : `tried?${JSON.stringify(input)}`,
+    load,
+  )
   const last = useRef<Tried | null>(null)
   if (data !== undefined) last.current = data
   if (error !== null) last.current = null
-  return { tried: last.current, problem: error, isLoading: isLoading || (data === undefined && error === null) }
+  return {
+    ...{ tried: last.current, problem: error, retry: () => void refresh() },
+    isLoading: isLoading || (data === undefined && error === null),
+  }
 }

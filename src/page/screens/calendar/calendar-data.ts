@@ -134,7 +134,7 @@ export class CalendarData {
     }
   }
 
-  /** The changes since the last one are no longer kept: everything is read anew, and shown as it was until then. */
+  /** What is known cannot be brought up to date: everything is read anew, and shown as it was until then. */
   #begin(): void {
     const { loadedFrom, loadedTo } = this.state.value
     this.#wanted = { from: Math.max(loadedFrom, loadedTo - PAGE_DAYS_MAX), to: loadedTo }
@@ -150,7 +150,9 @@ export class CalendarData {
         this.rows.put(stayOfBooking(change.data))
         return
       case 'unit.updated':
-        this.rows.putUnit(unitOfJson(change.data))
+        // A new unit, or one with another slug: its stays are known by the old one, and its row would look free.
+        if (this.rows.units.some(({ slug }) => slug === change.data.slug)) this.rows.putUnit(unitOfJson(change.data))
+        else this.#begin()
         return
       case 'rates.updated':
         return
