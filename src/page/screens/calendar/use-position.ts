@@ -3,7 +3,7 @@
  * who types changes it.
  */
 import type { RefObject } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { ChartUnit } from '../../chart/stay.ts'
 import type { ChartHandle } from '../../chart/tape-chart.tsx'
 import type { ScrolledTo } from '../../chart/use-scrolling.ts'
@@ -33,7 +33,8 @@ export function usePosition({ address, units, handle, shown }: PositionOptions):
   const at = useRef<{ from: Day | null; unit: string | null }>({ from, unit: null })
   const isLoaded = units.length > 0
 
-  useEffect(() => {
+  // At once: if scrolling pauses between Back and a later effect, its position would overwrite the address that is to be followed.
+  useLayoutEffect(() => {
     if (!isLoaded || (from === at.current.from && unit === at.current.unit)) return
     const row = unit === null ? 0 : units.findIndex(({ slug }) => slug === unit)
     const day = from === at.current.from ? null : shown(from)
