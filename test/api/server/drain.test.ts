@@ -24,6 +24,7 @@ function serve(ready = (asked: number) => sleep(systemClock, asked % 6)) {
 
 type Serving = ReturnType<typeof serve>
 const CLIENTS = 64
+const THINK_MS = 50
 const allWait = ({ server }: Serving) => eventually('every client has asked', () => server.pendingRequests >= CLIENTS)
 
 test('of the requests that many busy clients send while the server ends, every one is answered', async () => {
@@ -31,17 +32,24 @@ test('of the requests that many busy clients send while the server ends, every o
   for (let round = 0; round < 5; round++) {
     const serving = serve()
     // In a process of their own, so that they send while the server is busy with ending.
-    const clients = Bun.spawn([process.execPath, FIXTURE, String(serving.port), String(CLIENTS), '50'], {
+    const clients = Bun.spawn([process.execPath, FIXTURE, String(serving.port), String(CLIENTS), String(THINK_MS)], {
       stdout: 'pipe',
     })
     // All of them are there, and have been answered more than once.
     await eventually('busy clients', () => serving.asked() > CLIENTS * 3)
-    // However long a busy machine lets one of them wait: the next test has the time that it takes.
+    // However long a busy machine lets one of them wait.
+    let longestMs = 0
     const clock: Clock = {
       ...systemClock,
-      after: (ms, task) => systemClock.after(ms, ms === PATIENT_MS ? task : () => void allWait(serving).then(task)),
+      after: (ms, task) => {
+        if (ms === PATIENT_MS) return systemClock.after(ms, task)
+        longestMs = Math.max(longestMs, ms)
+        return systemClock.after(ms, () => void allWait(serving).then(task))
+      },
     }
     expect(await drain(serving, clock, PATIENT_MS)).toBe(true)
+    // Longer than they take from an answer to their next request.
+    expect(longestMs).toBeGreaterThan(2 * THINK_MS)
     const seen = JSON.parse(await clients.stdout.text())
     expect(seen).toMatchObject({ lost: [], refused: CLIENTS })
     expect(seen.statuses['200']).toBeGreaterThan(CLIENTS)
