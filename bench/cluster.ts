@@ -2,7 +2,7 @@
  * `bun bench/cluster.ts [--only reads | bookings | forwarding] [--cpus 0.1] [--rounds 3]`: how reads and bookings grow with nodes, and what
  * forwarding a booking costs. Three nodes on three hosts in network namespaces, behind HAProxy with the documented file; nodes are drained to
  * have one, two and three of them, in turn. Each node has the same share of a CPU, so that it is the nodes that limit the load, and not the
- * machine that everything runs on. PostgreSQL has no limit. bench/README.md says how to read the result. Needs what test:cluster needs.
+ * machine that everything runs on. PostgreSQL has no limit. bench/README.md says how to read the result. Needs root, etcd, Patroni and HAProxy.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
 /*
- * `bun run check`: what must pass before every commit, the same in CI. Types, lint and format, the architecture, unit tests.
+ * `bun run check`: what must pass before every commit, the same in CI. Types, lint and format, unit tests (the architecture test among
+ * them); without those as `bun run check --no-tests`, for CI, which runs them with all other tests.
  * Runs every step even after one has failed; exit code 0 only if all passed.
  */
 
@@ -7,8 +8,9 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: 'types', command: [program('tsc'), '--noEmit'] },
   { name: 'types of the page', command: [program('tsc'), '--noEmit', '--project', 'src/page'] },
   { name: 'lint and format', command: [program('biome'), 'check', '--error-on-warnings', '.'] },
-  { name: 'architecture', command: [process.execPath, 'test', './test/architecture.test.ts', '--only-failures'] },
-  { name: 'unit tests', command: [process.execPath, 'test/run.ts', '--unit', '--only-failures'] },
+  ...(process.argv.includes('--no-tests')
+    ? []
+    : [{ name: 'unit tests', command: [process.execPath, 'test/run.ts', '--unit', '--only-failures'] }]),
 ]
 
 const failed: string[] = []

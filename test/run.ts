@@ -1,31 +1,34 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Counts, closingLine, countsOf, noCounts } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
-import { kindOf, type TestKind, testFiles } from './support/test-files.ts'
+import { kindOf, TEST_KINDS, type TestKind, testFiles } from './support/test-files.ts'
 import { startTestServer, type TestServer } from './support/test-server.ts'
+import { keepTimings, timingReport, writeTimings } from './support/timings.ts'
 
 /*
- * `bun run test [--unit | --faults | --failover | --cluster | --all] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
- * chosen files needs one. The last line is `N passed, N failed`; exit code 0 only if at least one passed and none failed.
+ * `bun run test [--unit | --push | --long] [file filters] [options of bun test]`: runs the tests, with a Postgres of their own if any of the
+ * chosen files needs one. Without a flag those of `npm test`, with filters those of a push. Ends with the time per kind and the slowest files;
+ * the last line is `N passed, N failed`; exit code 0 only if at least one passed and none failed.
  */
 
-const DEFAULT_KINDS: readonly TestKind[] = ['unit', 'postgres', 'browser']
+const PUSH_KINDS: readonly TestKind[] = ['unit', 'postgres', 'browser', 'fault']
 const KINDS: Record<string, readonly TestKind[] | undefined> = {
   '--unit': ['unit'],
-  '--faults': ['fault'],
-  '--failover': ['fault', 'failover'],
-  '--cluster': ['cluster'],
-  '--all': ['unit', 'postgres', 'browser', 'fault', 'cluster'],
+  '--push': PUSH_KINDS,
+  '--long': TEST_KINDS,
 }
 /** Generous: machines are shared, and fault tests wait for real servers. */
 const TEST_MS_MAX = 180_000
+/** Files side by side: those that wait for processes and browsers leave room for those that compute. */
+const WORKERS = availableParallelism() + 1
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 const args = process.argv.slice(2)
 const kinds = KINDS[args[0] ?? '']
 const own = kinds === undefined ? args : args.slice(1)
+const isLong = args[0] === '--long'
 const firstOption = own.findIndex((arg) => arg.startsWith('-'))
 const filters = firstOption === -1 ? own : own.slice(0, firstOption)
 const options = firstOption === -1 ? [] : own.slice(firstOption)
@@ -45,7 +48,8 @@ for (const [signal, exitCode] of Object.entries(SIGNALS)) {
 process.exit(await main())
 
 async function main(): Promise<number> {
-  const files = testFiles({ filters, kinds: kinds ?? DEFAULT_KINDS })
+  const begin = performance.now()
+  const files = testFiles({ filters, kinds: kinds ?? (filters.length > 0 ? PUSH_KINDS : ['unit', 'postgres']) })
   let counts = noCounts()
   try {
     if (files.length === 0)
@@ -57,13 +61,18 @@ async function main(): Promise<number> {
   } finally {
     await cleanUp()
   }
+  if (counts.files.size > 1) console.log(`\n${timingReport(counts, performance.now() - begin)}`)
   console.log(closingLine(counts))
   return counts.passed > 0 && counts.failed === 0 ? 0 : 1
 }
 
 async function run(files: readonly string[]): Promise<Counts> {
-  const env: Record<string, string | undefined> = { ...process.env, NODE_ENV: 'test' }
-  if (files.some((file) => !['unit', 'cluster'].includes(kindOf(file)))) {
+  const env: Record<string, string | undefined> = {
+    ...process.env,
+    NODE_ENV: 'test',
+    ...(isLong ? { NIGHTLEDGER_TEST_LONG: '1' } : {}),
+  }
+  if (files.some((file) => kindOf(file) !== 'unit')) {
     server = await startTestServer((step) => console.log(step))
     if (server.templateFailure) console.error(`No migrated database to test on. ${server.templateFailure.message}`)
     env[SERVER_URL_VARIABLE] = server.url
@@ -76,6 +85,7 @@ async function run(files: readonly string[]): Promise<Counts> {
       process.execPath,
       'test',
       `--timeout=${TEST_MS_MAX}`,
+      ...(files.length > 1 ? [`--parallel=${WORKERS}`, '--no-isolate', `--timings=${writeTimings(files)}`] : []),
       '--reporter=junit',
       `--reporter-outfile=${report}`,
       ...options,
@@ -85,6 +95,7 @@ async function run(files: readonly string[]): Promise<Counts> {
   )
   const exitCode = await runner.exited
   const counts = countsOf(readReport(report))
+  keepTimings(counts)
   // Once more at the end, where it is found: what they said is thousands of lines above.
   for (const failure of counts.failures) console.log(`\nFailed: ${failure}`)
   if (server?.templateFailure) {

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { cliOn } from '../support/cli-terminal.ts'
 
-/* What `cluster` says of an answer. What a node answers is in test/e2e/cluster.pg.test.ts. */
+/* What `cluster` says of an answer. What a node answers is in test/e2e/cluster.fault.test.ts. */
 
 let answer: Response
 const server = Bun.serve({ port: 0, fetch: () => answer })

@@ -13,11 +13,11 @@ import { fencesOf, isRun, NOT_RUN } from '../support/shell-blocks.ts'
 
 /** The documents whose `sh` blocks a test runs, all of them and word for word. */
 const RUN_BY: Record<string, readonly string[]> = {
-  'README.md': ['test/docs/readme.pg.test.ts', 'test/docs/newcomer.fault.test.ts'],
-  'CONTRIBUTING.md': ['test/docs/newcomer.fault.test.ts'],
-  'docs/agency-guide.md': ['test/cli/agency-guide.pg.test.ts'],
-  'docs/agents.md': ['test/api/mcp/agents-doc.pg.test.ts'],
-  'docs/operating.md': ['test/docs/operating.pg.test.ts'],
+  'README.md': ['test/docs/readme.fault.test.ts', 'test/docs/newcomer.long.test.ts'],
+  'CONTRIBUTING.md': ['test/docs/newcomer.long.test.ts'],
+  'docs/agency-guide.md': ['test/cli/agency-guide.long.test.ts'],
+  'docs/agents.md': ['test/api/mcp/agents-doc.long.test.ts'],
+  'docs/operating.md': ['test/docs/operating.long.test.ts'],
   'docs/cluster.md': ['test/docs/cluster.test.ts'],
 }
 

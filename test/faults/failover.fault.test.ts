@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { expectNoLies, FailoverLoad } from '../support/failover-load.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
 import { ReplicatedPostgres } from '../support/replicated-postgres.ts'
 import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
-/* A primary and a synchronous standby, and a service that knows both. `bun run test:failover` runs more rounds. */
+/* A primary and a synchronous standby, and a service that knows both. The long run has more rounds. */
 
-const IS_LONG = process.env['FAILOVER_ROUNDS'] === 'all'
 const CLIENTS = 64
 
 let pair: ReplicatedPostgres
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 /** @param fail ends or replaces the primary. @param heal makes the other one a standby again */
-async function rounds(count: number, fail: () => Promise<void>, heal: () => Promise<void>): Promise<string> {
+async function repeated(count: number, fail: () => Promise<void>, heal: () => Promise<void>): Promise<string> {
   const gaps: number[] = []
   load.start(CLIENTS)
   for (let round = 0; round < count; round++) {
@@ -58,7 +58,7 @@ describe('under load, the primary', () => {
       pair.signal(pair.primary, 'SIGKILL')
       await pair.promote()
     }
-    const gaps = await rounds(IS_LONG ? 10 : 2, killAndPromote, () => pair.addStandby())
+    const gaps = await repeated(rounds({ push: 1, long: 10 }), killAndPromote, () => pair.addStandby())
     console.log(`killed: ${gaps}; ${await expectAllWell()}`)
   }, 600_000)
 
@@ -67,7 +67,7 @@ describe('under load, the primary', () => {
       await pair.shutDown(pair.primary)
       await pair.promote()
     }
-    const gaps = await rounds(IS_LONG ? 10 : 2, switchOver, () => pair.rejoin())
+    const gaps = await repeated(rounds({ push: 1, long: 10 }), switchOver, () => pair.rejoin())
     console.log(`switched over: ${gaps}; ${await expectAllWell()}`)
   }, 600_000)
 
@@ -82,7 +82,7 @@ describe('under load, the primary', () => {
       pair.signal(pair.standby, 'SIGKILL')
       await pair.addStandby()
     }
-    const gaps = await rounds(IS_LONG ? 3 : 1, stopAndPromote, wakeAndCopy)
+    const gaps = await repeated(rounds({ push: 1, long: 3 }), stopAndPromote, wakeAndCopy)
     console.log(`hung: ${gaps}; ${await expectAllWell()}`)
   }, 600_000)
 })

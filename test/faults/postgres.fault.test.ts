@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
 import { expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
 import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
 let postgres: FaultPostgres
@@ -52,9 +53,9 @@ describe('under load, Postgres', () => {
     ['SIGQUIT', 'is stopped at once'],
     ['SIGKILL', 'is killed'],
   ] as const) {
-    test(`${how} and started again, three times: the service lives on, sells again, and nothing is lost`, async () => {
+    test(`${how} and started again: the service lives on, sells again, and nothing is lost`, async () => {
       const backMs: number[] = []
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < rounds({ push: 1, long: 3 }); round++) {
         const before = load.booked.size
         load.start(32)
         await Bun.sleep(400)

@@ -3,6 +3,7 @@ import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
 import { answersText, expectNoLies, FailoverLoad } from '../support/failover-load.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import {
   credentialsFor,
@@ -62,7 +63,7 @@ describe('a second process', () => {
   test('answers 503 and says why, and the first goes on; two supervisors do not fight', async () => {
     const first = await writer()
     const second = await standby()
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < rounds({ push: 1, long: 3 }); round++) {
       const refused = await second.ask('/partner/v1/units')
       expect([refused.status, refused.body.title]).toEqual([503, expect.stringContaining('another process is serving')])
       const ready = await second.ask('/readyz')
@@ -126,7 +127,7 @@ test('a rolling restart loses nothing and leaves no request open for clients tha
   }
   const gaps: number[] = []
   load.start(16)
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < rounds({ push: 2, long: 5 }); round++) {
     await load.more(200)
     load.watchGap()
     const leaving = current
@@ -159,7 +160,8 @@ test('after the release, the successor makes its first booking durable without d
   let current: StartingService = await writer()
   // That of the ledger which made the agency.
   await sql`delete from released`
-  for (let round = 0; round < 5; round++) {
+  const count = rounds({ push: 2, long: 5 })
+  for (let round = 0; round < count; round++) {
     const next = await standby()
     await new Load(() => current.baseUrl).book()
     current.kill('SIGTERM')
@@ -173,5 +175,5 @@ test('after the release, the successor makes its first booking durable without d
     select extract(epoch from (select min(a.at) from appended a where a.at > r.at) - r.at)::float8 * 1000 as ms
     from released r where r.at is not null order by r.at`
   console.log(`from release to the first booking: ${rows.map(({ ms }) => ms.toFixed(0)).join(', ')} ms`)
-  expect(rows).toHaveLength(5)
+  expect(rows).toHaveLength(count)
 })

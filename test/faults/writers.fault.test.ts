@@ -3,6 +3,7 @@ import { addNights, formatNight } from '../../src/core/domain/night.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectAcknowledged, expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { night } from '../support/samples.ts'
 import { makeAgencyByPortal, type ServiceProcess, startServiceOn } from '../support/service-process.ts'
@@ -32,11 +33,11 @@ async function stop(service: ServiceProcess): Promise<void> {
 }
 
 describe('two writers (J5)', () => {
-  test('twenty take-overs under load: the older one always ends non-zero, and nothing is lost or sold twice', async () => {
+  test('take-overs under load: the older one always ends non-zero, and nothing is lost or sold twice', async () => {
     let service = await startServiceOn(database.url)
     const load = new Load(() => service.baseUrl)
     load.start(24)
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < rounds({ push: 4, long: 20 }); round++) {
       const older = service
       const both = new Load(() => older.baseUrl)
       both.start(8)
@@ -53,7 +54,7 @@ describe('two writers (J5)', () => {
   }, 240_000)
 
   test('a writer that was paused while another took over acknowledges nothing more, and ends non-zero', async () => {
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < rounds({ push: 2, long: 5 }); round++) {
       const paused = await startServiceOn(database.url)
       const load = new Load(() => paused.baseUrl)
       load.start(16)
@@ -80,7 +81,7 @@ const UNITS = 12
 
 test('J5: a process that loses one shard writes what is left of the batch, ends non-zero, and tells every caller the truth', async () => {
   let told = 0
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < rounds({ push: 3, long: 8 }); round++) {
     const service = await startServiceOn(database.url)
     const keys = await Promise.all(
       ['lost', 'kept-a', 'kept-b'].map(async (name) => {

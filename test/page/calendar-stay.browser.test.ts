@@ -291,7 +291,7 @@ describeInBrowser('a stay in the calendar', () => {
         await dialog.getByRole('button', { name: 'Change dates' }).click()
         await asked
         await page.getByRole('link', { name: 'Bookings', exact: true }).click()
-        await page.getByRole('heading', { name: 'Bookings' }).waitFor()
+        await page.getByRole('heading', { name: 'Bookings', exact: true }).waitFor()
         refuse()
         await page.getByText('Test Left was not moved: These nights are taken.').waitFor()
       },

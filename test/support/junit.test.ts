@@ -3,7 +3,7 @@ import { closingLine, countsOf, noCounts } from './junit.ts'
 
 const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="bun test" tests="5" assertions="2" failures="1" skipped="2" time="0.05">
-  <testsuite name="test/a.test.ts" file="test/a.test.ts" tests="5" failures="1" skipped="2">
+  <testsuite name="test/a.test.ts" file="test/a.test.ts" tests="5" failures="1" skipped="2" time="0.55">
     <testcase name="passes" classname="" time="0.1" file="test/a.test.ts" line="2" assertions="1" />
     <testcase name="fails &quot;&lt;x/&gt;" classname="" time="0.2" file="test/a.test.ts" line="2" assertions="1">
       <failure type="AssertionError" message="no">AssertionError: no&#10;  at a.ts&#10;</failure>
@@ -21,12 +21,15 @@ const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 </testsuites>`
 
 describe('the counts of a test run', () => {
-  test('counts each case once, however deep, and knows the files and what failed', () => {
+  test('counts each case once, however deep, and knows the files, their time and what failed', () => {
     expect(countsOf(REPORT)).toEqual({
       passed: 2,
       failed: 2,
       skipped: 1,
-      files: new Set(['test/a.test.ts', 'test/b.test.ts']),
+      files: new Map([
+        ['test/a.test.ts', 550],
+        ['test/b.test.ts', 0],
+      ]),
       failures: [
         'test/a.test.ts: fails "<x/>\nAssertionError: no\n  at a.ts',
         'test/b.test.ts: group > waits\ntest timed out',

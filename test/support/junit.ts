@@ -1,8 +1,8 @@
 /**
- * What a run of `bun test` came to. `files`: those that its report names, relative to the working folder. `failures`: each
- * failed test by name, with what it said.
+ * What a run of `bun test` came to. `files`: those that its report names, relative to the working folder, and how long each took
+ * with its hooks, in ms. `failures`: each failed test by name, with what it said.
  */
-export type Counts = { passed: number; failed: number; skipped: number; files: Set<string>; failures: string[] }
+export type Counts = { passed: number; failed: number; skipped: number; files: Map<string, number>; failures: string[] }
 
 /**
  * Reads the report of `bun test --reporter=junit`. Counts test cases, not the sums in the head, which leave out files that
@@ -11,9 +11,15 @@ export type Counts = { passed: number; failed: number; skipped: number; files: S
 export function countsOf(report: string): Counts {
   const counts = noCounts()
   // Attribute values escape < and >, so that a tag ends at the first >.
+  for (const [, head = ''] of report.matchAll(/<testsuite ([^>]*)>/g)) {
+    const file = attribute(head, 'file')
+    // The suite of a file; those of its `describe` blocks are part of it.
+    if (file !== undefined && attribute(head, 'name') === file)
+      counts.files.set(file, Math.round(Number(attribute(head, 'time') ?? 0) * 1_000))
+  }
   for (const [, head = '', body = ''] of report.matchAll(/<testcase ([^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)) {
     const file = attribute(head, 'file')
-    if (file !== undefined) counts.files.add(file)
+    if (file !== undefined && !counts.files.has(file)) counts.files.set(file, 0)
     const failure = /<(?:failure|error)\b([^>]*?)(?:\/>|>(.*?)<\/(?:failure|error)>)/s.exec(body)
     if (failure !== null) {
       counts.failed++
@@ -27,7 +33,7 @@ export function countsOf(report: string): Counts {
 }
 
 export function noCounts(): Counts {
-  return { passed: 0, failed: 0, skipped: 0, files: new Set(), failures: [] }
+  return { passed: 0, failed: 0, skipped: 0, files: new Map(), failures: [] }
 }
 
 function attribute(head: string, name: string): string | undefined {

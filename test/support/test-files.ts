@@ -1,19 +1,20 @@
 import { Glob } from 'bun'
 
 /**
- * `unit`: needs nothing. `postgres`: named `*.pg.test.ts`, needs the server that test/run.ts starts. `fault`: named
- * `*.fault.test.ts`, kills and starves real processes; needs that server too, and minutes. `failover`: named `*.failover.test.ts`,
- * needs Patroni and etcd; run only by `bun run test:failover`. `browser`: needs Postgres too, and is skipped without Chromium. `cluster`: named
- * `*.cluster.test.ts`, makes three hosts of its own, and is skipped where that cannot be done.
+ * What a test file needs, by the end of its name, and when it runs:
+ * - `unit`, `*.test.ts`: nothing. In `bun run check` and in `npm test`.
+ * - `postgres`, `*.pg.test.ts`: the server that test/run.ts starts. In `npm test`.
+ * - `browser`, `*.browser.test.ts`: that server and Chromium; skipped without it, except in CI. On every push.
+ * - `fault`, `*.fault.test.ts`: that server, and real processes that are started, killed and starved. On every push.
+ * - `long`, `*.long.test.ts`: minutes, some of them Patroni, etcd, HAProxy or root too. Every night, by `bun run test:long`.
  */
-export type TestKind = 'unit' | 'postgres' | 'browser' | 'fault' | 'failover' | 'cluster'
+export const TEST_KINDS = ['unit', 'postgres', 'browser', 'fault', 'long'] as const
+export type TestKind = (typeof TEST_KINDS)[number]
 
 export function kindOf(file: string): TestKind {
-  if (file.endsWith('.fault.test.ts')) return 'fault'
-  if (file.endsWith('.failover.test.ts')) return 'failover'
-  if (file.endsWith('.cluster.test.ts')) return 'cluster'
-  if (file.endsWith('.browser.test.ts')) return 'browser'
-  return file.endsWith('.pg.test.ts') ? 'postgres' : 'unit'
+  const suffix = /\.(pg|browser|fault|long)\.test\.ts$/.exec(file)?.[1]
+  if (suffix === undefined) return 'unit'
+  return suffix === 'pg' ? 'postgres' : (suffix as TestKind)
 }
 
 /** Test files under test/, sorted, whose path contains one of the filters (all of them when there is none). */

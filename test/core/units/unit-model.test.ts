@@ -12,6 +12,7 @@ import type { Caller } from '../../../src/core/journal/record.ts'
 import { recoverUnit } from '../../../src/core/journal/recovery.ts'
 import { encodeSnapshot, stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
+import { rounds } from '../../support/long-run.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
 import { AGENCY, night, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
@@ -300,6 +301,6 @@ test('a unit answers as a list of bookings does, through passivation, crashes an
         expect(ledger.store.journal.map(({ seq }) => seq)).toEqual(ledger.store.journal.map((_, i) => i + 1))
       },
     ),
-    { numRuns: 10_000 },
+    { numRuns: rounds({ push: 1_000, long: 10_000 }) },
   )
 }, 120_000)

@@ -6,10 +6,8 @@ import { describedVerdict, judge, liesOf, NO_LIES, STALE_MS_MAX, type Verdict } 
 import { Trace } from './trace.ts'
 import { described, type Window } from './waits.ts'
 
-/** `long`: several rounds of everything, and waits are asserted. Otherwise one round, and only what was lost: the machine is not ours alone. */
-export const IS_LONG = process.env['CLUSTER_RUN'] === 'long'
-/** Of every row, at most. */
-const ROUNDS_MAX = Number(process.env['CLUSTER_ROUNDS'] ?? (IS_LONG ? 3 : 1))
+/** Of every row, at most. Three for the table in docs/reliability.md. */
+const ROUNDS_MAX = Number(process.env['CLUSTER_ROUNDS'] ?? 1)
 /** Says of the slowest requests of every row what happened to them, also of those that are fast enough. */
 const IS_TRACED = process.env['CLUSTER_TRACE'] !== undefined
 
@@ -18,7 +16,7 @@ const AFTER_MS = 3_000
 
 export interface Row {
   readonly fault: string
-  /** Of any request. */
+  /** What a request should wait at most. Reported, not asserted: hosts and clients share one machine. */
   readonly longestMsMax: number
   /** No attempt at any request fails. */
   readonly failsNothing?: boolean
@@ -46,7 +44,6 @@ export async function underLoad(cluster: Cluster, row: Row, fault: Fault): Promi
     throw new AggregateError(faults, `Cannot do it: ${faults.map(String).join('; ')}\n${cluster.logs()}`)
   expect(verdict.acknowledged).toBeGreaterThan(100)
   if (row.failsNothing === true) expect(windows.map(({ failed }) => failed)).toEqual(windows.map(() => ({})))
-  if (IS_LONG) expect(longestOf(windows)).toBeLessThan(row.longestMsMax)
 }
 
 /** The same of a build that lacks something. @returns which promises it breaks; the cluster is not as before */
@@ -86,12 +83,12 @@ async function outcomeOf(cluster: Cluster, row: Row, fault: Fault, catchUpMs?: n
   const { answered, failed } = load.direct
   console.log(
     [
-      `${row.fault}: longest wait ${seconds(windows)} (before ${longestOf(calm).toFixed(0)} ms, own pauses ${load.lagMs.toFixed(0)} ms)`,
+      `${row.fault}: longest wait ${seconds(windows)} (wanted ${row.longestMsMax} ms; before ${longestOf(calm).toFixed(0)} ms, own pauses ${load.lagMs.toFixed(0)} ms)`,
       `  ${describedVerdict(verdict)}`,
       ...windows.map((window, i) => `  ${i % 2 === 0 ? 'writes' : 'reads'}: ${described(window)}`),
       ...windows
         .flatMap(({ slowest }) => slowest.slice(0, IS_TRACED ? 2 : 1))
-        .filter(({ ms }) => IS_TRACED || (IS_LONG && ms >= row.longestMsMax))
+        .filter(({ ms }) => IS_TRACED || ms >= row.longestMsMax)
         .map((slow) => trace.of(slow)),
       `  asked of nodes themselves: ${answered} answered, ${failed} not; ${load.staleReads} older than what was acknowledged`,
     ].join('\n'),

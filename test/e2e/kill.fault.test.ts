@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { startServiceOn } from '../support/service-process.ts'
 
-const ROUNDS = 20
+const ROUNDS = rounds({ push: 3, long: 20 })
 const CLIENTS = 64
 const LOAD_MS = 250
 
@@ -34,7 +35,7 @@ test(`kill -9 under load of ${CLIENTS} clients, ${ROUNDS} rounds: nothing acknow
   }
   service.kill('SIGTERM')
   expect(await service.exited).toBe(0)
-  const median = readyMs.toSorted((a, b) => a - b)[ROUNDS / 2] ?? Number.NaN
+  const median = readyMs.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? Number.NaN
   console.log(
     `${load.booked.size} bookings acknowledged, ${load.cancelled.size} cancelled; ready again after ${median.toFixed(0)} ms (median), ${Math.max(...readyMs).toFixed(0)} ms (most)`,
   )

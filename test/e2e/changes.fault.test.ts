@@ -5,6 +5,7 @@ import { ChangeFollower } from '../support/change-followers.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { LOAD_AGENCY_IDS, LOAD_SECRET, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
@@ -45,7 +46,7 @@ test('on SIGTERM waiting requests end at once, empty, and streams end; the proce
   console.log(`ended after ${(performance.now() - since).toFixed(0)} ms`)
 })
 
-const ROUNDS = 6
+const ROUNDS = rounds({ push: 2, long: 6 })
 const CLIENTS = 16
 const LOAD_MS = 400
 

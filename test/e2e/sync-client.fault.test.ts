@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { eventually } from '../support/eventually.ts'
+import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { RandomChanges } from '../support/random-changes.ts'
 import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 import { byId, copyAndOriginal, SyncClient } from '../support/sync-client.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 
-const CHANGES = 10_000
+const CHANGES = rounds({ push: 2_000, long: 10_000 })
 const CLIENTS = 16
 const SEED = Number(process.env['SYNC_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 

@@ -7,12 +7,16 @@ import { probeFence } from '../../src/postgres/stores/fence.ts'
 import { ListReads } from '../../src/postgres/stores/list-reads.ts'
 import { eventually } from '../support/eventually.ts'
 import { LOAD_AGENCY_IDS, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER } from '../support/samples.ts'
 import { type ServiceProcess, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 
 /* Kills the real service and its sender. Receivers use plain http on loopback, which WEBHOOK_ALLOW_HOSTS permits. */
+
+/** Each round kills at another moment after the answer. */
+const COUNT = rounds({ push: 1, long: 3 })
 
 let database: TestDatabase
 let receiver: Receiver
@@ -80,7 +84,7 @@ test.each(['the sender', 'the service', 'both'] as const)(
   'kill -9 of %s after the receiver answered: the event arrives again at most once, with the same bytes',
   async (victim) => {
     const bodies = new Map<string, string>()
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < COUNT; round++) {
       let service = await start()
       await eventually('the sender is up', () => senderPids(service).length === 1)
       const killed = Promise.withResolvers<void>()
@@ -107,7 +111,7 @@ test.each(['the sender', 'the service', 'both'] as const)(
       running = null
     }
     const times = timesReceived()
-    expect(times.size).toBe(3)
+    expect(times.size).toBe(COUNT)
     for (const [, count] of times) expect(count).toBeLessThanOrEqual(2)
     for (const { headers, body } of receiver.received) {
       const id = headers.get('webhook-id') ?? ''
@@ -116,15 +120,15 @@ test.each(['the sender', 'the service', 'both'] as const)(
     }
     // An interrupted attempt has no row; the attempt that finished has its number.
     const attempts = await database.sql`select attempt from webhook_attempt`
-    expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 1, 1])
+    expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: COUNT }, () => 1))
   },
   60_000,
 )
 
-test('kill -9 of service, sender or both under load, 6 rounds: every change is delivered, and none more often than there were senders', async () => {
+test('kill -9 of service, sender or both under load: every change is delivered, and none more often than there were senders', async () => {
   let service = await start()
   const load = new Load(() => service.baseUrl)
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < rounds({ push: 3, long: 6 }); round++) {
     load.start(8)
     await Bun.sleep(400)
     const pid = senderPids(service).at(-1)

@@ -111,7 +111,7 @@ test('the secrets for the containers are what the service takes, and nobody else
   expect(statSync(file).mode & 0o077).toBe(0)
 })
 
-test('the binary is built as the Dockerfile builds it, whose steps container.pg.test.ts carries out', () => {
+test('the binary is built as the Dockerfile builds it, whose steps container.long.test.ts carries out', () => {
   const [build = ''] = blocksUnder('Without containers')
   const steps = readStages('Dockerfile')[0]
     ?.steps.filter(({ keyword }) => keyword === 'RUN')

@@ -1,6 +1,6 @@
 /*
  * Three hosts in network namespaces with real etcd, Patroni, PostgreSQL and HAProxy, from the files of docs/operating/cluster/. Each test is a row of
- * the table in docs/reliability.md. `bun run test:cluster` runs several rounds of each and asserts the waits; otherwise one round, and only the counts.
+ * the table in docs/reliability.md. `CLUSTER_ROUNDS=3` runs several rounds of each. Waits are reported, counts are asserted.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -1,5 +1,5 @@
 /*
- * Builds that lack a guard, on three hosts with real parts: the checker of the fault rows must notice. Part of `bun run test:cluster` alone.
+ * Builds that lack a guard, on three hosts with real parts: the checker of the fault rows must notice.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -9,11 +9,11 @@ import { makeLoadAgencies } from '../support/cluster/agencies.ts'
 import { type Break, buildBinary } from '../support/cluster/binary.ts'
 import { breakFunction } from '../support/cluster/broken-function.ts'
 import { Cluster } from '../support/cluster/cluster.ts'
-import { brokenUnderLoad, IS_LONG } from '../support/cluster/fault-row.ts'
+import { brokenUnderLoad } from '../support/cluster/fault-row.ts'
 import { whyNoHosts } from '../support/cluster/network.ts'
 
-const obstacle = IS_LONG ? whyNoHosts() : 'only a part of test:cluster'
-if (IS_LONG && obstacle !== null) console.log(`skipped: ${obstacle}`)
+const obstacle = whyNoHosts()
+if (obstacle !== null) console.log(`skipped: ${obstacle}`)
 
 const TEST_MS_MAX = 600_000
 /** Longer than a lease, and than the node that has lost it may go on. */

@@ -1,0 +1,14 @@
+import { test } from 'bun:test'
+
+/** Set by test/run.ts for `bun run test:long`. */
+const IS_LONG_RUN = process.env['NIGHTLEDGER_TEST_LONG'] !== undefined
+
+/** How often something is repeated: a few times on a push, more often in the long run. */
+export function rounds(counts: { readonly push: number; readonly long: number }): number {
+  return IS_LONG_RUN ? counts.long : counts.push
+}
+
+/** A test of the long run alone, in a file whose other tests run on every push. */
+export function longTest(title: string, body: () => Promise<void>, msMax?: number): void {
+  if (IS_LONG_RUN) test(title, body, msMax)
+}
