@@ -247,6 +247,26 @@ describe('the cost of a response', () => {
     await receiver.stop()
   })
 
+  test('includes no timer that stays behind until the deadline', async () => {
+    zone = onLoopback
+    const receiver = startReceiver(certificate)
+    const [started, cleared] = [spyOn(globalThis, 'setTimeout'), spyOn(globalThis, 'clearTimeout')]
+    try {
+      await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
+      const timers = started.mock.results.flatMap(({ value }, i) => {
+        const ofDeadline = Number(started.mock.calls[i]?.[1]) > DEADLINE_MS
+        return ofDeadline ? [value] : []
+      })
+      const ended = new Set<unknown>(cleared.mock.calls.map(([timer]) => timer))
+      expect(timers.length).toBeGreaterThan(0)
+      expect(timers.filter((timer) => !ended.has(timer))).toEqual([])
+    } finally {
+      started.mockRestore()
+      cleared.mockRestore()
+    }
+    await receiver.stop()
+  })
+
   test('is limited for an endless body, which is cut off once enough of it is read', async () => {
     zone = onLoopback
     const closed = Promise.withResolvers<void>()
