@@ -123,6 +123,6 @@ export class PartnerAccess {
 
 /** Nobody else keeps anything there. */
 function countersOf(holder: KeyHolder): KeyCounters {
-  if (holder.counters === undefined || holder.counters === null) holder.counters = new KeyCounters(holder.agency.id)
+  holder.counters ??= new KeyCounters(holder.agency.id)
   return holder.counters as KeyCounters
 }

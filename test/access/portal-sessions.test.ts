@@ -12,7 +12,7 @@ import { newTokenSecret } from '../../src/access/token-secret.ts'
 import type { AccessToken } from '../../src/core/catalogue/access-token.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { sha256Hex } from '../../src/lib/sha256-hex.ts'
-import { FakeClock } from '../support/fake-clock.ts'
+import { FakeClock, settle } from '../support/fake-clock.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 
 const OPERATOR_TOKENS = ['o'.repeat(32), 'p'.repeat(40)]
@@ -299,6 +299,38 @@ describe('of too many sessions', () => {
     expect(sessions.count).toBe(SESSIONS_MAX)
     expect(stored.flatMap((_, i) => (sessions.find(secretOf(i)) === null ? [i] : []))).toEqual([7])
   })
+})
+
+test('sessions of an agency that another process has now are unknown here, and still stored', async () => {
+  const { open, admits, clock, rows, sessions } = setUp()
+  const [ofAgency, ofOperator] = [await open(), await open(OPERATOR_TOKENS[0])]
+  sessions.forget((agencyId) => agencyId !== AGENCY.id)
+  expect(admits(ofAgency)).toBe(true)
+  sessions.forget((agencyId) => agencyId === AGENCY.id)
+  expect([admits(ofAgency), admits(ofOperator)]).toEqual([false, true])
+  await clock.advance(1_000)
+  expect(rows.stored.size).toBe(2)
+})
+
+test('stopping ends only when what is not stored yet has been written', async () => {
+  const { open, access, rows, sessions } = setUp()
+  const secret = await open()
+  const keep = rows.keep.bind(rows)
+  const held = Promise.withResolvers<void>()
+  rows.keep = async (what) => {
+    await held.promise
+    await keep(what)
+  }
+  sessions.endBySecret(secret)
+  let hasStopped = false
+  const stopped = sessions.stop().then(() => {
+    hasStopped = true
+  })
+  await settle()
+  expect(hasStopped).toBe(false)
+  held.resolve()
+  await stopped
+  expect([rows.stored.size, access.admitSession(secret, { isUse: false })]).toEqual([0, null])
 })
 
 test('that sessions are used is stored every five minutes, for all in one write', async () => {

@@ -258,6 +258,11 @@ describe('the boot clock of a container, which keeps its id and restarts with ea
     expect(readAfter(30_000, 5_000)).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 30_000 }])
   })
 
+  test('is ignored as soon as it is behind by the resolution of both readings: neither lags by a whole one', () => {
+    expect(readAfter(600_000, 900_000 - 20)).toEqual([])
+    expect(readAfter(600_000, 900_000 - 19)).toHaveLength(1)
+  })
+
   test('is used when it is behind by no more than its resolution: the other clocks may have jumped', () => {
     expect(readAfter(600_000, 900_000 - 10)).toEqual([{ keyId: 'key_a', requests: 2, ageMs: 0 }])
   })
@@ -285,6 +290,23 @@ describe('the stored slots', () => {
     second.take('key_b')
     await machine.clock.advance(1_000)
     expect([...machine.rows.values()].map(({ epoch }) => epoch)).toEqual([2])
+  })
+
+  test('of earlier writers are kept for a minute, however long the machine has been up', async () => {
+    const clock = new FakeClock()
+    await clock.advance(HOUR_MS)
+    const written: RateSlotsToKeep[] = []
+    const persist = async (keep: RateSlotsToKeep) => void written.push(keep)
+    const slots = new RateSlots({ clock, bootTime: () => null, persist, onFailure: () => {} })
+    slots.count('key_a', clock.monotonicMs())
+    await clock.advance(60_000)
+    slots.count('key_a', clock.monotonicMs())
+    await clock.advance(2_000)
+    slots.count('key_a', clock.monotonicMs())
+    await slots.stop()
+    expect(written.map(({ dropEarlier }) => dropEarlier)).toEqual([false, false, true])
+    // Its own slot of the first half second is a minute old by then, and not before.
+    expect(written.map(({ keepFrom }) => keepFrom > 0)).toEqual([false, false, true])
   })
 
   test('are bounded in memory while the database is unavailable', async () => {

@@ -103,6 +103,25 @@ describe('lines', () => {
     expect(writes.map(({ actor }) => actor.id)).toEqual([KEY_A, KEY_B, KEY_B])
   })
 
+  test('of many keys are written 500 at a time, and no write is empty', async () => {
+    const { clock, counter, database } = openCounter({ rowsMax: 1_000 })
+    const lengths: number[] = []
+    database.persist = async (lines) => void lengths.push(lines.length)
+    for (let i = 0; i < 1_000; i++)
+      counter.count({ ...REFUSED, actor: { kind: 'key', id: sampleId('key', String(i)) } })
+    await clock.advance(1_000)
+    expect(lengths).toEqual([500, 500])
+  })
+
+  test('that are written leave no timer behind until another attempt is refused', async () => {
+    const { clock, counter } = openCounter()
+    counter.count(REFUSED)
+    await clock.advance(1_000)
+    expect(clock.nextTimerIn).toBeNull()
+    counter.count(REFUSED)
+    expect(clock.nextTimerIn).toBe(1_000)
+  })
+
   test('that the database always rejects do not delay the others', async () => {
     const { clock, counter, database } = openCounter({ rowsMax: 1_000 })
     const bad = new Set(Array.from({ length: 700 }, (_, i) => sampleId('key', `bad ${i}`)))

@@ -60,6 +60,22 @@ describe('a request that is given back', () => {
   })
 })
 
+describe('an agency that another process has counted meanwhile', () => {
+  test('continues from what is stored, without what was counted here and not written', async () => {
+    const { meter, writes } = openMeter()
+    for (const agencyId of ['agc_a', 'agc_b']) for (let i = 0; i < 5; i++) meter.take(agencyId, 9)
+    meter.forget((agencyId) => agencyId === 'agc_a')
+    expect([meter.position('agc_a', 9).used, meter.position('agc_b', 9).used]).toEqual([0, 5])
+    meter.load([{ agencyId: 'agc_a', month: '2027-01', used: 2 }])
+    expect(meter.take('agc_a', 9).used).toBe(3)
+    await meter.flush()
+    expect(writes.flat().map(({ agencyId, used }) => [agencyId, used])).toEqual([
+      ['agc_b', 5],
+      ['agc_a', 3],
+    ])
+  })
+})
+
 describe('a key', () => {
   const keyOf = () => sampleKey().key
 

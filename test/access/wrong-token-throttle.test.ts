@@ -26,6 +26,17 @@ describe('wrong tokens from one client', () => {
     expect(takes(2)).toEqual([null, 10])
   })
 
+  test('no longer count after a minute while another client, quiet for longer, still has some that do', async () => {
+    const { clock, takes } = throttleAt()
+    takes(WRONG_TOKENS_PER_MINUTE - 1)
+    await clock.advance(40_000)
+    takes(1, '198.51.100.2')
+    await clock.advance(10_000)
+    takes(1)
+    await clock.advance(10_000)
+    expect(takes(1)).toEqual([null])
+  })
+
   test('say nothing about another client', () => {
     const { takes } = throttleAt()
     takes(WRONG_TOKENS_PER_MINUTE + 1)

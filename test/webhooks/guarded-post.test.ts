@@ -247,6 +247,24 @@ describe('the cost of a response', () => {
     await receiver.stop()
   })
 
+  test('includes no timer that stays behind, neither that of the headers nor that of the body', async () => {
+    zone = onLoopback
+    const receiver = startReceiver(certificate)
+    receiver.answer = () => new Response('ok')
+    const [started, cleared] = [spyOn(globalThis, 'setTimeout'), spyOn(globalThis, 'clearTimeout')]
+    try {
+      await post()(`https://${NAME}:${receiver.port}/`, MESSAGE)
+      const timers = started.mock.results.map(({ value }) => value)
+      const ended = new Set<unknown>(cleared.mock.calls.map(([timer]) => timer))
+      expect(timers.length).toBeGreaterThanOrEqual(2)
+      expect(timers.filter((timer) => !ended.has(timer))).toEqual([])
+    } finally {
+      started.mockRestore()
+      cleared.mockRestore()
+    }
+    await receiver.stop()
+  })
+
   test('is limited for an endless body, which is cut off once enough of it is read', async () => {
     zone = onLoopback
     const closed = Promise.withResolvers<void>()

@@ -72,3 +72,54 @@ test('whoever waits until the sender has begun waits for its first report, and n
   await clock.advance(600)
   await stopped
 })
+
+/** Answers each message about `kind` with what `said` makes of all of them, as its stats. */
+const answering = (kind: string, said: string) =>
+  `const all = []
+  process.on('message', (message) => {
+    if (message.kind !== '${kind}') return
+    all.push(message)
+    process.send({ kind: 'stats', stats: all.map((message) => ${said}) })
+  })
+  process.send({ kind: 'up' })`
+
+test('a sender hears for which shards it sends as soon as it is up, though they were known before', async () => {
+  const sender = senderThat(answering('shards', 'message.shards'), systemClock)
+  const shards = [{ shard: 3, epoch: 7 }]
+  sender.sendFor(shards)
+  sender.start()
+  await eventually('it has heard of them', () => sender.stats.sender !== null)
+  expect(sender.stats.sender as unknown).toEqual([shards])
+  await sender.stop(0)
+})
+
+test('the first wake is sent at once, and those of the next two milliseconds together', async () => {
+  const clock = new FakeClock()
+  const sender = senderThat(answering('wake', 'message.agencyIds'), clock)
+  sender.start()
+  await eventually('it is up', () => sender.stats.isUp)
+  for (const agencyId of ['agc_a', 'agc_b', 'agc_c']) sender.wake(agencyId)
+  const heard = () => (sender.stats.sender ?? []) as unknown as string[][]
+  await clock.advance(2)
+  await eventually('it has heard of all agencies', () => heard().flat().length === 3)
+  expect(heard()).toEqual([['agc_a'], ['agc_b', 'agc_c']])
+  const stopped = sender.stop(0)
+  await clock.advance(600)
+  await stopped
+})
+
+test('a sender that has ended has no process id until it is restarted', async () => {
+  const clock = new FakeClock()
+  const sender = senderThat("process.on('message', () => process.exit(1)); process.send({ kind: 'up' })", clock)
+  sender.start()
+  const first = sender.pid
+  expect(first).toBeGreaterThan(0)
+  await eventually('it has ended', () => clock.nextTimerIn !== null)
+  expect(sender.pid).toBeNull()
+  await clock.advance(100)
+  expect(sender.pid).not.toBeNull()
+  expect(sender.pid).not.toBe(first)
+  const stopped = sender.stop(0)
+  await clock.advance(600)
+  await stopped
+})

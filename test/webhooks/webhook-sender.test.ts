@@ -105,6 +105,7 @@ describe('the schedule', () => {
         expect(gap).toBeLessThanOrEqual(seconds * 1_000 * (1 + JITTER_MAX) + 100)
       }
       expect(delivery).toMatchObject({ status: 'dead', attempts: 6, nextAttemptAt: null })
+      expect(harness.sender.stats).toMatchObject({ attempts: 6, failures: { status: 6 }, delivered: 0, dead: 1 })
       expect(delivery.log.map(({ attempt, httpStatus, reason }) => [attempt, httpStatus, reason])).toEqual(
         [1, 2, 3, 4, 5, 6].map((attempt) => [attempt, 500, null]),
       )
@@ -130,6 +131,17 @@ describe('the schedule', () => {
     expect(harness.sent).toHaveLength(2)
   })
 
+  test('says how late the last delivery was claimed, which is never less than 0', async () => {
+    const harness = new Harness()
+    harness.endpoint('whe_a')
+    harness.store.addDelivery('whe_a', harness.clock.now() - 7_000)
+    await harness.begin()
+    expect(harness.sender.stats.claimLagMsLast).toBe(7_000)
+    harness.store.addDelivery('whe_a', harness.clock.now())
+    await harness.wake()
+    expect(harness.sender.stats.claimLagMsLast).toBe(0)
+  })
+
   test('sends a delivery that falls due between two polls on time, without a wake', async () => {
     const harness = new Harness()
     harness.endpoint('whe_a')
@@ -139,6 +151,61 @@ describe('the schedule', () => {
     expect(harness.sent).toHaveLength(0)
     await harness.clock.advance(10)
     expect(harness.sent).toHaveLength(1)
+  })
+})
+
+describe('the database', () => {
+  test('is asked for the next due delivery four times a second at most, however often the sender is woken', async () => {
+    const harness = new Harness()
+    harness.endpoint('whe_a')
+    await harness.begin()
+    const nextDue = harness.store.nextDue.bind(harness.store)
+    let asked = 0
+    harness.store.nextDue = (dueAfter) => {
+      asked += 1
+      return nextDue(dueAfter)
+    }
+    const claims = harness.store.claims.length
+    for (let i = 0; i < 50; i++) await harness.wake()
+    expect(harness.store.claims.length - claims).toBeGreaterThanOrEqual(50)
+    expect(asked).toBeGreaterThan(0)
+    expect(asked).toBeLessThanOrEqual(4)
+  })
+
+  test('takes the outcomes of attempts that end together in one statement', async () => {
+    const harness = new Harness()
+    for (const id of ['whe_a', 'whe_b', 'whe_c']) {
+      harness.endpoint(id)
+      harness.store.addDelivery(id, harness.clock.now())
+    }
+    harness.reply = () => null
+    await harness.begin()
+    const record = harness.store.record.bind(harness.store)
+    const statements: number[] = []
+    harness.store.record = (term, settled) => {
+      statements.push(settled.length)
+      return record(term, settled)
+    }
+    for (const { answer } of harness.sent) answer(OK)
+    await settle()
+    expect(statements).toEqual([3])
+  })
+
+  test('is asked to record again after longer and longer pauses, of a second at most', async () => {
+    const harness = new Harness()
+    harness.endpoint('whe_a')
+    harness.store.addDelivery('whe_a', harness.clock.now())
+    const record = harness.store.record.bind(harness.store)
+    const at: number[] = []
+    harness.store.record = async (term, settled) => {
+      at.push(harness.clock.now())
+      if (at.length <= 5) throw new Error('no database')
+      return record(term, settled)
+    }
+    await harness.begin()
+    await harness.clock.advance(5_000)
+    expect(at.slice(1).map((when, i) => when - (at[i] ?? 0))).toEqual([20, 100, 500, 1_000, 1_000])
+    expect(harness.sender.stats).toMatchObject({ recordFailures: 5, claimed: 0, delivered: 1 })
   })
 })
 
@@ -298,6 +365,7 @@ describe('nothing is lost, and little is sent twice,', () => {
     await harness.clock.advance(10_000)
     expect(harness.sent).toHaveLength(3)
     expect(harness.sent[2]?.body).toBe(taken.body() ?? '')
+    expect(harness.sender.stats.claimFailures).toBe(1)
   })
 
   test('they are sent though claims are lost more often than that, and what those had claimed is sent later', async () => {
@@ -321,6 +389,32 @@ describe('nothing is lost, and little is sent twice,', () => {
     harness.store.release = release
     await harness.clock.advance(6_500)
     expect(last.status).toBe('delivered')
+  })
+
+  test('a delivery that is claimed again before the reply to its requeue counts as claimed until it is sent', async () => {
+    const harness = new Harness()
+    harness.endpoint('whe_a')
+    for (let i = 0; i < 4; i++) harness.store.addDelivery('whe_a', harness.clock.now())
+    harness.reply = () => null
+    await harness.begin()
+    await harness.wake()
+    expect(harness.sender.stats.claimed).toBe(4)
+    const record = harness.store.record.bind(harness.store)
+    const reply = Promise.withResolvers<void>()
+    harness.store.record = async (term, settled) => {
+      await record(term, settled)
+      await reply.promise
+    }
+    harness.sender.endpointChanged({ agencyId: 'agc_a', endpointId: 'whe_a' })
+    await harness.wake()
+    reply.resolve()
+    await settle()
+    expect(harness.sender.stats.claimed).toBe(4)
+    harness.reply = () => OK
+    for (const sent of [...harness.sent]) sent.answer(OK)
+    await harness.wake()
+    expect(harness.bodies).toHaveLength(4)
+    expect(harness.sender.stats).toMatchObject({ delivered: 4, claimed: 0 })
   })
 
   test('stopping requeues queued deliveries, and waits for and records those in flight', async () => {
@@ -445,6 +539,23 @@ describe('fairness', () => {
     for (const { answer } of harness.sent.slice(20)) answer(FAIL)
     await harness.wake()
     expect(harness.sent).toHaveLength(20 + 16 + 1)
+  })
+
+  test('an endpoint whose last attempt failed is tried apart from the others, also after a single failure', async () => {
+    const harness = new Harness()
+    harness.endpoint('whe_a')
+    harness.reply = () => FAIL
+    harness.store.addDelivery('whe_a', harness.clock.now())
+    await harness.begin()
+    harness.reply = () => null
+    harness.store.addDelivery('whe_a', harness.clock.now())
+    await harness.wake()
+    expect(harness.sender.stats).toMatchObject({ inFlightFast: 0, inFlightParked: 1 })
+    harness.sent[1]?.answer(OK)
+    await settle()
+    harness.store.addDelivery('whe_a', harness.clock.now())
+    await harness.wake()
+    expect(harness.sender.stats).toMatchObject({ inFlightFast: 1, inFlightParked: 0 })
   })
 
   test('an endpoint with a slow attempt gets no second one, however reliable it was before', async () => {

@@ -53,6 +53,16 @@ test('of generated rates, nights cost what their quotes say one by one, and any 
 })
 
 describe('runs', () => {
+  test('none is empty, also where the range ends with a season', () => {
+    const season = { name: 'Summer', from: ABOUT, to: addNights(ABOUT, 90), nightlyPrice: 20_000, minStay: 3 }
+    const rules = sampleRules({ rates: { seasons: [season], weekdayAdjustments: [], lengthOfStayDiscounts: [] } })
+    for (const to of [season.to, addNights(season.to, -1)])
+      expect(runsOf(rules, addNights(ABOUT, -5), to).map((run) => [run.season, run.to - run.from])).toEqual([
+        [null, 5],
+        ['Summer', to - ABOUT],
+      ])
+  })
+
   test('a season of many nights is one run, with seven prices or one', () => {
     const season = { name: 'Summer', from: ABOUT, to: addNights(ABOUT, 90), nightlyPrice: 20_000, minStay: 3 }
     const rates = { seasons: [season], weekdayAdjustments: [], lengthOfStayDiscounts: [] }

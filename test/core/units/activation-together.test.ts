@@ -46,6 +46,19 @@ describe('units activated together', () => {
       expect(together[i]).toBe(stateHash(await ledger.directory.read(addressOf(unit))))
   })
 
+  test('by a command are in memory when it settles, and it says when they could not be loaded', async () => {
+    const { ledger, all } = await coldLedger(5)
+    const { loadUnits } = ledger.store
+    ledger.store.loadUnits = async () => {
+      throw new Error('database away')
+    }
+    const failed = await ledger.commands.activate(AGENCY, all).catch((error: Error) => error.message)
+    expect(failed).toBe('database away')
+    ledger.store.loadUnits = loadUnits
+    await ledger.commands.activate(AGENCY, all)
+    expect(ledger.directory.stats).toMatchObject({ resident: 5, activating: 0 })
+  })
+
   test('take a statement per 25, and those that are in memory none', async () => {
     const { ledger, all, statements } = await coldLedger(60)
     await ledger.directory.activate(all.map(addressOf))

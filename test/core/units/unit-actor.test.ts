@@ -50,6 +50,19 @@ test('a failing turn does not affect other turns', async () => {
   expect(await actor.turn(async () => 'next')).toBe('next')
 })
 
+test('a closed actor refuses the turns that wait and all later ones, and the one that runs ends as it would', async () => {
+  const actor = actorWith(10)
+  const messageOf = (turn: Promise<unknown>) => turn.catch((error: Error) => error.message)
+  const held = Promise.withResolvers<string>()
+  const running = actor.turn(() => held.promise)
+  const waiting = messageOf(actor.turn(async () => 'ran'))
+  actor.close(() => new Error('of another process now'))
+  expect(await waiting).toBe('of another process now')
+  held.resolve('ran')
+  expect(await running).toBe('ran')
+  expect(await messageOf(actor.turn(async () => 'ran'))).toBe('of another process now')
+})
+
 test('an actor is idle only when no turn runs and none waits', async () => {
   const actor = actorWith(10)
   let release = () => {}

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'bun:test'
+import { PartnerAccess } from '../../src/access/partner-access.ts'
+import { RateLimiter } from '../../src/access/rate-limit.ts'
+import { type RateSlot, RateSlots } from '../../src/access/rate-slots.ts'
+import { UsageMeter } from '../../src/access/usage-meter.ts'
+import type { Agency, Plan } from '../../src/core/catalogue/agency.ts'
+import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { AGENCY, sampleKey } from '../support/samples.ts'
+
+function openAccess(plan: Partial<Plan> = {}) {
+  const clock = new FakeClock()
+  const written: RateSlot[] = []
+  const slots = new RateSlots({
+    ...{ clock, bootTime: () => null, onFailure: () => {} },
+    shardOf: (agencyId) => (agencyId === AGENCY.id ? 7 : 8),
+    persist: async (keep) => void written.push(...keep.slots),
+  })
+  const { key, secret } = sampleKey()
+  const agency: Agency = { ...AGENCY, plan: { ...AGENCY.plan, ...plan } }
+  const holder: KeyHolder = { key, agency, counters: null }
+  const catalogue = { holderByHash: (sha256: string) => (sha256 === key.secretSha256 ? holder : null) }
+  const access = new PartnerAccess({
+    ...{ catalogue, clock },
+    limiter: new RateLimiter(clock, (...admitted) => slots.count(...admitted)),
+    meter: new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} }),
+  })
+  const ask = (times: number, token = secret) =>
+    Array.from({ length: times }, () => access.admit(`Bearer ${token}`)).map((admission) =>
+      admission === null ? 'UNAUTHORIZED' : (admission.refusal?.code ?? 'served'),
+    )
+  return { clock, access, slots, written, key, ask }
+}
+
+const NONE = { unauthorized: 0, featureDisabled: 0, rateLimited: 0, quotaExceeded: 0 }
+
+describe('the metrics count the requests that were refused', () => {
+  test('because nobody has the key', () => {
+    const { access, ask } = openAccess()
+    expect(ask(2, 'hr_live_unknown')).toEqual(['UNAUTHORIZED', 'UNAUTHORIZED'])
+    expect(access.stats).toEqual({ ...NONE, unauthorized: 2 })
+  })
+
+  test('because the plan has no API, also beyond its requests per minute', () => {
+    const { access, ask } = openAccess({ apiAccess: false, requestsPerMinute: 2 })
+    expect(new Set(ask(3))).toEqual(new Set(['FEATURE_DISABLED']))
+    expect(access.stats).toEqual({ ...NONE, featureDisabled: 3 })
+  })
+
+  test('because of one of the limits', () => {
+    const { access, ask } = openAccess({ requestsPerMinute: 3, requestsPerMonth: 2 })
+    expect(ask(5)).toEqual(['served', 'served', 'QUOTA_EXCEEDED', 'RATE_LIMITED', 'RATE_LIMITED'])
+    expect(access.stats).toEqual({ ...NONE, quotaExceeded: 1, rateLimited: 2 })
+  })
+})
+
+test('what a key has used of its minute is stored with the shard of its agency, for the node that has the shard next', async () => {
+  const { ask, slots, written, key } = openAccess()
+  ask(2)
+  await slots.flush()
+  expect(written).toMatchObject([{ shard: 7, total: 2, counts: { [key.id]: 2 } }])
+})
