@@ -43,7 +43,9 @@ test.each([
     }
     expect(seen({ tag: '"a"', body: '1', kind: 'tagged' })).toEqual(['"a"', 'no-store', 'application/json'])
     expect(seen({ tag: '"b"', body: '1', kind: 'conditional' })).toEqual([
-      ...['"b"', 'private, no-cache', 'application/json'],
+      '"b"',
+      'private, no-cache',
+      'application/json',
     ])
     expect(seen({ tag: '"c"', body: null, kind: 'unchanged' })).toEqual(['"c"', 'private, no-cache', null])
   },
