@@ -125,6 +125,17 @@ describe('reading', () => {
     )
   })
 
+  test('a full page after which the log ends says that there is no more, whether its changes were noted or read', async () => {
+    const { book, page, rows } = await opened()
+    const { cursor } = await page(null)
+    await book()
+    await book()
+    const noted = await page(cursor, 0, { limit: 2 })
+    expect([seqs(noted), noted.hasMore, rows.reads.length]).toEqual([[1, 2], false, 0])
+    const read = await page('start', 0, { limit: 2 })
+    expect([seqs(read), read.hasMore, rows.reads.length]).toEqual([[1, 2], false, 1])
+  })
+
   test('only the newest changes of all agencies are kept in memory; the others are read', async () => {
     const { append, page, rows, feed } = await opened()
     const { cursor } = await page(null)
@@ -183,6 +194,17 @@ describe('reading', () => {
     const later = await page(cursor)
     expect([position.seq, later.position.seq]).toEqual([0, 1])
     expect((await page(later.cursor)).changes).toEqual([])
+  })
+
+  test('the cursor of a quiet agency stays the same for an hour, however long the process has run', async () => {
+    const { clock, append, page } = await opened()
+    await clock.advance(100 * HOUR_MS)
+    const { cursor } = await page(null)
+    await append(unitSet(sampleId('unt', 'u'), { agencyId: A }))
+    await clock.advance(HOUR_MS - 1)
+    expect((await page(cursor)).cursor).toBe(cursor)
+    await clock.advance(1)
+    expect((await page(cursor)).cursor).not.toBe(cursor)
   })
 })
 
@@ -299,6 +321,20 @@ describe('waiting', () => {
     expect(await late.next()).toBeNull()
   })
 
+  test('ends at once, empty, when another process has the agency, and only for that agency', async () => {
+    const { feed, asked, page } = await opened()
+    const { cursor } = await page(null)
+    const waiting = seen(page(cursor, 20_000))
+    const stream = streamIn(await feed.stream(asked(cursor)))
+    const next = seen(stream.next())
+    const other = streamIn(await feed.stream(askedFor(B, null)))
+    const nextOfOther = seen(other.next())
+    await settle()
+    feed.forget((agencyId) => agencyId === A)
+    await settle()
+    expect([waiting.value?.changes, next.value, nextOfOther.value]).toEqual([[], null, undefined])
+  })
+
   test('ends for a client that is gone', async () => {
     const { feed, page } = await opened()
     const { cursor } = await page(null)
@@ -326,6 +362,21 @@ describe('a stream', () => {
     await book()
     await settle()
     expect(next.value && seqs(next.value)).toEqual([1])
+  })
+
+  test('that has had a change still ends at once with the process, also after the time of its earlier wait', async () => {
+    const { clock, feed, asked, book } = await opened()
+    const stream = streamIn(await feed.stream(asked(null)))
+    const first = stream.next()
+    await clock.advance(5_000)
+    await book()
+    expect((await first)?.changes).toHaveLength(1)
+    const next = seen(stream.next())
+    await clock.advance(HEARTBEAT_MS - 1)
+    expect(next.value).toBeUndefined()
+    feed.end()
+    await settle()
+    expect(next.value).toBeNull()
   })
 
   test('that is behind reads on without waiting', async () => {

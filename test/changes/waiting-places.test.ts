@@ -45,6 +45,13 @@ describe('places', () => {
     expect(places.stats).toEqual({ requests: 1, streams: 0 })
   })
 
+  test('requests and streams share those of the process', () => {
+    const { take, taken, places } = opened()
+    for (let n = 0; n < WAITING_MAX; n++) taken(`key ${n >> 3}`, n % 2 === 0 ? 'request' : 'stream')
+    expect([take('another'), take('another', 'stream')]).toEqual(['process_full', 'process_full'])
+    expect(places.stats).toEqual({ requests: WAITING_MAX / 2, streams: WAITING_MAX / 2 })
+  })
+
   test('of a session that has ended end within a second, those of the same token’s other sessions stay', async () => {
     const { clock, places } = opened()
     const ended = new Set<string | null>()

@@ -1,7 +1,15 @@
 import { expect, test } from 'bun:test'
 import type { RateDecision } from '../../../src/access/rate-limit.ts'
-import { problemAnswer, rateAnswer, rateHeaders } from '../../../src/api/http/answer.ts'
+import {
+  plainTaggedAnswer,
+  problemAnswer,
+  rateAnswer,
+  rateHeaders,
+  taggedAnswer,
+} from '../../../src/api/http/answer.ts'
 import { notFound } from '../../../src/api/problems/problems.ts'
+
+type Tagged = Parameters<typeof taggedAnswer>[0]
 
 const rate = (limit: number, remaining: number): RateDecision => ({
   ...{ allowed: true, limit, remaining, resetAtS: 1_000 + remaining, retryAfterS: 0 },
@@ -22,3 +30,23 @@ test('answers of one limit do not share headers, whatever is set on one of them 
   expect(seen(second)).toEqual(['req_3', '57', '1057', null, null])
   expect([first.status, refused.status, second.status]).toEqual([201, 404, 200])
 })
+
+test.each([
+  ['with', (tagged: Tagged) => taggedAnswer(tagged, { status: 200, requestId: 'req_1', rate: rate(77, 76), now: 0 })],
+  ['without', (tagged: Tagged) => plainTaggedAnswer(tagged, { status: 200, requestId: 'req_1' })],
+])(
+  'an answer %s rate limits may be kept by its client only if the request was conditional, and a 304 has no type',
+  (_, answer) => {
+    const seen = (tagged: Tagged) => {
+      const { headers } = answer(tagged)
+      return ['ETag', 'Cache-Control', 'Content-Type'].map((name) => headers.get(name))
+    }
+    expect(seen({ tag: '"a"', body: '1', kind: 'tagged' })).toEqual(['"a"', 'no-store', 'application/json'])
+    expect(seen({ tag: '"b"', body: '1', kind: 'conditional' })).toEqual([
+      '"b"',
+      'private, no-cache',
+      'application/json',
+    ])
+    expect(seen({ tag: '"c"', body: null, kind: 'unchanged' })).toEqual(['"c"', 'private, no-cache', null])
+  },
+)

@@ -20,7 +20,8 @@ describe('parseJson', () => {
     for (const text of ['{"a":["x\\u0000"]}', '{"a":["\\ud800"]}', '{"a":["\\uDC00x"]}', '{"\\u0000":1}', '"\\u0000"'])
       expect(parseJson(text).kind).toBe('refused')
     expect(parseJson('["\\ud83d\\ude00", "\\\\u0000"]').kind).toBe('read')
-    for (const text of ['{"a":1e999}', '[-1e999]']) expect(parseJson(text).kind).toBe('refused')
+    for (const text of ['{"a":1e999}', '[-1e999]', '[0.9e999]', '[9E999]', '[10e999]'])
+      expect(parseJson(text).kind).toBe('refused')
   })
   test('takes depth 32 and refuses 33, however it is nested; brackets in strings do not count', () => {
     const nested = (depth: number) => '[{"a":'.repeat(depth / 2) + (depth % 2 ? '[]' : '1') + '}]'.repeat(depth / 2)

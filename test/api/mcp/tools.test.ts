@@ -237,6 +237,27 @@ describe('a mistake of the agent is answered with a sentence that says how to co
   })
 })
 
+test.each<[string, Record<string, unknown>]>([
+  ['list_units', {}],
+  ['get_availability', { unit: 'sea-view', from: '2027-03-01', to: '2027-03-15' }],
+  ['quote_stay', { unit: 'sea-view', arrival: '2027-03-07', departure: '2027-03-10' }],
+  ['get_calendar', { from: '2027-03-01', to: '2027-03-15' }],
+  ['search_stays', { arrival: '2027-03-07', departure: '2027-03-10' }],
+])("%s answers the same when the agency's units are not in memory yet", async (name, args) => {
+  const { memory } = await openMemoryMcp()
+  const { catalogue, commands } = memory
+  const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
+  const notLoaded = {
+    peekInventory: () => null,
+    inventory: (agencyId: string) => catalogue.inventory(agencyId),
+  } as unknown as typeof catalogue
+  const [known, loaded] = [catalogue, notLoaded].map((each) =>
+    toolNamed(name)?.call({ catalogue: each, commands, bookingList }, AGENCY, args),
+  )
+  expect(await known).toBeString()
+  expect(await loaded).toBe((await known) as string)
+})
+
 describe('open ranges', () => {
   const FROM = night('2027-03-01')
 

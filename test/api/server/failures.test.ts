@@ -16,6 +16,7 @@ import { AssertionError } from '../../../src/lib/assert.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { DeadlineError } from '../../../src/lib/deadline.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
+import { RequestStats } from '../../../src/observability/request-stats.ts'
 import { eventually } from '../../support/eventually.ts'
 import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
 
@@ -50,8 +51,10 @@ function failing(error: unknown) {
     bookingList: { list: async () => fail() },
     refusals: { count: (refused: RefusedWrite) => counted.push(refused) },
   } as unknown as AppOptions['ledger']
+  const requestStats = new RequestStats({ clock: systemClock, log: null })
   const app = createApp({
     ledger,
+    requestStats,
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (bug) => bugs.push(bug),
   })
@@ -68,7 +71,9 @@ function failing(error: unknown) {
       body: (await response.json()) as Record<string, string>,
     }
   }
-  return { call, logged, bugs, counted }
+  const answeredBy = (name: string) =>
+    requestStats.counts().find(({ route: { method, path } }) => `${method} ${path}` === name)?.statuses
+  return { call, logged, bugs, counted, answeredBy }
 }
 
 const STAY = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
@@ -128,6 +133,13 @@ test('a read that fails is not counted for the audit trail', async () => {
   const { call, counted } = failing(new DeadlineError(5_000))
   expect((await call('/bookings')).status).toBe(500)
   expect(counted).toEqual([])
+})
+
+test('a request for which there is no route is counted as one, whatever its path', async () => {
+  const { call, answeredBy } = failing(new Error('x'))
+  expect((await call('/boats')).status).toBe(404)
+  expect((await call('/boats/7', {})).status).toBe(404)
+  expect(answeredBy('any unknown')).toEqual([{ status: 404, count: 2 }])
 })
 
 describe('a list that', () => {

@@ -1,26 +1,30 @@
 import { afterEach, expect, mock, spyOn, test } from 'bun:test'
 import { Elysia } from 'elysia'
-import { type AppOptions, createApp } from '../../../src/api/app.ts'
+import { type AppOptions, createAdminApp, createApp } from '../../../src/api/app.ts'
 import { servedRoutes } from '../../../src/api/server/served-routes.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
+import { RequestStats } from '../../../src/observability/request-stats.ts'
 
 afterEach(() => mock.restore())
 
+const LEDGER = {
+  clock: systemClock,
+  newId: systemIds,
+  access: { enter: () => null },
+} as unknown as AppOptions['ledger']
+const PORTAL = { ledger: LEDGER as never, access: {} as never, throttled: () => null, throttledSignIn: () => null }
+const ALIVE = new Elysia().get('/healthz', () => new Response('alive'))
+
 /** All surfaces of the service over nothing: their routes are looked at, not asked. */
 function appOverNothing() {
-  const ledger = {
-    clock: systemClock,
-    newId: systemIds,
-    access: { enter: () => null },
-  } as unknown as AppOptions['ledger']
   return createApp({
-    ledger,
-    portal: { ledger: ledger as never, access: {} as never, throttled: () => null, throttledSignIn: () => null },
+    ledger: LEDGER,
+    portal: PORTAL,
     mounts: [() => ({ path: '/mcp', fetch: () => new Response('tools') })],
     log: { error: () => {} },
     onBug: () => {},
-  }).use(new Elysia().get('/healthz', () => new Response('alive')))
+  }).use(ALIVE)
 }
 
 /** Path and method of every route. */
@@ -47,4 +51,22 @@ test('the routes that the app was made with come before Elysia’s, as with list
   const served = servedRoutes(app)
   expect(Object.keys(direct).length).toBeGreaterThan(5)
   for (const [path, byMethod] of Object.entries(direct)) expect(served[path]).toMatchObject(byMethod)
+})
+
+test('the listener for the operator has the portal and every operating route, and nothing of partners', async () => {
+  const app = createAdminApp({
+    portal: PORTAL,
+    operating: [ALIVE, new Elysia().get('/metrics', () => new Response('up 1'))],
+    requestStats: new RequestStats({ clock: systemClock, log: null }),
+    log: { error: () => {} },
+    onBug: () => {},
+  })
+  const names = namesOf(servedRoutes(app))
+  expect(names).toContain('GET /portal/v1/agencies')
+  expect(names.filter((name) => name.includes('/partner/'))).toEqual([])
+  for (const [path, body] of [
+    ['/healthz', 'alive'],
+    ['/metrics', 'up 1'],
+  ])
+    expect(await (await app.handle(new Request(`http://localhost${path}`))).text()).toBe(body as string)
 })
