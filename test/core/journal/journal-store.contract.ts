@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import type { JournalStore, WriterTerm } from '../../../src/core/journal/journal-store.ts'
+import type { JournalRecord } from '../../../src/core/journal/record.ts'
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
 import { agenciesOfShards, audited, batchOf, booked, entryOf, unitSet, without } from '../../support/journal-records.ts'
@@ -222,6 +223,18 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const lost = batchOf(older, [booked('1')])
       await store.lane(0).appendBatch(batchOf(await store.takeOver('newer'), [booked('2')]))
       expect(await store.lane(0).wasWritten(lost)).toBe(false)
+    })
+
+    test('J3: is not said by another audit line of its agency, or by an earlier count of its own', async () => {
+      const { store } = await open()
+      const older = await store.takeOver('older')
+      const sent = batchOf(older, [audited('1', 2), audited('2', 2)])
+      expect(await store.lane(0).appendBatch(sent)).toBe('durable')
+      await store.takeOver('newer')
+      const wasWritten = (...records: JournalRecord[]) => store.lane(0).wasWritten(batchOf(older, records))
+      expect(await wasWritten(audited('1', 2), audited('2', 1))).toBe(true)
+      expect(await wasWritten(audited('1', 2), audited('3', 2))).toBe(false)
+      expect(await wasWritten(audited('1', 3))).toBe(false)
     })
   })
 
