@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { runCli } from '../../src/cli/run-cli.ts'
 import { idOf } from '../../src/lib/ids.ts'
+import { eventually } from '../support/eventually.ts'
+import { holding } from '../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertEndpoint } from '../support/sample-rows.ts'
@@ -64,4 +66,27 @@ test('after-restore fences every writer, leaves a gap in the numbers, and switch
   await next.close()
   expect((await stateOf())?.['last']).toBe(before?.['last'] + 1_000_001)
   expect((await verifyDatabase(sql)).differences).toEqual([])
+})
+
+test('after-restore waits for an entry that is being written, and continues after it', async () => {
+  const { sql } = database
+  const endOf = async () =>
+    (await sql`select shard, seq::int, mark::int from journal join shard using (shard) order by seq desc limit 1`)[0]
+  const before = await endOf()
+  const written = await holding(
+    database.url,
+    `select from shard where shard = ${before?.['shard']} for share;
+     insert into journal select (jsonb_populate_record(j, jsonb_build_object('seq', j.seq + 5, 'entry_id', gen_random_uuid()))).*
+     from journal j where seq = ${before?.['seq']}`,
+  )
+  const prepared = afterRestore()
+  await eventually('it waits', async () => {
+    const [row] = await sql<{ waiting: number }[]>`
+      select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return row?.waiting === 1
+  })
+  await written()
+  await prepared
+  const seq = before?.['seq'] + 5
+  expect(await endOf()).toMatchObject({ seq, mark: seq + 1_000_000 })
 })

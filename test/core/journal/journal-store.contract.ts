@@ -320,6 +320,25 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect((await store.loadUnits(AGENCY.id, [])).size).toBe(0)
     })
 
+    test('loads no entry that the newest snapshot includes, also when it is the move of a booking from or to the unit', async () => {
+      const { store } = await open()
+      const term = await store.takeOver('test')
+      const b = sampleId('unt', 'b')
+      const before = sampleBooking({ id: sampleId('bkg', '1'), unitId: UNIT_A })
+      const moved = { kind: 'booking_changed', before, after: { ...before, unitId: b, version: 2 } } as const
+      const move = { agencyId: AGENCY.id, at: before.createdAt, entry: entryOf(moved) }
+      const made = batchOf(term, [unitSet(UNIT_A), unitSet(b), booked('1', { unitId: UNIT_A })])
+      expect(await store.lane(0).appendBatch(made)).toBe('durable')
+      expect(await store.lane(0).appendBatch(batchOf(term, [move], { after: [made] }))).toBe('durable')
+      for (const unitId of [UNIT_A, b]) {
+        const state = UnitState.empty(unitId)
+        state.apply({ kind: 'unit_set', unit: sampleUnit({ id: unitId }) }, 4)
+        await store.writeSnapshots([encodeSnapshot(AGENCY.id, state)])
+        const loaded = await store.loadUnit(AGENCY.id, unitId)
+        expect([loaded.snapshots.map(({ seq }) => seq), loaded.tail]).toEqual([[4], []])
+      }
+    })
+
     test('knows of no past of an unknown unit', async () => {
       const { store } = await open()
       expect(await store.loadUnit(AGENCY.id, sampleId('unt', 'nobody'))).toEqual({ snapshots: [], tail: [] })
