@@ -198,7 +198,9 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
 
   async wasWritten(batch: BatchToAppend): Promise<boolean | null> {
     if (batch.shards.some(({ shard, epoch }) => this.#shard(shard).epoch <= epoch)) return null
-    return entriesOf(batch).some((entry) => this.#isThere(entry))
+    const isCounted = ({ record: { audit } }: NumberedRecord) =>
+      audit === undefined || (this.audit.get(audit.auditId)?.count ?? 0) >= audit.count
+    return entriesOf(batch).every((entry) => this.#isThere(entry)) && batch.records.every(isCounted)
   }
 
   reconnect(): void {

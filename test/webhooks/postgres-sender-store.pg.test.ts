@@ -3,6 +3,7 @@ import { uuidOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { deliveryBacklog } from '../../src/postgres/stores/delivery-backlog.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
+import { holding } from '../support/held-lock.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../support/sample-rows.ts'
 import { sampleId } from '../support/samples.ts'
@@ -158,6 +159,52 @@ test('the backlog has what is pending, and what an active endpoint has no delive
   const term = await store.takeOver(epoch)
   await store.makeDeliveries({ term, agencyIds: 'all', now: Date.now(), room: 100 })
   expect(await deliveryBacklog(sql)).toEqual({ pending: 3, oldestDueAt: at - 5_000 })
+})
+
+test('the backlog counts for each endpoint of an agency what that endpoint has no delivery of yet', async () => {
+  const { addEndpoint, addEntry } = await openTables()
+  const { sql } = database
+  const agencyId = sampleId('agc', 'a')
+  for (const [id, madeSeq] of [
+    ['first', 1],
+    ['second', 4],
+  ] as const) {
+    await addEndpoint({ id: sampleId('whe', id), agencyId })
+    await sql`update webhook_endpoint set made_seq = ${madeSeq} where endpoint_id = ${uuidOf(sampleId('whe', id))}`
+  }
+  for (const seq of [1, 2, 3, 4, 5]) await addEntry(sampleEntry(agencyId, seq, { at: CREATED.getTime() }))
+  expect(await deliveryBacklog(sql)).toMatchObject({ pending: 5 })
+})
+
+test('an attempt is recorded while another endpoint of its agency is being changed', async () => {
+  const { addEndpoint, addDelivery, endpoint, epoch } = await openTables()
+  const [own, other] = ['own', 'other'].map((id) => ({ id: sampleId('whe', id), agencyId: sampleId('agc', 'a') })) as [
+    { id: string; agencyId: string },
+    { id: string; agencyId: string },
+  ]
+  for (const each of [own, other]) await addEndpoint(each)
+  const [deliveryId, at] = [sampleId('dlv', '1'), CREATED.getTime()]
+  await addDelivery(deliveryId, own, at)
+  const term = await store.takeOver(epoch)
+  expect(await store.claim({ term, dueUntil: at, room: 1, windowFresh: 1, windows: {} })).toHaveLength(1)
+  const end = await holding(
+    database.url,
+    `select from webhook_endpoint where endpoint_id = '${uuidOf(other.id)}' for update`,
+  )
+  const recorded = store.record(term, [
+    {
+      ...{ agencyId: own.agencyId, deliveryId, month: MEMORY_MONTH, attemptsBefore: 0, attempts: 1, tries: 1 },
+      ...{ status: 'pending', nextAttemptAt: at + 60_000, finishedAt: null },
+      attempt: { attempt: 1, at, durationMs: 12, httpStatus: 500, reason: null, detail: null },
+      endpoint: { id: own.id, revision: 0, consecutiveFailures: 1, status: 'active', disabledReason: null, at },
+    },
+  ])
+  try {
+    await recorded
+    expect(await endpoint(own.id)).toMatchObject({ consecutiveFailures: 1 })
+  } finally {
+    await end()
+  }
 })
 
 test('making deliveries reads what is new, and no more than an index entry of agencies that have nothing new', async () => {

@@ -172,6 +172,14 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(await claim({ windowFresh: 100 })).toHaveLength(80)
     })
 
+    test('makes no more than there is room for, also when it is just enough for one delivery to each endpoint', async () => {
+      await addEntries(A.agencyId, 4)
+      await addEntries(B.agencyId, 4)
+      expect(await make({ room: 3 })).toEqual({ made: 3, mayHaveMore: true })
+      const claimed = await claim({ windowFresh: 100 })
+      expect(claimed.map(({ endpoint }) => endpoint.id).sort()).toEqual([A.id, A2.id, B.id].sort())
+    })
+
     test('a sender that was replaced makes nothing', async () => {
       await addEntries(A.agencyId, 1)
       const newer = await store.takeOver(tables.epoch)

@@ -66,6 +66,16 @@ test('what stays as it is waits for no claim', async () => {
   await end()
 })
 
+test('a shard that another node’s claim holds is not waited for by one that asks for others', async () => {
+  const [one, two] = stores as [PostgresSenderStore, PostgresSenderStore]
+  const [first, second] = [await one.join(), await two.join()]
+  await one.sendFor(first, of(3, 4))
+  const end = await claimHolding(3)
+  expect(await two.sendFor(second, of(4, 5))).toEqual([4, 5])
+  expect(await two.sendFor(second, of(4))).toEqual([4])
+  await end()
+})
+
 test('a shard of an epoch that is not the node’s is left to whose it is, claims included', async () => {
   const [one, two] = stores as [PostgresSenderStore, PostgresSenderStore]
   const [first, second] = [await one.join(), await two.join()]

@@ -271,6 +271,27 @@ describe('an event', () => {
     expect(await statuses(off.endpoint.id)).toEqual([])
   })
 
+  test('waits for an endpoint that was there before it, first without a delivery and then with one that is pending', async () => {
+    const { endpoint: first } = await register('https://hooks.example/first')
+    await book()
+    const { endpoint: second } = await register('https://hooks.example/second')
+    const waitingFor = async (id: string) => {
+      const found = await commands.find(agency.id, id)
+      const statuses = (await commands.deliveries(agency.id, id, PAGE))?.rows.map(({ status }) => status)
+      return [found?.waitingEvents, found?.waitingDeliveries, statuses]
+    }
+    const waiting = async () => [await waitingFor(first.id), await waitingFor(second.id)]
+    expect(await waiting()).toEqual([
+      [1, 0, []],
+      [0, 0, []],
+    ])
+    await makeDeliveries(database.url, ledger.epoch)
+    expect(await waiting()).toEqual([
+      [0, 1, ['pending']],
+      [0, 0, []],
+    ])
+  })
+
   test.each(['the process', 'a node'])('a resend of what %s is sending is not sent beside it', async (by) => {
     await register()
     await book()

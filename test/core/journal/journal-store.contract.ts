@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import type { JournalStore, WriterTerm } from '../../../src/core/journal/journal-store.ts'
+import type { JournalRecord } from '../../../src/core/journal/record.ts'
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
 import { agenciesOfShards, audited, batchOf, booked, entryOf, unitSet, without } from '../../support/journal-records.ts'
@@ -223,6 +224,18 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       await store.lane(0).appendBatch(batchOf(await store.takeOver('newer'), [booked('2')]))
       expect(await store.lane(0).wasWritten(lost)).toBe(false)
     })
+
+    test('J3: is not said by another audit line of its agency, or by an earlier count of its own', async () => {
+      const { store } = await open()
+      const older = await store.takeOver('older')
+      const sent = batchOf(older, [audited('1', 2), audited('2', 2)])
+      expect(await store.lane(0).appendBatch(sent)).toBe('durable')
+      await store.takeOver('newer')
+      const wasWritten = (...records: JournalRecord[]) => store.lane(0).wasWritten(batchOf(older, records))
+      expect(await wasWritten(audited('1', 2), audited('2', 1))).toBe(true)
+      expect(await wasWritten(audited('1', 2), audited('3', 2))).toBe(false)
+      expect(await wasWritten(audited('1', 3))).toBe(false)
+    })
   })
 
   describe(`${name}: a renewal`, () => {
@@ -305,6 +318,25 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(units.get(UNIT_A)?.snapshots.map(({ seq }) => seq)).toEqual([1])
       expect([UNIT_A, b, c].map((id) => units.get(id)?.tail.map(({ seq }) => seq))).toEqual([[4, 5], [2, 5], [3]])
       expect((await store.loadUnits(AGENCY.id, [])).size).toBe(0)
+    })
+
+    test('loads no entry that the newest snapshot includes, also when it is the move of a booking from or to the unit', async () => {
+      const { store } = await open()
+      const term = await store.takeOver('test')
+      const b = sampleId('unt', 'b')
+      const before = sampleBooking({ id: sampleId('bkg', '1'), unitId: UNIT_A })
+      const moved = { kind: 'booking_changed', before, after: { ...before, unitId: b, version: 2 } } as const
+      const move = { agencyId: AGENCY.id, at: before.createdAt, entry: entryOf(moved) }
+      const made = batchOf(term, [unitSet(UNIT_A), unitSet(b), booked('1', { unitId: UNIT_A })])
+      expect(await store.lane(0).appendBatch(made)).toBe('durable')
+      expect(await store.lane(0).appendBatch(batchOf(term, [move], { after: [made] }))).toBe('durable')
+      for (const unitId of [UNIT_A, b]) {
+        const state = UnitState.empty(unitId)
+        state.apply({ kind: 'unit_set', unit: sampleUnit({ id: unitId }) }, 4)
+        await store.writeSnapshots([encodeSnapshot(AGENCY.id, state)])
+        const loaded = await store.loadUnit(AGENCY.id, unitId)
+        expect([loaded.snapshots.map(({ seq }) => seq), loaded.tail]).toEqual([[4], []])
+      }
     })
 
     test('knows of no past of an unknown unit', async () => {

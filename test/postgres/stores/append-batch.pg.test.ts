@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AppendFailure, BatchToAppend, WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
-import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
+import { idOf, systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { batchText } from '../../../src/postgres/stores/batch-text.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
-import { audited, batchOf, unitSet, without } from '../../support/journal-records.ts'
+import { audited, batchOf, booked, unitSet, without } from '../../support/journal-records.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
 
@@ -202,6 +202,32 @@ test('J3: a batch that is sent again is found, also in part, and what belongs to
   expect(await database.sql`select from unit where name <> 'Changed since'`).toHaveLength(0)
   expect(await database.sql`select from audit_line where agency_id = ${uuidOf(agency)}`).toHaveLength(1)
   expect([await seqsOf(agency), await seqsOf(other)]).toEqual([[1], [1, 2]])
+})
+
+test('each booking of a batch has its own guest: the one with its e-mail at its agency, or a new one', async () => {
+  const agencies = [await newAgency(), await newAgency()]
+  const term = await store.takeOver('test')
+  const wanted = agencies.flatMap((agencyId) =>
+    (['ada@example.com', 'ADA@example.com', 'bo@example.com', null, null] as const).map((email) => ({
+      ...{ agencyId, email, bookingId: systemIds('bkg'), guestId: systemIds('gst') },
+    })),
+  )
+  const records = wanted.map(({ agencyId, email, bookingId, guestId }) => ({
+    ...booked('x', { agencyId, id: bookingId, unitId: systemIds('unt') }),
+    guest: { guestId, firstName: 'A', lastName: 'B', email, phone: null, nationality: null },
+  }))
+  expect(await outcomeOf(batchOf(term, records))).toBe('durable')
+  const rows = await database.sql<{ bookingId: string; guestId: string; email: string | null }[]>`
+    select b.booking_id as "bookingId", g.guest_id as "guestId", g.email
+    from booking b join guest g on g.agency_id = b.agency_id and g.guest_id = b.guest_id`
+  const guestOf = new Map(rows.map((row) => [idOf('bkg', row.bookingId), row]))
+  const found = wanted.map(({ bookingId }) => guestOf.get(bookingId))
+  expect(found.map((guest) => guest?.email?.toLowerCase() ?? null)).toEqual(
+    wanted.map(({ email }) => email?.toLowerCase() ?? null),
+  )
+  // At each agency the two with one e-mail are one guest.
+  expect(new Set(found.map((guest) => guest?.guestId)).size).toBe(8)
+  expect([0, 5].map((n) => found[n]?.guestId)).toEqual([1, 6].map((n) => found[n]?.guestId))
 })
 
 describe('J3: while an earlier send of its numbers is in progress', () => {

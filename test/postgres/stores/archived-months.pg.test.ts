@@ -10,6 +10,7 @@ import { uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { PostgresUnitsWithoutSnapshot } from '../../../src/postgres/stores/postgres-units-without-snapshot.ts'
 import { eventually } from '../../support/eventually.ts'
+import { holding } from '../../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -214,6 +215,33 @@ describe('a month is not archived', () => {
     await writeSnapshots()
     await database.sql`update snapshot set state = state || ' ' where unit_id = ${uuidOf(units.c.id)}`
     expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
+  })
+
+  test('while its units lack snapshots as new as their last entry in it; those that lack one get it, and no others', async () => {
+    const lacking = async () =>
+      (await new PostgresUnitsWithoutSnapshot(database.sql).page(null, 100)).units.map(({ unitId }) => unitId).sort()
+    const ids = Object.values(units).map(({ id }) => id)
+    expect(await lacking()).toEqual(ids.toSorted())
+    await writeSnapshots()
+    expect(await lacking()).toEqual([])
+    // As after its first entry.
+    await database.sql`
+      update snapshot set seq = (select min(seq) from journal where unit_id = ${uuidOf(units.c.id)})
+      where unit_id = ${uuidOf(units.c.id)}`
+    expect(await lacking()).toEqual([units.c.id])
+    expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
+    await database.sql`delete from snapshot where unit_id = ${uuidOf(units.c.id)}`
+    await writeSnapshots()
+    await archive()
+  })
+
+  test('while partitions are made', async () => {
+    await writeSnapshots()
+    const made = await holding(database.url, 'select ensure_months(newest_month) from ledger')
+    const refused = await refusal(archive())
+    await made()
+    expect(refused).toContain('lock timeout')
+    await archive()
   })
 
   test('while webhooks of it are pending, or wait for an endpoint that is off', async () => {

@@ -1,0 +1,58 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { SHARDS } from '../../../src/core/journal/shard.ts'
+import { PostgresShards } from '../../../src/postgres/stores/postgres-shards.ts'
+import { PostgresWriters } from '../../../src/postgres/stores/postgres-writers.ts'
+import { eventually } from '../../support/eventually.ts'
+import { holding } from '../../support/held-lock.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+const opened: PostgresShards[] = []
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterEach(async () => {
+  for (const shards of opened.splice(0)) await shards.close()
+})
+afterAll(() => database.drop())
+
+function nodeNamed(node: string): PostgresShards {
+  const shards = new PostgresShards(
+    database.url,
+    { writerId: crypto.randomUUID(), holder: `${node} 1`, run: null, node },
+    null,
+  )
+  opened.push(shards)
+  return shards
+}
+
+const beatOf = async (name: string) =>
+  (await new PostgresWriters(database.sql).list()).find(({ node }) => node === name)?.beatAt ?? 0
+
+test('a node that asks learns exactly which of its shards another one has taken, and shows that it is alive', async () => {
+  const [a, b] = [nodeNamed('a'), nodeNamed('b')]
+  const own = (await a.take([3, 4, 5])).shards
+  const beatAt = await beatOf('a')
+  expect(await a.lost(own)).toEqual([])
+  expect(await beatOf('a')).toBeGreaterThan(beatAt)
+  const taken = (await b.take([4])).shards
+  expect(await a.lost(own)).toEqual([4])
+  expect(await b.lost(taken)).toEqual([])
+})
+
+test('nodes that take the same shards lock them in one order, so that none of them waits for the other in a circle', async () => {
+  const [first, held] = [0, 100]
+  // Not where it was: a scan of the table would come to it after the others.
+  await database.sql`update shard set taken_at = clock_timestamp() where shard = ${first}`
+  const release = await holding(database.url, `select from shard where shard = ${held} for update`)
+  const taken = nodeNamed('a').take(Array.from({ length: SHARDS }, (_, shard) => shard))
+  await eventually('it waits for the shard that is held', async () => {
+    const [row] = await database.sql<{ waiting: number }[]>`
+      select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return row?.waiting === 1
+  })
+  const free = await database.sql<{ shard: number }[]>`select shard from shard order by shard for update skip locked`
+  await release()
+  await taken
+  expect(free.map(({ shard }) => shard)).toEqual(Array.from({ length: SHARDS - held - 1 }, (_, n) => held + 1 + n))
+})
