@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Counts, closingLine, countsOf, noCounts } from './support/junit.ts'
+import { addCounts, type Counts, closingLine, countsOf, noCounts } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
 import { kindOf, TEST_KINDS, type TestKind, testFiles } from './support/test-files.ts'
 import { startTestServer, type TestServer } from './support/test-server.ts'
@@ -23,6 +23,7 @@ const KINDS: Record<string, readonly TestKind[] | undefined> = {
 const TEST_MS_MAX = 180_000
 /** Files side by side: those that wait for processes and browsers leave room for those that compute. */
 const WORKERS = availableParallelism() + 1
+const LONG_WORKERS = 2
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 const args = process.argv.slice(2)
@@ -78,23 +79,19 @@ async function run(files: readonly string[]): Promise<Counts> {
     env[SERVER_URL_VARIABLE] = server.url
   }
   reportFolder = mkdtempSync(join(tmpdir(), 'nightledger-report-'))
-  const report = join(reportFolder, 'junit.xml')
-  const paths = files.map((file) => `./${file}`)
-  runner = Bun.spawn(
-    [
-      process.execPath,
-      'test',
-      `--timeout=${TEST_MS_MAX}`,
-      ...(files.length > 1 ? [`--parallel=${WORKERS}`, '--no-isolate', `--timings=${writeTimings(files)}`] : []),
-      '--reporter=junit',
-      `--reporter-outfile=${report}`,
-      ...options,
-      ...paths,
-    ],
-    { env, stdio: ['ignore', 'inherit', 'inherit'] },
-  )
-  const exitCode = await runner.exited
-  const counts = countsOf(readReport(report))
+  const counts = noCounts()
+  let exitCode = 0
+  // The long ones load the machine by themselves.
+  for (const [isLongKind, workers] of [
+    [false, WORKERS],
+    [true, LONG_WORKERS],
+  ] as const) {
+    const part = files.filter((file) => (kindOf(file) === 'long') === isLongKind)
+    if (part.length === 0) continue
+    const report = join(reportFolder, `junit-${isLongKind}.xml`)
+    exitCode ||= await bunTest(part, { env, report, workers })
+    addCounts(counts, countsOf(readReport(report)))
+  }
   keepTimings(counts)
   // Once more at the end, where it is found: what they said is thousands of lines above.
   for (const failure of counts.failures) console.log(`\nFailed: ${failure}`)
@@ -113,6 +110,28 @@ async function run(files: readonly string[]): Promise<Counts> {
     counts.failed++
   }
   return counts
+}
+
+/** @returns the exit code of `bun test` */
+async function bunTest(
+  files: readonly string[],
+  { env, report, workers }: { env: Record<string, string | undefined>; report: string; workers: number },
+): Promise<number> {
+  const sideBySide = [`--parallel=${workers}`, '--no-isolate', `--timings=${writeTimings(files)}`]
+  const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
+  runner = Bun.spawn(
+    [
+      process.execPath,
+      'test',
+      `--timeout=${TEST_MS_MAX}`,
+      ...(files.length > 1 ? sideBySide : []),
+      ...reporter,
+      ...options,
+      ...files.map((file) => `./${file}`),
+    ],
+    { env, stdio: ['ignore', 'inherit', 'inherit'] },
+  )
+  return await runner.exited
 }
 
 function readReport(path: string): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { closingLine, countsOf, noCounts } from './junit.ts'
+import { addCounts, closingLine, countsOf, noCounts } from './junit.ts'
 
 const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="bun test" tests="5" assertions="2" failures="1" skipped="2" time="0.05">
@@ -39,6 +39,15 @@ describe('the counts of a test run', () => {
 
   test('of no report is nothing at all', () => {
     expect(countsOf('')).toEqual(noCounts())
+  })
+
+  test('of several runs are added', () => {
+    const sum = noCounts()
+    addCounts(sum, countsOf(REPORT))
+    addCounts(sum, { ...noCounts(), passed: 1, files: new Map([['test/c.test.ts', 7]]), failures: ['c'] })
+    expect(closingLine(sum)).toBe('3 passed, 2 failed, 1 skipped')
+    expect([...sum.files.keys()]).toEqual(['test/a.test.ts', 'test/b.test.ts', 'test/c.test.ts'])
+    expect(sum.failures).toHaveLength(3)
   })
 
   test('closes with skipped only if there is some', () => {

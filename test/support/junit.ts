@@ -36,6 +36,15 @@ export function noCounts(): Counts {
   return { passed: 0, failed: 0, skipped: 0, files: new Map(), failures: [] }
 }
 
+/** Adds what another run came to. */
+export function addCounts(to: Counts, more: Counts): void {
+  to.passed += more.passed
+  to.failed += more.failed
+  to.skipped += more.skipped
+  for (const [file, ms] of more.files) to.files.set(file, ms)
+  to.failures.push(...more.failures)
+}
+
 function attribute(head: string, name: string): string | undefined {
   return new RegExp(`\\b${name}="([^"]*)"`).exec(head)?.[1]
 }
