@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { Conformity, type Document } from '../support/conformity.ts'
+import { send } from '../support/http-call.ts'
 import { RequestGenerator } from '../support/request-generator.ts'
 import { sampleId, sampleRules } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
@@ -57,13 +58,8 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
 
   const sendOne = async () => {
     const { method, path, headers, body } = generator.next()
-    const response = await fetch(service.url + path, {
-      method,
-      headers: { authorization: `Bearer ${key}`, ...headers },
-      ...(body === null ? {} : { body }),
-    })
-    const text = await response.text()
-    const { status } = response
+    const sent = { method, headers, token: key, ...(body === null ? {} : { raw: body }) }
+    const { status, text, ...response } = await send(service.url + path, sent)
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const answer = text === '' ? null : JSON.parse(text)
     const tag = response.headers.get('etag')

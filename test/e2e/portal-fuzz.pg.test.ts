@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { ROLES } from '../../src/core/catalogue/access-token.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { Conformity, type Document } from '../support/conformity.ts'
+import { send } from '../support/http-call.ts'
 import { RequestGenerator } from '../support/request-generator.ts'
 import { sampleId, sampleRules } from '../support/samples.ts'
 import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
@@ -60,13 +61,8 @@ test(`${REQUESTS} requests of all roles drawn from the portal's document get onl
     const { method, path, headers, body } = generator.next()
     const token = random.pick(tokens)
     if (isSkipped(method, path)) return
-    const response = await fetch(service.url + path, {
-      method,
-      headers: { authorization: `Bearer ${token}`, ...headers },
-      ...(body === null ? {} : { body }),
-    })
-    const text = await response.text()
-    const { status } = response
+    const sent = { method, headers, token, ...(body === null ? {} : { raw: body }) }
+    const { status, text, ...response } = await send(service.url + path, sent)
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     // A 304 has no body.
     const answer = text === '' ? null : JSON.parse(text)

@@ -35,14 +35,8 @@ afterEach(async () => {
 })
 
 async function ask(method: string, path: string, { json, token }: { json?: unknown; token?: string } = {}) {
-  const response = await fetch(service.baseUrl + path, {
-    method,
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token ?? TEST_PORTAL_TOKEN}` },
-    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-  })
-  const text = await response.text()
-  const body = text.startsWith('{') ? JSON.parse(text) : { text }
-  return { status: response.status, title: String(body.title), body }
+  const { status, body } = await service.ask(path, { method, token: token ?? TEST_PORTAL_TOKEN, json })
+  return { status, title: String(body?.title), body }
 }
 
 async function newKey(): Promise<{ token: string; path: string }> {

@@ -5,6 +5,7 @@ import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { sha256Hex } from '../../src/lib/sha256-hex.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { makeKey } from './fixtures.ts'
+import { type HttpCall, requestOf } from './http-call.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
 import { AGENCY, AMPLE_PLAN, night, sampleId, sampleUnit } from './samples.ts'
 import { verifyDatabase } from './verify-database.ts'
@@ -99,15 +100,15 @@ export class Load {
 
   /** For the first agency, unless told otherwise. */
   post(path: string, body: unknown, headers: Record<string, string> = {}, agency = 0): Promise<Response> {
-    return fetch(`${this.#baseUrl()}/partner/v1${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${secretOf(agency)}`, 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-    })
+    return this.#fetch(path, { token: secretOf(agency), headers, json: body })
   }
 
   get(path: string, agency = 0): Promise<Response> {
-    return fetch(`${this.#baseUrl()}/partner/v1${path}`, { headers: { authorization: `Bearer ${secretOf(agency)}` } })
+    return this.#fetch(path, { token: secretOf(agency) })
+  }
+
+  #fetch(path: string, call: HttpCall): Promise<Response> {
+    return fetch(`${this.#baseUrl()}/partner/v1${path}`, requestOf(call))
   }
 
   /** Requests to book and to read, as they go over the wire. */

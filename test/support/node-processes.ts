@@ -2,6 +2,7 @@ import type { ClusterStatus } from '../../src/cluster/cluster-status.ts'
 import type { EtcdServers } from './etcd.ts'
 import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
+import { send } from './http-call.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from './service-process.ts'
 
 /** NODE_ID, its process, and how to reach it. */
@@ -13,8 +14,7 @@ export const TEST_CLUSTER_SECRET = 'cluster-secret-for-tests-0123456789abcdef'
 
 /** What the node knows of the cluster: `GET /cluster`. */
 export async function statusOf(node: ServiceProcess): Promise<ClusterStatus> {
-  const answer = await fetch(`${node.adminUrl}/cluster`, { headers: { Authorization: `Bearer ${TEST_PORTAL_TOKEN}` } })
-  return (await answer.json()) as ClusterStatus
+  return (await send(`${node.adminUrl}/cluster`, { token: TEST_PORTAL_TOKEN })).body
 }
 
 /**

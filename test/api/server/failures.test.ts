@@ -1,4 +1,5 @@
 /** Requests that end in a fault of the service, without a database: the core is replaced by one that fails. */
+
 import { describe, expect, test } from 'bun:test'
 import { PartnerAccess } from '../../../src/access/partner-access.ts'
 import { RateLimiter } from '../../../src/access/rate-limit.ts'
@@ -18,6 +19,7 @@ import { DeadlineError } from '../../../src/lib/deadline.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { RequestStats } from '../../../src/observability/request-stats.ts'
 import { eventually } from '../../support/eventually.ts'
+import { answerOf, requestOf } from '../../support/http-call.ts'
 import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
 
 const KEY_A = sampleId('key', 'a')
@@ -59,17 +61,8 @@ function failing(error: unknown) {
     onBug: (bug) => bugs.push(bug),
   })
   const call = async (path: string, json?: object) => {
-    const response = await app.handle(
-      new Request(`http://localhost/partner/v1${path}`, {
-        headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json', 'x-request-id': 'trace-1' },
-        ...(json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) }),
-      }),
-    )
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: (await response.json()) as Record<string, string>,
-    }
+    const request = requestOf({ token: SECRET, headers: { 'x-request-id': 'trace-1' }, json })
+    return answerOf(await app.handle(new Request(`http://localhost/partner/v1${path}`, request)))
   }
   const answeredBy = (name: string) =>
     requestStats.counts().find(({ route: { method, path } }) => `${method} ${path}` === name)?.statuses

@@ -2,6 +2,7 @@ import { shardOf } from '../../../src/core/journal/shard.ts'
 import { idOf } from '../../../src/lib/ids.ts'
 import type { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import type { Sql } from '../../../src/postgres/client/connect.ts'
+import { requestOf } from '../../support/http-call.ts'
 import type { TestLedger } from '../../support/ledger.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 
@@ -113,13 +114,7 @@ export class ShardLoad {
     for (;;) {
       try {
         const response = await fetch(`${this.#urlOf(agency.shard)}/partner/v1${path}`, {
-          method: 'POST',
-          headers: {
-            authorization: `Bearer ${agency.secret}`,
-            'content-type': 'application/json',
-            'idempotency-key': op,
-          },
-          body: JSON.stringify(body),
+          ...requestOf({ token: agency.secret, headers: { 'idempotency-key': op }, json: body }),
           signal: AbortSignal.timeout(3_000),
         })
         const text = await response.text()

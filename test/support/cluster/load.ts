@@ -1,6 +1,8 @@
 /** Partners of a cluster: writers with Idempotency-Key, readers of what was just acknowledged, followers of the feed. They remember what they were told. */
+
 import { addNights, formatNight } from '../../../src/core/domain/night.ts'
 import { ChangeFollower } from '../change-followers.ts'
+import { requestOf } from '../http-call.ts'
 import { night } from '../samples.ts'
 import { AGENCIES, type LoadAgency, UNITS_EACH } from './agencies.ts'
 import { type Request, Waits } from './waits.ts'
@@ -155,14 +157,11 @@ export class ClusterLoad {
     let answer: { booking?: { id: string }; title?: string }
     try {
       response = await fetch(`${this.#url}/partner/v1${path}`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${agency.secret}`,
-          'content-type': 'application/json',
-          'idempotency-key': key,
-          'x-request-id': request.id,
-        },
-        body: JSON.stringify(body),
+        ...requestOf({
+          token: agency.secret,
+          headers: { 'idempotency-key': key, 'x-request-id': request.id },
+          json: body,
+        }),
         signal: AbortSignal.timeout(ATTEMPT_MS_MAX),
       })
       answer = (await response.json()) as typeof answer
