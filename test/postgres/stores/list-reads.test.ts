@@ -8,8 +8,8 @@ const read = (error: Error) => lists.read('agency', Promise.reject(error)).catch
 
 test.each([
   ['the server cancels at its timeout', Object.assign(new Error('canceling statement'), { code: '57014' })],
-  ['nothing is heard of until its deadline', new DeadlineError(5_000)],
-])('a list that %s is slow, whoever gave it up', async (_, error) => {
+  ['has no answer by its deadline', new DeadlineError(5_000)],
+])('a list that %s is reported as slow', async (_, error) => {
   expect(await read(error)).toMatchObject({ kind: 'slow', cause: error })
 })
 
