@@ -15,6 +15,8 @@ import { TEMPLATE_DATABASE } from './postgres.ts'
  */
 export type TestServer = { url: string; templateFailure: Error | null; stop(): Promise<void> }
 
+/** Several files run side by side, each with several services. */
+const CONNECTIONS_MAX = 400
 const FOLDER_PREFIX = 'nightledger-test-'
 
 /** A server of its own in a temporary folder, with a migrated database to copy test databases from. */
@@ -27,7 +29,7 @@ export async function startTestServer(onStep: (step: string) => void): Promise<T
     rmSync(folder, { recursive: true, force: true })
   }
   try {
-    server = await startEmbedded({ dataDir: folder, onStep })
+    server = await startEmbedded({ dataDir: folder, onStep, connectionsMax: CONNECTIONS_MAX })
     const url = new URL(server.url)
     url.pathname = '/postgres'
     return { url: url.href, templateFailure: await makeTemplate(url), stop }

@@ -30,9 +30,18 @@ type Step = (step: string) => void
 /**
  * Starts a PostgreSQL server in `dataDir`/postgres, on 127.0.0.1 and a free port, with durable settings. A server that
  * survived a `kill -9` of the service is taken over while it runs. One service per data folder.
+ * @param options.connectionsMax how many connections it accepts; by default as many as one service needs
  * @throws EmbeddedError when the folder is in use, the programs are missing, or the server does not start
  */
-export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onStep: Step }): Promise<EmbeddedServer> {
+export async function startEmbedded({
+  dataDir,
+  onStep,
+  connectionsMax,
+}: {
+  dataDir: string
+  onStep: Step
+  connectionsMax?: number
+}): Promise<EmbeddedServer> {
   if (process.platform === 'win32') {
     throw new EmbeddedError(
       'Cannot start the built-in PostgreSQL on Windows. Set DATABASE_URL, PORTAL_TOKEN and SECRET_KEY.',
@@ -43,7 +52,7 @@ export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onSt
   makeFolder(folder)
   const lock = takeDataDir(folder)
   try {
-    const { server, cluster, url, firstStart } = await bringUp(folder, programs, onStep)
+    const { server, cluster, url, firstStart } = await bringUp(folder, { programs, onStep, connectionsMax })
     const stop = async () => {
       await endPostmaster(server.pid, cluster, { graceMs: GRACE_MS })
       lock.release()
@@ -65,7 +74,10 @@ export async function startEmbedded({ dataDir, onStep }: { dataDir: string; onSt
 
 type Up = { server: RunningServer; cluster: string; url: string; firstStart: boolean }
 
-async function bringUp(folder: string, programs: PostgresPackage, onStep: Step): Promise<Up> {
+async function bringUp(
+  folder: string,
+  { programs, onStep, connectionsMax }: { programs: PostgresPackage; onStep: Step; connectionsMax: number | undefined },
+): Promise<Up> {
   removeDrafts(folder)
   const known = findCluster(folder)
   const account = serverAccount({ cluster: known, onStep })
@@ -79,6 +91,7 @@ async function bringUp(folder: string, programs: PostgresPackage, onStep: Step):
     binaries,
     account,
     onStep,
+    connectionsMax,
     logFile: join(folder, 'postgres.log'),
     answers: (port) => answers(urlAt(port, 'postgres'), cluster),
   })

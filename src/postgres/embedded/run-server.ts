@@ -17,6 +17,8 @@ export type ServerOptions = {
   account: ServerAccount
   /** The file to which the server appends its log. */
   logFile: string
+  /** Instead of that of SERVER_SETTINGS. */
+  readonly connectionsMax?: number | undefined
   /** Whether a server on this port accepts our login and runs on this cluster. Never rejects. */
   answers(port: number): Promise<boolean>
   onStep(step: string): void
@@ -106,8 +108,12 @@ async function tryStart(options: ServerOptions, port: number): Promise<RunningSe
 /** `ended`: null while the process runs, then how it ended. */
 type Child = { readonly pid: number | undefined; readonly ended: string | null }
 
-function launch({ cluster, binaries, account }: ServerOptions, port: number, logFile: number): Child {
-  const settings = Object.entries(SERVER_SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+function launch({ cluster, binaries, account, connectionsMax }: ServerOptions, port: number, logFile: number): Child {
+  const chosen = connectionsMax === undefined ? {} : { max_connections: String(connectionsMax) }
+  const settings = Object.entries({ ...SERVER_SETTINGS, ...chosen }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ])
   let ended: string | null = null
   // Detached, so that a Ctrl-C in the terminal reaches only the service, which stops the server after it has drained.
   const process = spawn(binaries.postgres, ['-D', cluster, '-p', String(port), ...settings], {
