@@ -3,8 +3,12 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { kindOf } from '../support/test-files.ts'
 
-/** What one test file does: how long it takes alone, and which lines of which files of `src/` it executes. */
-export type Covered = { readonly ms: number; readonly lines: Readonly<Record<string, readonly number[]>> }
+/** What one test file does: how long it takes alone, and which lines of which files of `src/` it executes. `hash`: of its text then. */
+export type Covered = {
+  readonly hash: string
+  readonly ms: number
+  readonly lines: Readonly<Record<string, readonly number[]>>
+}
 
 /** What each test file covers, by its path. A file that fails unmutated is not in it. */
 export type Coverage = Record<string, Covered>
@@ -47,10 +51,19 @@ async function coverageOf(
     const ms = Math.round(performance.now() - begin)
     const report = join(folder, 'lcov.info')
     // There is none for a test that imports nothing of ours.
-    return { ms, lines: existsSync(report) ? linesOf(readFileSync(report, 'utf8')) : {} }
+    return {
+      hash: hashOf(join(root, file)),
+      ms,
+      lines: existsSync(report) ? linesOf(readFileSync(report, 'utf8')) : {},
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Of a test file's text: what it covers is measured again when that has changed. */
+export function hashOf(path: string): string {
+  return Bun.hash(readFileSync(path)).toString(36)
 }
 
 /** The executed lines of an lcov report, by file; only those of `src/`. */

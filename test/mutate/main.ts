@@ -8,7 +8,7 @@ import { SERVER_URL_VARIABLE } from '../support/postgres.ts'
 import { kindOf, testFiles } from '../support/test-files.ts'
 import { startTestServer } from '../support/test-server.ts'
 import { codeMutations } from './code-mutations.ts'
-import { type Coverage, coveringTests, measureCoverage } from './covering-tests.ts'
+import { type Coverage, coveringTests, hashOf, measureCoverage } from './covering-tests.ts'
 import { isEquivalent } from './equivalent.ts'
 import { describeMutation, type Mutation, mutated } from './mutation.ts'
 import { type FunctionBody, functionBodies, schemaMutations } from './sql-mutations.ts'
@@ -158,14 +158,22 @@ function copyOfProject(folder: string): string {
   return folder
 }
 
+/** Measures the test files that are new or have changed, all of them with `--fresh`. */
 async function knownCoverage(): Promise<Coverage> {
   const cache = join(root, CACHE)
-  if (!values.fresh && existsSync(cache)) return JSON.parse(readFileSync(cache, 'utf8')) as Coverage
+  const known = values.fresh || !existsSync(cache) ? {} : (JSON.parse(readFileSync(cache, 'utf8')) as Coverage)
   const files = testFiles({ filters: [], kinds: ['unit', 'postgres'] }).filter((file) => !COMPARES_TEXT.test(file))
-  console.log(`Measuring which lines ${files.length} test files execute`)
-  const coverage = await measureCoverage(files, { root, env, workers })
-  mkdirSync(dirname(cache), { recursive: true })
-  writeFileSync(cache, JSON.stringify(coverage))
+  const current = Object.entries(known).filter(
+    ([file, { hash }]) => files.includes(file) && hash === hashOf(join(root, file)),
+  )
+  const coverage: Coverage = Object.fromEntries(current)
+  const left = files.filter((file) => coverage[file] === undefined)
+  if (left.length > 0) {
+    console.log(`Measuring which lines ${left.length} test files execute`)
+    Object.assign(coverage, await measureCoverage(left, { root, env, workers }))
+    mkdirSync(dirname(cache), { recursive: true })
+    writeFileSync(cache, JSON.stringify(coverage))
+  }
   return coverage
 }
 

@@ -52,12 +52,12 @@ describe('in SQL', () => {
 })
 
 test('tests without Postgres come first, then those of the same subject, then the quickest', () => {
-  const lines = { 'src/core/x.ts': [3] }
+  const [hash, lines] = ['', { 'src/core/x.ts': [3] }]
   const coverage = {
-    'test/api/a.pg.test.ts': { ms: 10, lines },
-    'test/core/b.pg.test.ts': { ms: 50, lines },
-    'test/api/c.test.ts': { ms: 900, lines },
-    'test/core/d.test.ts': { ms: 1, lines: { 'src/core/x.ts': [9] } },
+    'test/api/a.pg.test.ts': { hash, ms: 10, lines },
+    'test/core/b.pg.test.ts': { hash, ms: 50, lines },
+    'test/api/c.test.ts': { hash, ms: 900, lines },
+    'test/core/d.test.ts': { hash, ms: 1, lines: { 'src/core/x.ts': [9] } },
   }
   const expected = ['test/api/c.test.ts', 'test/core/b.pg.test.ts', 'test/api/a.pg.test.ts']
   expect(coveringTests(coverage, [{ file: 'src/core/x.ts', line: 3 }])).toEqual(expected)
