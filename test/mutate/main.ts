@@ -179,9 +179,7 @@ async function knownCoverage(): Promise<Coverage> {
 
 async function tried(mutation: Mutation, { copy, coverage }: { copy: string; coverage: Coverage }): Promise<Result> {
   const isSql = mutation.file.endsWith('.sql')
-  const tests = isSql
-    ? coveringTests(coverage, callersOf(mutation), functionOf(mutation)?.name)
-    : coveringTests(coverage, [mutation])
+  const tests = isSql ? testsOfSql(mutation, coverage) : coveringTests(coverage, [mutation])
   const path = join(copy, mutation.file)
   writeFileSync(path, mutated(textOf(mutation.file), mutation))
   try {
@@ -209,6 +207,13 @@ async function tried(mutation: Mutation, { copy, coverage }: { copy: string; cov
   } finally {
     writeFileSync(path, textOf(mutation.file))
   }
+}
+
+/** The test files that call its SQL function themselves, then those that execute a statement that does. */
+function testsOfSql(mutation: Mutation, coverage: Coverage): string[] {
+  const name = functionOf(mutation)?.name ?? ''
+  const calling = Object.keys(coverage).filter((test) => new RegExp(`\\b${name}\\(`).test(textOf(test)))
+  return [...new Set([...calling, ...coveringTests(coverage, callersOf(mutation), name)])]
 }
 
 /** The lines of `src/` that name the SQL function of a mutation, or one that calls it. */
