@@ -335,6 +335,18 @@ describe('waiting', () => {
     expect([waiting.value?.changes, next.value, nextOfOther.value]).toEqual([[], null, undefined])
   })
 
+  test('waits again once the agency has come back', async () => {
+    const { feed, page } = await opened()
+    const { cursor } = await page(null)
+    feed.forget((agencyId) => agencyId === A)
+    const waiting = seen(page(cursor, 20_000))
+    await settle()
+    expect(waiting.value).toBeUndefined()
+    feed.forget(() => true)
+    await settle()
+    expect(waiting.value?.changes).toEqual([])
+  })
+
   test('ends for a client that is gone', async () => {
     const { feed, page } = await opened()
     const { cursor } = await page(null)

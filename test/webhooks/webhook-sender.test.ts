@@ -417,6 +417,29 @@ describe('nothing is lost, and little is sent twice,', () => {
     expect(harness.sender.stats).toMatchObject({ delivered: 4, claimed: 0 })
   })
 
+  test('what is queued for agencies that another node sends for is left to that node, and the other agencies keep theirs', async () => {
+    const harness = new Harness()
+    harness.reply = () => null
+    for (const [id, agencyId] of [
+      ['whe_a', 'agc_a'],
+      ['whe_b', 'agc_b'],
+    ] as const) {
+      harness.endpoint(id, agencyId)
+      for (let i = 0; i < 2; i++) harness.store.addDelivery(id, harness.clock.now())
+    }
+    // One attempt of each agency is in flight, the other is queued.
+    await harness.begin({ fastMax: 8, parkedMax: 8, parkedAtStartMax: 8, perAgencyMax: 1 })
+    const claimedOf = (endpointId: string) =>
+      [...harness.store.deliveries.values()].filter((one) => one.endpointId === endpointId && one.claimedBy !== null)
+        .length
+    expect([claimedOf('whe_a'), claimedOf('whe_b')]).toEqual([2, 2])
+    // It would claim them again: in the service, the database hands out those of its own shards only.
+    harness.store.claim = () => new Promise(() => {})
+    harness.sender.leave((agencyId) => agencyId === 'agc_a')
+    await settle()
+    expect([claimedOf('whe_a'), claimedOf('whe_b')]).toEqual([1, 2])
+  })
+
   test('stopping requeues queued deliveries, and waits for and records those in flight', async () => {
     const harness = new Harness()
     harness.endpoint('whe_a')
