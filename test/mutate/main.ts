@@ -225,7 +225,7 @@ function callersOf(mutation: Mutation): { file: string; line: number }[] {
   for (const name of names)
     for (const body of bodies) if (new RegExp(`\\b${name}\\(`).test(body.text)) names.add(body.name)
   const called = new RegExp(`\\b(${[...names].join('|')})\\(`)
-  return [...new Glob('src/postgres/**/*.ts').scanSync(root)].flatMap((path) =>
+  return [...new Glob('src/**/*.ts').scanSync(root)].flatMap((path) =>
     textOf(path)
       .split('\n')
       .flatMap((text, index) => (called.test(text) ? [{ file: path, line: index + 1 }] : [])),
