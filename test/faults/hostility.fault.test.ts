@@ -109,10 +109,12 @@ function slowSockets() {
 }
 
 longTest(
-  'beside 1,000 slow sockets reads are answered; the log says what they cost the p99',
+  'beside 1,000 slow sockets the p99 of reads stays within twice of what it is without',
   async () => {
     await latencies(WINDOW_MS)
-    expect(await slowdown()).toBeGreaterThan(0)
+    const first = await slowdown()
+    // One retry, in case the machine was busy.
+    expect(first <= 2 ? first : await slowdown()).toBeLessThanOrEqual(2)
   },
   180_000,
 )
