@@ -131,7 +131,7 @@ async function requestCosts(databaseUrl: string) {
 /** 200 units of this state in one request: the CPU time that each slice takes, milliseconds. */
 async function sliceTimes(state: UnitState) {
   const units = Array.from({ length: 200 }, (_, unit) => unitOf(0, unit))
-  const commands = { activate: async () => {}, calendar: () => state }
+  const commands = { activate: async () => {}, listedCalendar: () => state }
   const asked = { range: RANGE, withPrices: true, page: pageOf({ pageSize: 200 }) }
   const rounds = []
   for (let round = 0; round < 20; round++) {

@@ -147,7 +147,7 @@ async function sliceTimes() {
   const search = new OfferSearch({
     activate: async () => {},
     peek: (unitId) => states.get(unitId) ?? null,
-    read: () => Promise.reject(new Error('Cannot measure: a unit is not in memory')),
+    readUnlessDamaged: () => Promise.reject(new Error('Cannot measure: a unit is not in memory')),
   })
   const measured = []
   for (const [name, query] of Object.entries(SEARCHES)) {

@@ -271,6 +271,7 @@ create table ledger (
   history_id uuid default gen_random_uuid() not null,
   oldest_month date not null,
   newest_month date not null,
+  version_mark integer default 0 not null,
   constraint ledger_pkey PRIMARY KEY (is_only),
   constraint ledger_is_only_check CHECK (is_only),
   constraint ledger_shards_check CHECK ((shards = 256))
@@ -392,6 +393,7 @@ create table unit (
   constraint unit_cleaning_fee_check CHECK ((cleaning_fee >= 0)),
   constraint unit_extra_bed_fee_check CHECK ((extra_bed_fee >= 0)),
   constraint unit_min_stay_check CHECK ((min_stay >= 1)),
+  constraint unit_rates_have_their_form CHECK (((NOT (jsonb_typeof((rates -> 'seasons'::text)) IS DISTINCT FROM 'array'::text)) AND (NOT (jsonb_typeof((rates -> 'weekdayAdjustments'::text)) IS DISTINCT FROM 'array'::text)) AND (NOT (jsonb_typeof((rates -> 'lengthOfStayDiscounts'::text)) IS DISTINCT FROM 'array'::text)) AND (jsonb_array_length((rates -> 'seasons'::text)) = jsonb_array_length(jsonb_path_query_array(rates, '$."seasons"[*]?(@."from" like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" && @."to" like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")'::jsonpath))))),
   constraint unit_status_check CHECK ((status = ANY (ARRAY['active'::text, 'draft'::text, 'archived'::text]))),
   constraint unit_turnover_nights_check CHECK ((turnover_nights >= 0))
 );
@@ -528,6 +530,8 @@ CREATE INDEX rate_slot_of_shard ON public.rate_slot USING btree (shard, ended_at
 
 CREATE INDEX sending_of ON public.sending USING btree (tenure);
 
+CREATE INDEX snapshot_of_shard ON public.snapshot USING btree (shard_of(agency_id), seq);
+
 CREATE INDEX webhook_delivery_of_endpoint ON ONLY public.webhook_delivery USING btree (agency_id, endpoint_id, created_at DESC, delivery_id);
 
 CREATE INDEX webhook_delivery_pending ON ONLY public.webhook_delivery USING btree (agency_id, endpoint_id, next_attempt_at, delivery_id) WHERE (status = 'pending'::text);
@@ -536,18 +540,25 @@ CREATE OR REPLACE FUNCTION public.after_restore(OUT history_id uuid, OUT endpoin
  RETURNS record
  LANGUAGE plpgsql
 AS $function$
+declare
+  restored_at constant timestamptz := clock_timestamp();
 begin
   perform from shard s order by s.shard for update;
   -- The mark comes with the link of the last entry up to it, so the chain goes on from there.
   update shard s
-  set epoch = s.epoch + 1, holder = 'after-restore', writer_id = null, renewal = null, taken_at = clock_timestamp(),
-      mark = greatest(s.mark, coalesce(e.seq, 0)) + 1000000,
+  set epoch = s.epoch + 1, holder = 'after-restore', writer_id = null, renewal = null, taken_at = restored_at,
+      mark = greatest(greatest(s.mark, coalesce(e.seq, 0)) + 1000000, floor(extract(epoch from restored_at) * 1000000)::bigint),
       mark_link = case when coalesce(e.seq, 0) > s.mark then e.link else s.mark_link end
   from shard o left join lateral (
     select j.seq, j.link from journal j where j.shard = o.shard order by j.seq desc limit 1) e on true
   where o.shard = s.shard;
+  perform cut_back_snapshots(array(select s.shard from shard s));
   delete from writer;
-  update ledger l set history_id = gen_random_uuid() returning l.history_id into after_restore.history_id;
+  update ledger l
+  set history_id = gen_random_uuid(),
+      version_mark = greatest(l.version_mark + 1, floor(extract(epoch from restored_at - timestamptz '2026-01-01 00:00Z'))::integer)
+  returning l.history_id into after_restore.history_id;
+  update booking b set version = greatest(b.version + 1, l.version_mark) from ledger l;
   update webhook_endpoint w
   set status = 'disabled', disabled_reason = 'the service was restored from a backup: events may be missing, or be sent again',
       updated_at = clock_timestamp(), revision = w.revision + 1
@@ -936,6 +947,20 @@ begin
       and j.agency_id = c.agency_id
     limit 1) t on true
   order by c.next_attempt_at, c.delivery_id;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.cut_back_snapshots(shards smallint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+AS $function$
+begin
+  delete from snapshot s using (
+    select h.shard, greatest(h.base, (select max(j.seq) from journal j where j.shard = h.shard)) as seq
+    from shard h where h.shard = any (shards)) last
+  where shard_of(s.agency_id) = last.shard and s.seq > last.seq;
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.delete_webhook_endpoint(writer_epoch bigint, agency uuid, endpoint uuid, deleted_at timestamp with time zone, dropped_max integer)
@@ -1690,7 +1715,8 @@ begin
   if new_writer is not null then
     insert into writer (writer_id, name, run) values (new_writer, new_holder, new_run);
   end if;
-  -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
+  -- Statements of their own: their snapshots are taken after everything that the locks waited for has ended.
+  perform cut_back_snapshots(array(select s.shard from shard s));
   return query
   select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s
@@ -1732,7 +1758,8 @@ begin
   where w.node is null
     or ((w.released_at is not null or w.beat_at < clock_timestamp() - interval '1 hour')
         and not exists (select from shard s where s.writer_id = w.writer_id));
-  -- A statement of its own: its snapshot is taken after everything that the locks waited for has ended.
+  -- Statements of their own: their snapshots are taken after everything that the locks waited for has ended.
+  perform cut_back_snapshots(wanted);
   return query
   select s.shard, s.epoch, greatest(j.seq, s.mark), coalesce(j.month, l.oldest_month), coalesce(j.link, s.mark_link), l.newest_month
   from ledger l cross join shard s

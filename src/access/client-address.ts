@@ -91,7 +91,7 @@ function withoutPort(entry: string): string {
 
 /** Null when the text is not an address. Without the zone of a link-local address. */
 function addressOf(text: string): Address | null {
-  const address = strictAddressOf(text.replace(/%.*$/, ''))
+  const address = strictAddressOf(text.split('%', 1)[0] ?? '')
   return address === null ? null : unmapped(address)
 }
 

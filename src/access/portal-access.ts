@@ -8,7 +8,12 @@ import type { RequiredRole } from '../core/catalogue/access-token.ts'
 import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
-import type { TokenRateLimit } from './token-rate-limit.ts'
+import {
+  ANSWER_CHARS_PER_REQUEST,
+  BODY_BYTES_PER_REQUEST,
+  type OverBudget,
+  type TokenRateLimit,
+} from './token-rate-limit.ts'
 import { isTokenValid } from './valid-token.ts'
 
 /** Who sends a request to the portal. `session`: the one that stands for the token; null when the token itself was sent. */
@@ -82,12 +87,26 @@ export class PortalAccess {
   }
 
   /**
-   * Takes an admitted request from the budget of its access token; the operator has none. To be called once for each request.
-   * @returns null when it is within the budget; else how to refuse it, with the whole seconds to wait
+   * Takes an admitted request from the budgets of its access token and agency; the operator has none. To be called once for each request.
+   * @param bodyBytes as the request declares them
+   * @returns null when it is within the budgets; else how to refuse it, with the whole seconds to wait
    */
-  take(identity: PortalIdentity): ReturnType<TokenRateLimit['take']> {
+  take(identity: PortalIdentity, bodyBytes = 0): OverBudget | null {
     if (this.#rateLimit === null || identity.kind === 'operator') return null
-    return this.#rateLimit.take(identity.token.id)
+    const over = this.#rateLimit.take(identity)
+    if (over === null) this.#rateLimit.charge(identity, Math.floor(bodyBytes / BODY_BYTES_PER_REQUEST))
+    return over
+  }
+
+  /** Takes a large answer from the same budgets: it counts as several requests. */
+  takeAnswer(identity: PortalIdentity, chars: number): void {
+    if (identity.kind === 'operator') return
+    this.#rateLimit?.charge(identity, Math.floor(chars / ANSWER_CHARS_PER_REQUEST))
+  }
+
+  /** Whether a refused write of this token gets a line of its own in the audit trail; else it is counted. */
+  takeLine(holder: TokenHolder): boolean {
+    return this.#rateLimit?.takeLine(holder) ?? true
   }
 
   /** Who has this token, without a session. Null as `admit`. */

@@ -15,8 +15,11 @@ import { isTokenValid } from './valid-token.ts'
 export const SESSION_IDLE_MS_MAX = 12 * HOUR_MS
 /** Of one token, and of the operator. The one that was not used for longest ends when another is opened. */
 export const SESSIONS_PER_TOKEN_MAX = 50
-/** Of the process, about 0.5 KB each. */
-export const SESSIONS_MAX = 10_000
+/**
+ * Of one agency, all its tokens together, about 0.5 KB each. Beyond it, only the agency's own sessions end: one limit for the whole process would
+ * let one agency sign out the others and the operator.
+ */
+export const SESSIONS_PER_AGENCY_MAX = 500
 /** When a session was last used is stored at most this often. After a restart it may end that much earlier, and never later. */
 const SEEN_EVERY_MS = 5 * MINUTE_MS
 const SWEEP_EVERY_MS = MINUTE_MS
@@ -70,8 +73,8 @@ export class PortalSessions {
   readonly #clock: Clock
   /** By hash; the one that was not used for longest comes first, to five minutes. */
   readonly #open = new Map<string, Session>()
-  /** The same by token. */
-  readonly #byHolder = new Map<string, Set<Session>>()
+  /** The same by token, and by agency. */
+  readonly #byOwner = new Map<string, Set<Session>>()
   readonly #seen = new Set<Session>()
   /** Ended, and perhaps still stored. */
   readonly #ended = new Set<string>()
@@ -203,8 +206,7 @@ export class PortalSessions {
 
   /** All sessions of an agency's tokens end: they do not come back with the agency. */
   endOfAgency(agencyId: string): void {
-    for (const session of [...this.#open.values()])
-      if (session.holder.kind === 'access_token' && session.holder.agencyId === agencyId) this.end(session)
+    for (const session of [...(this.#byOwner.get(agencyId) ?? [])]) this.end(session)
   }
 
   endBySecret(secret: string): void {
@@ -256,30 +258,24 @@ export class PortalSessions {
   }
 
   #add(session: Session): void {
-    const holderId = idOf(session.holder)
-    const others = this.#byHolder.get(holderId) ?? new Set()
-    if (others.size >= SESSIONS_PER_TOKEN_MAX) this.#endFirst(others)
-    if (this.#open.size >= SESSIONS_MAX) this.#endFirst(this.#open.values())
-    this.#open.set(session.sha256, session)
-    // Again: the last of them may have ended now.
-    this.#byHolder.set(holderId, (this.#byHolder.get(holderId) ?? new Set()).add(session))
-  }
-
-  #endFirst(sessions: Iterable<Session>): void {
-    for (const first of sessions) {
-      this.end(first)
-      return
+    for (const { id, sessionsMax } of ownersOf(session)) {
+      const [longestUnused] = this.#byOwner.get(id) ?? []
+      if (longestUnused !== undefined && (this.#byOwner.get(id)?.size ?? 0) >= sessionsMax) this.end(longestUnused)
+      // Again: the last of them may have ended just before.
+      this.#byOwner.set(id, (this.#byOwner.get(id) ?? new Set()).add(session))
     }
+    this.#open.set(session.sha256, session)
   }
 
   #remove(session: Session): boolean {
     if (this.#open.get(session.sha256) !== session) return false
     this.#open.delete(session.sha256)
     this.#seen.delete(session)
-    const holderId = idOf(session.holder)
-    const others = this.#byHolder.get(holderId)
-    others?.delete(session)
-    if (others?.size === 0) this.#byHolder.delete(holderId)
+    for (const { id } of ownersOf(session)) {
+      const others = this.#byOwner.get(id)
+      others?.delete(session)
+      if (others?.size === 0) this.#byOwner.delete(id)
+    }
     return true
   }
 
@@ -306,8 +302,13 @@ export class PortalSessions {
   }
 }
 
-function idOf(holder: SessionHolder): string {
-  return holder.kind === 'operator' ? 'operator' : holder.tokenId
+/** Whose shares a session takes a place of. */
+function ownersOf({ holder }: Session): readonly { readonly id: string; readonly sessionsMax: number }[] {
+  if (holder.kind === 'operator') return [{ id: 'operator', sessionsMax: SESSIONS_PER_TOKEN_MAX }]
+  return [
+    { id: holder.tokenId, sessionsMax: SESSIONS_PER_TOKEN_MAX },
+    { id: holder.agencyId, sessionsMax: SESSIONS_PER_AGENCY_MAX },
+  ]
 }
 
 function sha256Of(secret: string): string {

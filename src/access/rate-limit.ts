@@ -110,6 +110,14 @@ export class RateLimiter {
     }
   }
 
+  /** Counts more against a key than the one request that passed, even beyond its limit: what comes next waits for it. */
+  charge(keyId: string, requests: number): void {
+    const precise = this.#clock.monotonicMs()
+    const minute = this.#minuteOf(keyId)
+    minute.forget(Math.floor(precise))
+    minute.count(Math.ceil(precise), requests)
+  }
+
   #keptMinute(keyId: string, kept: KeyCounters): RollingMinute {
     if (kept.minute !== null && kept.generation === this.#generation) return kept.minute
     kept.minute = this.#minuteOf(keyId)

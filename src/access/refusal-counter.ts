@@ -21,12 +21,15 @@ export type CountedOutcome =
   | 'INTERNAL'
   | 'OUTCOME_UNKNOWN'
 
+/** Any other refusal is counted beyond the lines that an access token may leave in a minute (TokenRateLimit). */
+type OtherRefusal = string & {}
+
 /** A write attempt with a known key or access token whose audit line is not written before the response. */
 export interface RefusedWrite {
   readonly agencyId: string
   /** A key or an access token: it has an id. */
   readonly actor: Actor
-  readonly code: CountedOutcome
+  readonly code: CountedOutcome | OtherRefusal
   /** Method and path template, `POST /partner/v1/bookings`. */
   readonly route: string
   readonly requestId: string
@@ -57,7 +60,7 @@ const WRITE_MAX = 500
 export const REFUSAL_ROWS_MAX = 10_000
 
 /**
- * The audit lines of write attempts that ended in 401, 429 or 500: one per key or token, outcome and minute of the wall
+ * The audit lines of write attempts that ended in 401, 429 or 500, and of refusals beyond a token's own lines: one per key or token, outcome and minute of the wall
  * clock, with a count, so that a burst of refusals cannot fill the table (docs/design.md#audit). The audit trail covers write
  * attempts, so count only requests of write routes: `POST /bookings` and `POST /bookings/{id}/cancel`. A line contains
  * the route, request id and time of its first attempt.

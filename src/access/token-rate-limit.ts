@@ -1,23 +1,68 @@
+import type { TokenHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
-import { RateLimiter } from './rate-limit.ts'
+import { type RateDecision, RateLimiter } from './rate-limit.ts'
+
+/** Refused writes of one access token and rolling minute that have a line of their own in the audit trail; further ones are counted. */
+export const REFUSAL_LINES_PER_TOKEN_MAX = 60
+/** The same of one agency, all its access tokens together. */
+export const REFUSAL_LINES_PER_AGENCY_MAX = 600
+
+/** The budget of an agency, all its access tokens together, in budgets of one token: so two tokens that loop leave the others room. */
+export const AGENCY_BUDGET_FACTOR = 3
+/** Of an answer: each time that it is longer by this, it counts as another request. Writing so much takes 2 to 3 ms of CPU. */
+export const ANSWER_CHARS_PER_REQUEST = 32_768
+/** Of a request's body, which is read, checked and perhaps calculated with. */
+export const BODY_BYTES_PER_REQUEST = 16_384
+
+/** How a request over a budget is refused. */
+export interface OverBudget {
+  readonly limit: number
+  /** Whose budget is used up. */
+  readonly of: 'access token' | 'agency'
+  readonly retryAfterS: number
+}
 
 /**
- * The budget of requests per access token and rolling minute, its sessions included. It is no plan: it is far above what people and
- * imports need, and bounds what a token can cost that is lost or loops, such as the line in the audit trail of every refused write.
+ * The budget of requests per access token and rolling minute, its sessions included, and that of its agency. It is no plan: it is far
+ * above what people and imports need, and bounds what a token can cost that is lost or loops. What is large counts as several requests.
  * It is not kept over a restart.
  */
 export class TokenRateLimit {
   readonly #limiter: RateLimiter
+  readonly #lines: RateLimiter
   readonly #requestsPerMinute: number
 
   constructor({ clock, requestsPerMinute }: { clock: Clock; requestsPerMinute: number }) {
     this.#limiter = new RateLimiter(clock)
+    this.#lines = new RateLimiter(clock)
     this.#requestsPerMinute = requestsPerMinute
   }
 
-  /** Counts a request if it is within the budget. @returns null if it is; else how to refuse it */
-  take(tokenId: string): { readonly limit: number; readonly retryAfterS: number } | null {
-    const { allowed, limit, retryAfterS } = this.#limiter.take(tokenId, this.#requestsPerMinute)
-    return allowed ? null : { limit, retryAfterS }
+  /** Counts a request if it is within both budgets. @returns null if it is; else how to refuse it */
+  take({ token, agency }: TokenHolder): OverBudget | null {
+    // The token's comes first: a token that is over its own takes nothing from its colleagues.
+    const ofToken = this.#limiter.take(token.id, this.#requestsPerMinute)
+    if (!ofToken.allowed) return { ...over(ofToken), of: 'access token' }
+    const ofAgency = this.#limiter.take(agency.id, this.#requestsPerMinute * AGENCY_BUDGET_FACTOR)
+    return ofAgency.allowed ? null : { ...over(ofAgency), of: 'agency' }
   }
+
+  /** Counts what a request costs beyond the one that was taken. @param requests 0 for none */
+  charge({ token, agency }: TokenHolder, requests: number): void {
+    if (requests === 0) return
+    this.#limiter.charge(token.id, requests)
+    this.#limiter.charge(agency.id, requests)
+  }
+
+  /** Counts a refused write if its token and agency have room for a line. @returns whether it gets a line of its own */
+  takeLine({ token, agency }: TokenHolder): boolean {
+    return (
+      this.#lines.take(token.id, REFUSAL_LINES_PER_TOKEN_MAX).allowed &&
+      this.#lines.take(agency.id, REFUSAL_LINES_PER_AGENCY_MAX).allowed
+    )
+  }
+}
+
+function over({ limit, retryAfterS }: RateDecision) {
+  return { limit, retryAfterS }
 }

@@ -7,10 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { CredentialWrites, type NewSecret } from './credential-writes.ts'
-import { type AgencyOutcome, done, refused } from './outcome.ts'
-
-/** Valid ones, per agency. Each may open sessions, and is one person or program: an agency with more has lost track of them. */
-export const LIVE_TOKENS_MAX = 200
+import { type AgencyOutcome, done } from './outcome.ts'
 
 export interface NewAccessToken {
   readonly name: string
@@ -22,9 +19,6 @@ export class AccessTokenCommands {
   readonly #writes: CredentialWrites<AccessToken>
   readonly #makeSecret: () => NewSecret
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
-  readonly #catalogue: Catalogue
-  /** On their way into the store, by agency. */
-  readonly #making = new Map<string, number>()
 
   constructor(options: {
     catalogue: Catalogue
@@ -39,7 +33,9 @@ export class AccessTokenCommands {
         access: 'access_token',
         isHere: (agencyId) => catalogue.termOf(agencyId) !== null,
         find: (agencyId, id) => catalogue.accessTokenById(agencyId, id),
+        of: (agencyId) => catalogue.accessTokensOf(agencyId),
         put: (token) => catalogue.putAccessToken(token),
+        forgetEnded: (agencyId, now) => catalogue.forgetEndedAccessTokens(agencyId, now),
         insert: (token, audit) => store.insertAccessToken(token, audit),
         revoke: (token, revokedAt, audit) => store.revokeAccessToken(token, revokedAt, audit),
         load: () => store.loadAccessTokens(),
@@ -49,12 +45,11 @@ export class AccessTokenCommands {
     )
     this.#makeSecret = options.makeSecret
     this.#dependencies = options
-    this.#catalogue = catalogue
   }
 
   /**
    * The secret is in this answer and nowhere else.
-   * @returns refused when the agency has `LIVE_TOKENS_MAX` that are valid
+   * @returns refused when the agency has `LIVE_CREDENTIALS_MAX` that are valid
    */
   async create(
     agency: Agency,
@@ -62,8 +57,6 @@ export class AccessTokenCommands {
     caller: Caller,
     keep?: KeepChange<AccessToken>,
   ): Promise<AgencyOutcome<{ token: AccessToken; secret: string }>> {
-    const making = this.#making.get(agency.id) ?? 0
-    if (this.#liveOf(agency) + making >= LIVE_TOKENS_MAX) return refused(TOO_MANY)
     const { clock, newId } = this.#dependencies
     const { secret, prefix, sha256 } = this.#makeSecret()
     const token: AccessToken = {
@@ -77,22 +70,8 @@ export class AccessTokenCommands {
       expiresAt: draft.expiresAt,
       revokedAt: null,
     }
-    this.#making.set(agency.id, making + 1)
-    try {
-      await this.#writes.create(token, caller, keep)
-    } finally {
-      const left = (this.#making.get(agency.id) ?? 1) - 1
-      if (left > 0) this.#making.set(agency.id, left)
-      else this.#making.delete(agency.id)
-    }
-    return done({ token, secret })
-  }
-
-  #liveOf(agency: Agency): number {
-    const now = this.#dependencies.clock.now()
-    return this.#catalogue
-      .accessTokensOf(agency.id)
-      .filter(({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || now <= expiresAt)).length
+    const outcome = await this.#writes.create(token, caller, keep)
+    return outcome.kind === 'done' ? done({ token, secret }) : outcome
   }
 
   /**
@@ -108,9 +87,3 @@ export class AccessTokenCommands {
     return this.#writes.revoke(agency, tokenId, caller, keep)
   }
 }
-
-const TOO_MANY = {
-  code: 'VALIDATION',
-  field: 'name',
-  message: `name cannot be given access: the agency already has ${LIVE_TOKENS_MAX} valid access tokens. Revoke one first`,
-} as const

@@ -5,14 +5,14 @@
 import { changeLine } from '../core/bookings/audit-lines.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
-import type { Credential } from '../core/catalogue/credentials.ts'
+import { type Credential, isLive, LIVE_CREDENTIALS_MAX } from '../core/catalogue/credentials.ts'
 import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
-import { type AgencyOutcome, done, NOT_FOUND } from './outcome.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
 import { type Access, RevocationNotStoredError } from './revocation-not-stored-error.ts'
 import { StoreRetries } from './store-retries.ts'
 
@@ -28,11 +28,13 @@ export interface NewSecret {
 
 /** Credentials of one kind: where they are in memory, and how they are stored (AgencyStore). */
 export interface CredentialKind<C extends Credential> {
-  readonly access: Access
+  readonly access: keyof typeof TOO_MANY & Access
   /** False: another process of the cluster has the agency. */
   isHere(agencyId: string): boolean
   find(agencyId: string, id: string): C | null
+  of(agencyId: string): readonly C[]
   put(credential: C): void
+  forgetEnded(agencyId: string, now: number): void
   insert(credential: C, audit: ChangeLine): Promise<void>
   revoke(credential: C, revokedAt: number, audit: ChangeLine): Promise<void>
   load(): Promise<readonly C[]>
@@ -43,6 +45,8 @@ export class CredentialWrites<C extends Credential> {
   readonly #kind: CredentialKind<C>
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
+  /** How many are on their way into the store, by agency. */
+  readonly #making = new Map<string, number>()
   /** By agency. */
   readonly #refresh: MemoryRefresh
   /** Revocations, by credential. */
@@ -57,8 +61,29 @@ export class CredentialWrites<C extends Credential> {
     this.#storeRetries = new StoreRetries(dependencies.clock)
   }
 
-  /** @throws what the store throws; the error says what is known about the outcome */
-  async create(credential: C, caller: Caller, keep?: KeepChange<C>): Promise<void> {
+  /**
+   * @returns refused when the agency has `LIVE_CREDENTIALS_MAX` that are live, with those that are being made
+   * @throws what the store throws; the error says what is known about the outcome
+   */
+  async create(credential: C, caller: Caller, keep?: KeepChange<C>): Promise<AgencyOutcome<C>> {
+    const { agencyId } = credential
+    const making = this.#making.get(agencyId) ?? 0
+    const now = this.#dependencies.clock.now()
+    const live = this.#kind.of(agencyId).filter((other) => isLive(other, now)).length
+    if (live + making >= LIVE_CREDENTIALS_MAX) return refused(TOO_MANY[this.#kind.access])
+    this.#making.set(agencyId, making + 1)
+    try {
+      await this.#insert(credential, caller, keep)
+    } finally {
+      const left = (this.#making.get(agencyId) ?? 1) - 1
+      if (left > 0) this.#making.set(agencyId, left)
+      else this.#making.delete(agencyId)
+    }
+    this.#kind.forgetEnded(agencyId, now)
+    return done(credential)
+  }
+
+  async #insert(credential: C, caller: Caller, keep?: KeepChange<C>): Promise<void> {
     const { agencyId } = credential
     try {
       await this.#kind.insert(credential, changeLine(this.#dependencies, caller, keep?.(credential)))
@@ -102,4 +127,11 @@ export class CredentialWrites<C extends Credential> {
     await this.#kind.settle(agencyId)
     for (const credential of await this.#kind.load()) if (credential.agencyId === agencyId) this.#kind.put(credential)
   }
+}
+
+const TOO_MANY = { key: tooMany('API keys'), access_token: tooMany('access tokens') } as const
+
+function tooMany(what: string) {
+  const message = `name cannot be given access: the agency already has ${LIVE_CREDENTIALS_MAX} valid ${what}. Revoke one first`
+  return { code: 'VALIDATION', field: 'name', message } as const
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { CredentialWrites, type NewSecret } from './credential-writes.ts'
-import type { AgencyOutcome } from './outcome.ts'
+import { type AgencyOutcome, done } from './outcome.ts'
 
 export interface NewKey {
   readonly name: string | null
@@ -32,7 +32,9 @@ export class KeyCommands {
         access: 'key',
         isHere: (agencyId) => catalogue.termOf(agencyId) !== null,
         find: (agencyId, id) => catalogue.keyById(agencyId, id),
+        of: (agencyId) => catalogue.keysOf(agencyId),
         put: (key) => catalogue.putKey(key),
+        forgetEnded: (agencyId, now) => catalogue.forgetEndedKeys(agencyId, now),
         insert: (key, audit) => store.insertKey(key, audit),
         revoke: (key, revokedAt, audit) => store.revokeKey(key, revokedAt, audit),
         load: () => store.loadKeys(),
@@ -44,13 +46,16 @@ export class KeyCommands {
     this.#dependencies = options
   }
 
-  /** The secret is in this answer and nowhere else (docs/contract.md#authentication, rule 2). */
+  /**
+   * The secret is in this answer and nowhere else (docs/contract.md#authentication, rule 2).
+   * @returns refused when the agency has `LIVE_CREDENTIALS_MAX` that are valid
+   */
   async create(
     agency: Agency,
     draft: NewKey,
     caller: Caller,
     keep?: KeepChange<ApiKey>,
-  ): Promise<{ key: ApiKey; secret: string }> {
+  ): Promise<AgencyOutcome<{ key: ApiKey; secret: string }>> {
     const { clock, newId } = this.#dependencies
     const { secret, prefix, sha256 } = this.#makeSecret()
     const key: ApiKey = {
@@ -65,8 +70,8 @@ export class KeyCommands {
       revokedAt: null,
       lastUsedAt: null,
     }
-    await this.#writes.create(key, caller, keep)
-    return { key, secret }
+    const outcome = await this.#writes.create(key, caller, keep)
+    return outcome.kind === 'done' ? done({ key, secret }) : outcome
   }
 
   /**

@@ -121,7 +121,7 @@ export function readConfig(env: Env): Config {
 const WHAT_PASSES = {
   DATABASE_URL: 'a URL such as postgres://user:password@host:5432/database, with several hosts as host:5432,other:5432',
   REQUIRE_SYNCHRONOUS_STANDBY: 'true or false',
-  PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} visible ASCII characters without spaces, or two such tokens separated by a comma`,
+  PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} visible ASCII characters without spaces or commas, or two such tokens separated by a comma`,
   SECRET_KEY: `${SECRET_KEY_BYTES} random bytes as ${2 * SECRET_KEY_BYTES} hexadecimal digits or in base64 (openssl rand -hex ${SECRET_KEY_BYTES})`,
   PORT: 'a whole number from 0 to 65535',
   HOST: 'a host name or an address to listen on, such as 127.0.0.1 or 0.0.0.0',
@@ -215,20 +215,13 @@ function parseSwitch(text: string): boolean | null {
 
 /**
  * The operator's tokens, of which any is valid: the one given, or the two that are separated by a comma while the token is being
- * changed. Tokens travel in a header: visible ASCII only. A token may itself contain a comma, because the text was a single
- * token before there were two; so the whole text is valid as well, and comes last.
- * @returns null when the text is too short, has other characters, or has more than two tokens
+ * changed. Tokens travel in a header: visible ASCII only.
+ * @returns null when a token is too short or has other characters, or when there are more than two
  */
 export function parsePortalTokens(text: string): readonly string[] | null {
-  if (text.length < PORTAL_TOKEN_LENGTH_MIN || !/^[\x21-\x7e]+$/.test(text)) return null
-  const parts = text.split(',').filter((part) => part.length >= PORTAL_TOKEN_LENGTH_MIN)
-  return parts.length > PORTAL_TOKENS_MAX ? null : Object.freeze([...new Set([...parts, text])])
-}
-
-/** Whether a part of these tokens, as `parsePortalTokens` returns them, is none because it is too short. */
-export function hasShortPart(tokens: readonly string[]): boolean {
-  const parts = tokens.at(-1)?.split(',') ?? []
-  return parts.length > 1 && parts.some((part) => part.length < PORTAL_TOKEN_LENGTH_MIN)
+  const tokens = text.split(',')
+  const isEach = tokens.every((token) => token.length >= PORTAL_TOKEN_LENGTH_MIN && /^[\x21-\x7e]+$/.test(token))
+  return isEach && tokens.length <= PORTAL_TOKENS_MAX ? Object.freeze(tokens) : null
 }
 
 function parseTrustedProxies(text: string): readonly string[] | null {

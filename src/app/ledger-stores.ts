@@ -25,12 +25,16 @@ export function openStores({
   holder,
   node,
   watch,
-}: Pick<LedgerOptions, 'databaseUrl' | 'secretKey' | 'holder' | 'node' | 'watch'>) {
+  epochOf,
+}: Pick<LedgerOptions, 'databaseUrl' | 'secretKey' | 'holder' | 'node' | 'watch'> & {
+  /** Once the ledger is taken over (Journal.epochOf). */
+  readonly epochOf: (agencyId: string) => number
+}) {
   const sql = connect(databaseUrl, { purpose: 'queries' })
   const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
   const probes = connect(databaseUrl, { purpose: 'probes' })
   const writer = { writerId: crypto.randomUUID(), run: ownRun() }
-  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer })
+  const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer, epochOf })
   const key = {
     check: secretKeyCheck(secretKey),
     onChanged: (cause: unknown) => watch.onFenced(cause, Promise.resolve()),

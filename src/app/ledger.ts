@@ -39,6 +39,8 @@ export interface LedgerWatch {
   /** Stop serving now; exit when `settled` resolves (Journal). */
   onFenced(cause: unknown, settled: Promise<void>): void
   onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
+  /** What is stored of a unit is damaged: it is refused, and nothing else is. Called once for each unit. */
+  onDamagedUnit(fields: { agencyId: string; unitId: string; err: unknown }): void
   onSnapshotFailure(error: unknown): void
   onHoldTimerFailure(error: unknown): void
   /** A hold could not be released. Called for the first one of each unit. */

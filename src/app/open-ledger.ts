@@ -66,7 +66,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     assert(begun !== null, 'Cannot write: the ledger is not taken over')
     return begun
   }
-  const stores = openStores(options)
+  const stores = openStores({ ...options, epochOf: (agencyId) => writing().journal.epochOf(agencyId) })
   const { sql, lists, probes, writers, writerId, store, nodeStore, catalogueStore } = stores
   const readOf = (of: readonly number[]) => readShards({ ...stores, clock }, of)
   const shards =
@@ -104,6 +104,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     },
     onDefect,
     onSnapshotFailure: watch.onSnapshotFailure,
+    onDamaged: ({ agencyId, unitId }, err) => watch.onDamagedUnit({ agencyId, unitId, err }),
     onActivated: (agencyId, { unitId, rules }) => catalogue.shareRules(agencyId, unitId, rules),
     ...(shards === null ? {} : { termOf: shards.termOfAgency }),
   })

@@ -13,6 +13,7 @@ import { GuestCommands } from '../admin/guest-commands.ts'
 import { KeyCommands } from '../admin/key-commands.ts'
 import { UnitCommands } from '../admin/unit-commands.ts'
 import type { PortalLedger, PortalListener } from '../api/portal/portal-dependencies.ts'
+import { Renderings } from '../api/portal/renderings.ts'
 import { stateHash } from '../core/journal/snapshot-codec.ts'
 import { PostgresAgencyBookings } from '../postgres/stores/postgres-agency-bookings.ts'
 import { PostgresAgencyStore } from '../postgres/stores/postgres-agency-store.ts'
@@ -70,6 +71,7 @@ export function openPortal(
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings,
     bookingNotes: new BookingNotes({ bookings, store, clock, newId }),
+    renderings: new Renderings(clock),
     tapeStays: new PostgresTapeStays(lists),
     auditList: new PostgresAuditList(lists),
     calendarFeeds: new CalendarFeeds({

@@ -18,7 +18,7 @@ import { servingNodes } from '../postgres/stores/serving-nodes.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { awaitTurn } from './await-turn.ts'
-import { type Config, ConfigError, hasShortPart, readConfig } from './config.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
 import { liftFetchLimit } from './fetch-limit.ts'
 import type { Turn } from './ledger.ts'
 import { Listeners } from './listeners.ts'
@@ -110,6 +110,7 @@ async function start(
     watch: {
       onFenced: (cause, settled) => service.endAfterFence(cause, settled),
       onSnapshotDefect: (fields) => log.error(fields, 'snapshot skipped'),
+      onDamagedUnit: (fields) => log.error(fields, 'unit is damaged'),
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
       onHoldTimerFailure: (err) => log.warn({ err }, 'cannot look for expired holds'),
       onHoldFailure: (fields) => log.error(fields, 'hold not released'),
@@ -208,7 +209,6 @@ async function start(
     systemClock.after(hasWaited ? SENDER_AFTER_MS : 0, () => {
       if (!service.isEnding) webhooks.start()
     })
-  if (hasShortPart(secrets.portalTokens)) log.warn('a part of PORTAL_TOKEN is too short to be a token')
 
   log.info({ ...addressesOf(config, listeners), ...(node === null ? { epoch: ledger.epoch } : {}) }, 'listening')
   // Not before, unless there was time: it would delay the first answer.

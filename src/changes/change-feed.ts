@@ -27,6 +27,8 @@ const DELAY_BOUNDS_MS = [1, 2, 3, 5, 7.5, 10, 25, 50, 100, 250, 500, 1_000, 2_50
 
 export interface AskedChanges extends Pick<Waiting, 'keyId' | 'sessionId' | 'isServed'> {
   readonly agencyId: string
+  /** Whose share of the waiting places it takes from; left out: the agency's. */
+  readonly ownerId?: string
   /** As it was sent; null: from today's end. */
   readonly after: string | null
   readonly limit: number
@@ -190,8 +192,9 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     }
   }
 
-  #take({ keyId, sessionId, isServed, signal }: AskedChanges, kind: Waiting['kind']): Place | NoChanges {
-    const place = this.#places.take({ keyId, sessionId, kind, isServed })
+  #take(asked: AskedChanges, kind: Waiting['kind']): Place | NoChanges {
+    const { agencyId, ownerId = agencyId, keyId, sessionId, isServed, signal } = asked
+    const place = this.#places.take({ ownerId, keyId, sessionId, kind, isServed })
     if (typeof place === 'string') return { kind: place }
     const leave = (): void => {
       place.end()

@@ -7,6 +7,8 @@ import type { Clock } from '../lib/clock.ts'
 
 /** Of one API key or access token. */
 export const WAITING_PER_KEY_MAX = 20
+/** Of one agency, all its keys and tokens together: no agency has the places of the others. */
+export const WAITING_PER_AGENCY_MAX = 500
 /** Of the process. */
 export const WAITING_MAX = 5_000
 /** At most this long after its key was revoked or has expired, its session has ended, or the agency was suspended, a request ends. */
@@ -14,6 +16,8 @@ const CHECK_EVERY_MS = 500
 
 /** Who waits. */
 export interface Waiting {
+  /** Whose share the place is of: the agency's, or the operator's. */
+  readonly ownerId: string
   /** Of the API key or access token. */
   readonly keyId: string
   /** Of the session that stands for the token; null or left out for the key or token itself. */
@@ -23,7 +27,7 @@ export interface Waiting {
   isServed(): boolean
 }
 
-export type NoPlace = 'key_full' | 'process_full'
+export type NoPlace = 'key_full' | 'agency_full' | 'process_full'
 
 export interface WaitingStats {
   readonly requests: number
@@ -63,6 +67,8 @@ export class Place {
 export class WaitingPlaces {
   readonly #clock: Clock
   readonly #byKey = new Map<string, Set<Place>>()
+  /** How many places are taken, by owner. */
+  readonly #byOwner = new Map<string, number>()
   readonly #taken = { request: 0, stream: 0 }
   #isEnded = false
   #isChecking = false
@@ -77,9 +83,11 @@ export class WaitingPlaces {
 
   /** After `endAll`, the place has ended already. */
   take(waiting: Waiting): Place | NoPlace {
-    const { keyId, kind } = waiting
+    const { ownerId, keyId, kind } = waiting
     const places = this.#byKey.get(keyId) ?? new Set()
+    const ofOwner = this.#byOwner.get(ownerId) ?? 0
     if (places.size >= WAITING_PER_KEY_MAX) return 'key_full'
+    if (ofOwner >= WAITING_PER_AGENCY_MAX) return 'agency_full'
     if (this.#taken.request + this.#taken.stream >= WAITING_MAX) return 'process_full'
     const place = new Place(waiting, (released) => this.#release(released))
     if (this.#isEnded) {
@@ -87,6 +95,7 @@ export class WaitingPlaces {
       return place
     }
     this.#byKey.set(keyId, places.add(place))
+    this.#byOwner.set(ownerId, ofOwner + 1)
     this.#taken[kind] += 1
     this.#check()
     return place
@@ -99,10 +108,13 @@ export class WaitingPlaces {
   }
 
   #release(place: Place): void {
-    const { keyId, kind } = place.waiting
+    const { ownerId, keyId, kind } = place.waiting
     const places = this.#byKey.get(keyId)
     if (places?.delete(place) !== true) return
     if (places.size === 0) this.#byKey.delete(keyId)
+    const left = (this.#byOwner.get(ownerId) ?? 0) - 1
+    if (left > 0) this.#byOwner.set(ownerId, left)
+    else this.#byOwner.delete(ownerId)
     this.#taken[kind] -= 1
   }
 

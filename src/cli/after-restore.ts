@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { assert } from '../lib/assert.ts'
-import { connect } from '../postgres/client/connect.ts'
+import { connect, type Sql } from '../postgres/client/connect.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -10,7 +10,17 @@ interface Outcome {
   readonly endpoints: number
   /** Sessions of the page that were ended: some may have been signed out of since the moment that was restored. */
   readonly sessions: number
+  /** API keys and access tokens that can be used: among them are those that were revoked since that moment. */
+  readonly keys: number
+  readonly tokens: number
 }
+
+interface Options {
+  readonly json?: boolean
+  readonly revokeAccess?: boolean
+}
+
+const LIVE = 'revoked_at is null and (expires_at is null or expires_at > now())'
 
 /** `after-restore`: prepares the ledger in DATABASE_URL for serving after it was restored to an earlier moment. */
 export function afterRestore(program: Command, terminal: Terminal): void {
@@ -20,17 +30,22 @@ export function afterRestore(program: Command, terminal: Terminal): void {
     .description(
       'Run this once on the database at DATABASE_URL after restoring it to an earlier moment, before the service starts. Partners have seen changes that no longer exist: ' +
         'their numbers are not used again, cursors of GET /changes end (410), webhook endpoints are switched off with a reason until the agency enables them, and everybody has to sign in to the page again. ' +
-        'Do not run it after a fail-over to a synchronous standby, which loses nothing.',
+        'API keys, access tokens and calendar addresses that were revoked since that moment are valid again: revoke them again, or all with --revoke-access. ' +
+        'Run it too when a fail-over to an asynchronous standby has lost the last changes. Do not run it after a fail-over to a synchronous standby, which loses nothing.',
     )
     .option('--json', 'print the result as JSON')
-    .action(async (options: { json?: boolean }) => {
+    .option('--revoke-access', 'revoke all API keys and access tokens, and change all calendar addresses')
+    .action(async (options: Options) => {
       const url = terminal.env['DATABASE_URL']
       if (!url) throw new UsageError('Cannot prepare the restored database: DATABASE_URL is not set.')
       const sql = connect(url, { purpose: 'admin' })
       try {
+        if (options.revokeAccess === true) await revokeAccess(sql)
         const [outcome] = await sql<Outcome[]>`
           with ended as (delete from portal_session returning 1)
-          select history_id as "historyId", endpoints::int as "endpoints", (select count(*)::int from ended) as "sessions"
+          select history_id as "historyId", endpoints::int as "endpoints", (select count(*)::int from ended) as "sessions",
+                 (select count(*)::int from api_key where ${sql.unsafe(LIVE)}) as "keys",
+                 (select count(*)::int from access_token where ${sql.unsafe(LIVE)}) as "tokens"
           from after_restore()`
         assert(outcome !== undefined, 'Cannot say what after-restore did: its statement returned no row')
         terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
@@ -42,9 +57,18 @@ export function afterRestore(program: Command, terminal: Terminal): void {
     })
 }
 
-function sentence({ endpoints, sessions }: Outcome): string {
+/** What was revoked since the restored moment is not known any more: everything is. Only the operator's tokens are left. */
+async function revokeAccess(sql: Sql): Promise<void> {
+  await sql`
+    with keys as (update api_key set revoked_at = now() where revoked_at is null),
+         tokens as (update access_token set revoked_at = now() where revoked_at is null)
+    update calendar_feed set version = version + 1`
+}
+
+function sentence({ endpoints, sessions, keys, tokens }: Outcome): string {
   return (
     `The ledger has a new history: older cursors have expired. ${endpoints} webhook endpoints are switched off, and ${sessions} sessions of the ` +
-    'page have ended. Run nightledger verify --database, then start the service.\n'
+    `page have ended. ${keys} API keys and ${tokens} access tokens can be used; those that were revoked since the restored moment are among them: revoke them again ` +
+    '(--revoke-access revokes all). Run nightledger verify --database, then start the service.\n'
   )
 }

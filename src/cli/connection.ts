@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { parsePortalTokens } from '../app/config.ts'
 import { readServiceFile } from '../app/service-file.ts'
 import { localUrl } from '../lib/local-url.ts'
 import { readIfPresent } from '../lib/private-file.ts'
@@ -71,8 +70,8 @@ function urlOnThisMachine(env: Env, isPublic: boolean): string {
 
 /** While the operator's token is being changed, PORTAL_TOKEN holds two. */
 function tokenIn(text: string): string {
-  const [first = text, , both] = parsePortalTokens(text) ?? []
-  return both === undefined ? text : first
+  const [first = text] = text.split(',')
+  return first
 }
 
 function isThisMachine(hostname: string): boolean {

@@ -5,6 +5,7 @@ import { type Existing, type Plan, planImport, type Refusal, type Step } from '.
 import type { Json } from './portal-client.ts'
 import { Progress } from './progress.ts'
 import { asking, type Session } from './session.ts'
+import { cellOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Requests in progress at once; each unit takes one write at a time anyway. */
@@ -157,7 +158,8 @@ function report(session: Session, { agency, madeAgency, isDryRun, plan, done, re
     const made = ofPart.filter(({ kind }) => kind === 'create').length
     if (ofPart.length > 0) terminal.out(`  ${part}: ${made} created, ${ofPart.length - made} changed\n`)
   }
-  for (const { at, reason } of refused) terminal.err(`refused    ${at}  ${reason}\n`)
-  for (const { at, reason } of plan.different) terminal.err(`different  ${at}  ${reason}; left as it is\n`)
-  for (const at of unused) terminal.err(`unused     ${at}  no booking names this guest\n`)
+  for (const { at, reason } of refused) terminal.err(`refused    ${cellOf(at)}  ${cellOf(reason)}\n`)
+  for (const { at, reason } of plan.different)
+    terminal.err(`different  ${cellOf(at)}  ${cellOf(reason)}; left as it is\n`)
+  for (const at of unused) terminal.err(`unused     ${cellOf(at)}  no booking names this guest\n`)
 }

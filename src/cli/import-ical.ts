@@ -2,15 +2,15 @@ import type { Command } from 'commander'
 import { FeedError, readFeed } from '../ical/feed.ts'
 import { dayOf } from '../lib/day-start.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
+import { fetchFeed } from './feed-fetch.ts'
 import { type FeedPlan, type FeedStep, type KnownBlock, planFeed } from './feed-plan.ts'
 import { readText } from './fields.ts'
 import { type Json, queryOf } from './portal-client.ts'
 import { Progress } from './progress.ts'
 import { asking, type Session } from './session.ts'
+import { cellOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-const FEED_DEADLINE_MS = 30_000
-const FEED_BYTES_MAX = 5_000_000
 const CHANNEL = /^[a-z0-9][a-z0-9._-]{0,39}$/
 
 interface Done {
@@ -80,22 +80,17 @@ function read(text: string, timezone: string) {
   try {
     return readFeed(text, { timezone })
   } catch (error) {
-    throw error instanceof FeedError ? new CliError(error.message) : error
+    throw error instanceof FeedError ? new CliError(cellOf(error.message)) : error
   }
 }
 
 async function feedText(from: string): Promise<string> {
   if (!/^https?:\/\//.test(from)) return readText(from)
   try {
-    const response = await fetch(from, { signal: AbortSignal.timeout(FEED_DEADLINE_MS) })
-    if (!response.ok) throw new Error(`it answered ${response.status}`)
-    const bytes = await response.arrayBuffer()
-    if (bytes.byteLength > FEED_BYTES_MAX) throw new Error(`it is larger than ${FEED_BYTES_MAX} bytes`)
-    return new TextDecoder().decode(bytes)
+    return await fetchFeed(from)
   } catch (error) {
-    throw new CliError(
-      `Cannot read the feed at ${new URL(from).host}: ${error instanceof Error ? error.message : error}`,
-    )
+    const reason = error instanceof Error ? error.message : error
+    throw new CliError(`Cannot read the feed at ${new URL(from).host}: ${cellOf(reason)}`)
   }
 }
 
@@ -205,8 +200,8 @@ function report(
   terminal.out(`${isDryRun ? 'Would be: ' : ''}${said.join(', ')}\n`)
   if (isDryRun)
     for (const step of stepsShown(plan))
-      if (step.kind === 'cancel') terminal.err(`cancel    ${step.uid}  ${step.reason}\n`)
-  for (const { uid, reason } of conflicts) terminal.err(`conflict  ${uid}  ${reason}\n`)
-  for (const { uid, reason } of refused) terminal.err(`refused   ${uid}  ${reason}\n`)
-  for (const { uid, reason } of passedOver) terminal.err(`skipped   ${uid}  ${reason}\n`)
+      if (step.kind === 'cancel') terminal.err(`cancel    ${cellOf(step.uid)}  ${step.reason}\n`)
+  for (const { uid, reason } of conflicts) terminal.err(`conflict  ${cellOf(uid)}  ${reason}\n`)
+  for (const { uid, reason } of refused) terminal.err(`refused   ${cellOf(uid)}  ${cellOf(reason)}\n`)
+  for (const { uid, reason } of passedOver) terminal.err(`skipped   ${cellOf(uid)}  ${cellOf(reason)}\n`)
 }

@@ -72,8 +72,14 @@ export class Session {
   }
 
   printJson(value: unknown): void {
-    this.terminal.out(`${JSON.stringify(value, null, 2)}\n`)
+    // JSON escapes the control characters below a blank itself, and leaves those that are terminals' in Latin-1.
+    const text = JSON.stringify(value, null, 2).replaceAll(/[\u007f-\u009f]/g, escapeOf)
+    this.terminal.out(`${text}\n`)
   }
+}
+
+function escapeOf(character: string): string {
+  return `\\u00${character.charCodeAt(0).toString(16)}`
 }
 
 export type Positional = string

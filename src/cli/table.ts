@@ -40,8 +40,8 @@ function flattened(object: Readonly<Record<string, unknown>>, path = ''): [strin
   )
 }
 
-/** Control characters would let a guest's name move the cursor. */
-function cellOf(value: unknown): string {
+/** Text for a line of a terminal. Control characters would let a guest's name, or a feed, move the cursor. */
+export function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-'
   const text = typeof value === 'object' ? listText(value) : String(value)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it removes

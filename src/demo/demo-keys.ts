@@ -47,7 +47,9 @@ export async function ensurePartnerKeys(
   let website: WebsiteKey | null = null
   for (const draft of partnerKeys(now)) {
     if (catalogue.keysOf(agency.id).some(({ name }) => name === draft.name)) continue
-    const { key, secret } = await keys.create(agency, draft, caller)
+    const made = await keys.create(agency, draft, caller)
+    if (made.kind !== 'done') continue
+    const { key, secret } = made.value
     if (draft.name === REVOKED_KEY) await keys.revoke(agency, key.id, caller)
     if (draft.name === WEBSITE) website = { id: key.id, secret }
   }

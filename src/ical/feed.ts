@@ -2,11 +2,24 @@
  * Reads a channel's iCalendar feed (RFC 5545) as nights of one unit. An event that cannot be taken literally is refused
  * with a reason rather than guessed at: a recurring event, an unknown time zone. The text of an event is not read:
  * channels put guests' names there.
+ *
+ * X2: the host of a feed is not trusted. Whatever would cost the parser unbounded time or memory is refused before the
+ * parser gets to it.
  */
 import ICAL from 'ical.js'
 import { addNights, formatNight, NIGHT_MAX, type Night, parseNight } from '../core/domain/night.ts'
 import { nightsOf, STAY_NIGHTS_MAX, type Stay } from '../core/domain/stay.ts'
 import { dayOf, isTimeZone } from '../lib/day-start.ts'
+
+/** Characters. The parser's time grows with the square of the parameters in a line. */
+const LINE_LENGTH_MAX = 65_536
+/** Clock changes that a feed describes, over all its time zones. A rule is one, and so is a date. */
+const CLOCK_CHANGES_MAX = 1_000
+/** Clock changes with a rule: the parser expands each over all years from its first. */
+const CLOCK_RULES_MAX = 100
+/** Outlook's rules begin in 1601. */
+const CLOCK_RULE_YEAR_MIN = 1_600
+const DAY_SECONDS = 86_400
 
 export type FeedEvent =
   /** Nights taken by the channel. */
@@ -26,6 +39,16 @@ export class FeedError extends Error {
  * @throws FeedError when the feed as a whole cannot be read
  */
 export function readFeed(text: string, { timezone }: { timezone: string }): FeedEvent[] {
+  try {
+    return eventsIn(text, timezone)
+  } catch (error) {
+    if (error instanceof FeedError) throw error
+    // The parser reads a value only on access, and throws plain errors on some.
+    throw new FeedError(`Cannot read the feed: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+function eventsIn(text: string, timezone: string): FeedEvent[] {
   const newest = new Map<string, ICAL.Component>()
   const refused: FeedEvent[] = []
   for (const calendar of calendarsIn(text)) {
@@ -47,12 +70,7 @@ export function readFeed(text: string, { timezone }: { timezone: string }): Feed
 function calendarsIn(fetched: string): ICAL.Component[] {
   const text = fetched.replace(/^\uFEFF/, '').trim()
   checkComplete(text)
-  let parsed: unknown
-  try {
-    parsed = ICAL.parse(text)
-  } catch (error) {
-    throw new FeedError(`Cannot read the feed: ${error instanceof Error ? error.message : 'it is not iCalendar text'}`)
-  }
+  const parsed: unknown = ICAL.parse(text)
   const roots = (Array.isArray(parsed) && Array.isArray(parsed[0]) ? parsed : [parsed]) as ConstructorParameters<
     typeof ICAL.Component
   >[0][]
@@ -61,6 +79,7 @@ function calendarsIn(fetched: string): ICAL.Component[] {
   if (other !== undefined) throw new FeedError('Cannot read the feed: it does not begin with BEGIN:VCALENDAR')
   if (calendars.length === 0) throw new FeedError('Cannot read the feed: it is empty')
   for (const calendar of calendars) checkMethod(calendar)
+  checkZones(calendars.flatMap((calendar) => calendar.getAllSubcomponents('vtimezone')))
   return calendars
 }
 
@@ -75,14 +94,61 @@ function checkMethod(calendar: ICAL.Component): void {
   }
 }
 
+function checkZones(zones: readonly ICAL.Component[]): void {
+  let [changes, rules] = [0, 0]
+  for (const zone of zones) {
+    const tzid = String(zone.getFirstPropertyValue('tzid') ?? '')
+    for (const part of zone.getAllSubcomponents()) {
+      changes += 1 + part.getAllProperties('rdate').length
+      const rule = part.getFirstPropertyValue('rrule')
+      if (rule !== null) rules += 1
+      // A zone that is known by its name is not read from the feed.
+      if (rule !== null && !isTimeZone(tzid)) checkClockRule(tzid, rule, part.getFirstPropertyValue('dtstart'))
+    }
+  }
+  if (zones.length + changes > CLOCK_CHANGES_MAX || rules > CLOCK_RULES_MAX)
+    throw new FeedError(
+      `Cannot read the feed: its time zones (VTIMEZONE) have more than ${CLOCK_CHANGES_MAX} clock changes or ${CLOCK_RULES_MAX} rules`,
+    )
+}
+
+/** Clocks change on one day of a year, such as the last Sunday in March. Other rules have too many days, or are searched for ever. */
+function checkClockRule(tzid: string, rule: unknown, start: unknown): void {
+  const isClear =
+    rule instanceof ICAL.Recur &&
+    rule.freq === 'YEARLY' &&
+    start instanceof ICAL.Time &&
+    start.year >= CLOCK_RULE_YEAR_MIN &&
+    isOneDay(rule)
+  if (!isClear)
+    throw new FeedError(
+      `Cannot read the feed: its time zone ${tzid.slice(0, 60)} has a rule (RRULE) that is not one day of a year from ${CLOCK_RULE_YEAR_MIN} on, ` +
+        'such as FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU',
+    )
+}
+
+/** A rule for a day that every year has, or nearly: by weekday, by date, or by weekday within some dates. */
+function isOneDay({ interval, parts }: ICAL.Recur): boolean {
+  const { BYMONTH: months = [], BYDAY: weekdays = [], BYMONTHDAY: dates = [], ...others } = parts
+  if (interval !== 1 || Object.keys(others).length > 0) return false
+  if (months.length === 0) return weekdays.length + dates.length === 0
+  if (months.length > 1 || weekdays.length > 1 || dates.length > 7) return false
+  if (dates.length === 0) return weekdays.every((weekday) => /^[+-]?[1-5]/.test(weekday) && !/\d\d/.test(weekday))
+  const isFound = dates.some((date) => date !== 0 && Math.abs(date) <= 28)
+  return isFound && (weekdays.length === 0 ? dates.length === 1 : /^[A-Z]/.test(weekdays[0] ?? ''))
+}
+
 /**
  * Checks that every BEGIN has its END, in order (RFC 5545, 3.6). The parser only counts them, and accepts `END:VCAL` as
  * the end of the calendar. A truncated feed must not be read as one whose last events were cancelled.
  */
 function checkComplete(text: string): void {
+  const lines = text.replaceAll(/\r?\n[ \t]/g, '').split(/[\r\n]+/)
+  if (lines.some(({ length }) => length > LINE_LENGTH_MAX))
+    throw new FeedError(`Cannot read the feed: it has a line of more than ${LINE_LENGTH_MAX} characters`)
   if (!/^BEGIN:VCALENDAR\b/i.test(text)) return
   const open: string[] = []
-  for (const line of text.replaceAll(/\r?\n[ \t]/g, '').split(/[\r\n]+/)) {
+  for (const line of lines) {
     const [, keyword = '', name = ''] = /^(BEGIN|END):(.*)$/i.exec(line.trimEnd()) ?? []
     if (keyword.toUpperCase() === 'BEGIN') open.push(name.toUpperCase())
     else if (keyword !== '' && open.pop() !== name.toUpperCase())
@@ -131,6 +197,9 @@ function stayOf(event: ICAL.Component, timezone: string): Stay | string {
     // Without an end, a date lasts one day and a time has no duration (RFC 5545, 3.6.1).
     if (!(duration instanceof ICAL.Duration))
       return { arrival, departure: start.isDate ? addNights(arrival, 1) : arrival }
+    // The parser would walk through its months one by one.
+    if (!(Math.abs(duration.toSeconds()) <= (STAY_NIGHTS_MAX + 1) * DAY_SECONDS))
+      return `has a DURATION of more than ${STAY_NIGHTS_MAX} nights, which is the maximum`
     const over = start.clone()
     over.addDuration(duration)
     const departure = nightOf(over, tzidOf(begin), timezone)
@@ -145,8 +214,7 @@ function stayOf(event: ICAL.Component, timezone: string): Stay | string {
 }
 
 /**
- * Null when the value is not a date. The parser reads a value only on access, and throws on some values. It normalizes
- * others, such as 30 February to a day in March, so the result no longer matches the text.
+ * Null when the value is not a date. The parser throws on some values on access. It normalizes others, such as 30 February to a day in March, so the result no longer matches the text.
  */
 function timeOf(property: ICAL.Property): ICAL.Time | null {
   try {

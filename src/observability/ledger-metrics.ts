@@ -82,6 +82,12 @@ const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
     read: ({ units }) => only(units.activating),
   },
   {
+    name: 'nightledger_units_damaged',
+    type: 'gauge',
+    help: 'Units refused because what is stored of them is damaged. Counted from when they were first asked for.',
+    read: ({ units }) => only(units.damaged),
+  },
+  {
     name: 'nightledger_unit_activations_total',
     type: 'counter',
     help: 'Units loaded into memory.',

@@ -38,6 +38,8 @@ export interface UnitEntry extends StoredEntry {
 export interface VerifiedSnapshot extends StoredSnapshot {
   /** What comes before it was archived: the unit is replayed from here. */
   readonly isBase: boolean
+  /** It includes an entry that the log does not have (S3). */
+  readonly isAhead: boolean
 }
 
 /** A row of `booking`, with the guest, which is not in the journal. */
@@ -45,6 +47,8 @@ export interface ProjectedBooking extends BookingRow {
   readonly guestId: string | null
   /** Whether the guest that the booking names exists. */
   readonly hasGuest: boolean
+  /** What `after_restore` raised all versions to, at least; 0 when it never did. */
+  readonly versionMark: number
 }
 
 /** An endpoint whose cursor is not where its deliveries say. */
@@ -74,7 +78,7 @@ export interface VerifyStore {
     range: { readonly after: number; readonly until: number; readonly limit: number },
   ): Promise<readonly UnitEntry[]>
   /** Newest first. */
-  snapshots(unit: UnitAddress, untilSeq: number, limit: number): Promise<readonly VerifiedSnapshot[]>
+  snapshots(unit: UnitAddress, limit: number): Promise<readonly VerifiedSnapshot[]>
   bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]>
   /** Bookings whose row names a number within the extent of its shard that is not an entry of the booking. */
   strayBookings(

@@ -101,11 +101,7 @@ export function guardedPost(options: GuardedPostOptions): PostOnce {
         decompress: false,
         keepalive: false,
         signal: controller.signal,
-        tls: {
-          rejectUnauthorized: true,
-          ...(destination.name === null || destination.name.isAddress ? {} : { serverName: destination.name.host }),
-          ...(trustedCa === undefined ? {} : { ca: [...trustedCa] }),
-        },
+        tls: tlsFor(destination, trustedCa),
       })
       const response = await Promise.race([
         fetching,
@@ -135,7 +131,7 @@ export function guardedPost(options: GuardedPostOptions): PostOnce {
 }
 
 /** Where to connect. `name` is null when the URL is used unchanged, which happens only for an exempt receiver. */
-interface Destination {
+export interface Destination {
   readonly url: string
   readonly name: { readonly header: string; readonly host: string; readonly isAddress: boolean } | null
 }
@@ -149,11 +145,21 @@ interface Sent {
 /** OpenSSL's names for certificate errors, as Bun passes them on. */
 const CERTIFICATE = /CERT|SELF_SIGNED|ISSUER|SIGNATURE|ALTNAME/
 
-function pinned(target: Target, address: string): Destination {
+/** W5: leads to the very address that was checked. */
+export function pinned(target: Target, address: string): Destination {
   const url = new URL(target.url)
   const header = url.host
   url.hostname = address.includes(':') ? `[${address}]` : address
   return { url: url.href, name: { header, host: target.host.replace(/\.$/, ''), isAddress: target.isLiteral } }
+}
+
+/** A name's certificate is asked for by that name, although the URL has its address. */
+export function tlsFor({ name }: Destination, trustedCa?: readonly string[]) {
+  return {
+    rejectUnauthorized: true,
+    ...(name === null || name.isAddress ? {} : { serverName: name.host }),
+    ...(trustedCa === undefined ? {} : { ca: [...trustedCa] }),
+  }
 }
 
 function codeOf(error: unknown): string {

@@ -33,7 +33,7 @@ export type RotateOutcome =
 export type PingOutcome =
   | { readonly kind: 'pinged'; readonly delivery: WebhookDelivery }
   | { readonly kind: 'not_found' }
-  /** `PINGS_AT_ONCE_MAX` pings are in flight. */
+  /** `PINGS_PER_AGENCY_MAX` pings of the agency are in flight, or `PINGS_AT_ONCE_MAX` in all. */
   | { readonly kind: 'busy' }
 
 export type ResendOutcome =
@@ -41,6 +41,8 @@ export type ResendOutcome =
   | { readonly kind: 'not_found' }
   | { readonly kind: 'refused'; readonly refusal: 'is_ping' | 'endpoint_deleted' }
 
+/** Concurrent pings of one agency: a receiver that hangs holds each for 10 s. */
+export const PINGS_PER_AGENCY_MAX = 2
 /** Concurrent pings, over all agencies. The process that serves requests sends them, so only a few are allowed. */
 export const PINGS_AT_ONCE_MAX = 8
 /** How long a registration may wait for the name to resolve. */
@@ -62,6 +64,8 @@ export class WebhookCommands {
   readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
   readonly #onRegister: (agencyId: string) => void
   #pingsAtOnce = 0
+  /** Of them, by agency. */
+  readonly #pingsOf = new Map<string, number>()
 
   constructor(options: {
     rows: EndpointRows
@@ -205,14 +209,19 @@ export class WebhookCommands {
     audit: ChangeLine,
     keep?: KeepChange<WebhookDelivery>,
   ): Promise<PingOutcome> {
-    if (this.#pingsAtOnce >= PINGS_AT_ONCE_MAX) return { kind: 'busy' }
+    const ofAgency = this.#pingsOf.get(agencyId) ?? 0
+    if (ofAgency >= PINGS_PER_AGENCY_MAX || this.#pingsAtOnce >= PINGS_AT_ONCE_MAX) return { kind: 'busy' }
     this.#pingsAtOnce += 1
+    this.#pingsOf.set(agencyId, ofAgency + 1)
     try {
       const endpoint = await this.#rows.find(agencyId, endpointId)
       if (endpoint === null) return { kind: 'not_found' }
       return { kind: 'pinged', delivery: await this.#sendPing(endpoint, audit, keep) }
     } finally {
       this.#pingsAtOnce -= 1
+      const left = (this.#pingsOf.get(agencyId) ?? 0) - 1
+      if (left > 0) this.#pingsOf.set(agencyId, left)
+      else this.#pingsOf.delete(agencyId)
     }
   }
 

@@ -3,7 +3,7 @@ import { PortalAccess } from '../../src/access/portal-access.ts'
 import {
   PortalSessions,
   SESSION_IDLE_MS_MAX,
-  SESSIONS_MAX,
+  SESSIONS_PER_AGENCY_MAX,
   SESSIONS_PER_TOKEN_MAX,
   type SessionsToKeep,
   type StoredSession,
@@ -282,7 +282,7 @@ describe('of too many sessions', () => {
     expect(sessions.count).toBe(SESSIONS_PER_TOKEN_MAX + 1)
   })
 
-  test('in all, the one that was not used for longest ends, whosever it is', () => {
+  test("an agency's own that was not used for longest ends, never another agency's or the operator's", () => {
     const token = { expiresAt: null, revokedAt: null } as AccessToken
     const catalogue = {
       tokenHolderByHash: () => ({ token, agency: AGENCY }),
@@ -290,14 +290,22 @@ describe('of too many sessions', () => {
     }
     const sessions = new PortalSessions({ rows: new Rows(), catalogue, clock: new FakeClock(), onFailure: () => {} })
     const now = new FakeClock().now()
-    const secretOf = (i: number) => String(i).padStart(43, '0')
-    const stored = Array.from({ length: SESSIONS_MAX + 1 }, (_, i) => ({
-      ...{ sha256: sha256Hex(secretOf(i)), createdAt: now, seenAt: now - (i === 7 ? 1 : 0) },
-      holder: { kind: 'access_token', agencyId: AGENCY.id, tokenId: sampleId('tok', String(i)) } as const,
-    }))
-    sessions.start(stored)
-    expect(sessions.count).toBe(SESSIONS_MAX)
-    expect(stored.flatMap((_, i) => (sessions.find(secretOf(i)) === null ? [i] : []))).toEqual([7])
+    const session = (name: string, holder: StoredSession['holder'], seenAt: number): StoredSession => ({
+      ...{ sha256: sha256Hex(name.padStart(43, '0')), holder, createdAt: now, seenAt },
+    })
+    const ofAgency = (agencyId: string, name: string) =>
+      ({ kind: 'access_token', agencyId, tokenId: sampleId('tok', name) }) as const
+    const flood = Array.from({ length: 12_000 }, (_, i) => String(i))
+    sessions.start([
+      session('other', ofAgency(sampleId('agc', 'other'), 'other'), now - 10),
+      session('operator', { kind: 'operator', tokenHmac: 'x' }, now - 10),
+      ...flood.map((name) => session(name, ofAgency(AGENCY.id, name), now - (name === '7' ? 1 : 0))),
+    ])
+    const isOpen = (name: string) => sessions.find(name.padStart(43, '0')) !== null
+    expect([isOpen('other'), isOpen('operator')]).toEqual([true, true])
+    expect(flood.filter(isOpen)).toEqual(flood.slice(-SESSIONS_PER_AGENCY_MAX))
+    sessions.endOfAgency(AGENCY.id)
+    expect(sessions.count).toBe(2)
   })
 })
 

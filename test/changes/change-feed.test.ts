@@ -47,7 +47,9 @@ async function opened() {
 
 function askedFor(agencyId: string, after: string | null): AskedChanges {
   const signal = new AbortController().signal
-  return { agencyId, keyId: sampleId('key', ++records), after, limit: 100, isServed: () => true, signal }
+  const keyId = sampleId('key', ++records)
+  // Each with a share of its own.
+  return { agencyId, ownerId: keyId, keyId, after, limit: 100, isServed: () => true, signal }
 }
 
 function pageIn(answer: Awaited<ReturnType<ChangeFeed['page']>>): ChangePage {

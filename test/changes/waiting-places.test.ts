@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import {
   Place,
   WAITING_MAX,
+  WAITING_PER_AGENCY_MAX,
   WAITING_PER_KEY_MAX,
   type Waiting,
   WaitingPlaces,
@@ -12,10 +13,10 @@ function opened() {
   const clock = new FakeClock()
   const places = new WaitingPlaces(clock)
   const revoked = new Set<string>()
-  const take = (keyId: string, kind: Waiting['kind'] = 'request') =>
-    places.take({ keyId, kind, isServed: () => !revoked.has(keyId) })
-  const taken = (keyId: string, kind?: Waiting['kind']): Place => {
-    const place = take(keyId, kind)
+  const take = (keyId: string, kind: Waiting['kind'] = 'request', ownerId = keyId) =>
+    places.take({ ownerId, keyId, kind, isServed: () => !revoked.has(keyId) })
+  const taken = (keyId: string, kind?: Waiting['kind'], ownerId?: string): Place => {
+    const place = take(keyId, kind, ownerId)
     if (typeof place === 'string') throw new Error(`Expected a place, got ${place}`)
     return place
   }
@@ -32,6 +33,17 @@ describe('places', () => {
     held[0]?.release()
     expect(take('a')).toBeInstanceOf(Place)
     expect(take('a')).toBe('key_full')
+  })
+
+  test(`an agency has ${WAITING_PER_AGENCY_MAX}, however many keys it has; another agency has its own`, () => {
+    const { take, taken } = opened()
+    const held = Array.from({ length: WAITING_PER_AGENCY_MAX }, (_, n) => taken(`key ${n >> 3}`, 'request', 'agency'))
+    expect([take('new', 'request', 'agency'), take('new', 'stream', 'agency')]).toEqual(['agency_full', 'agency_full'])
+    expect(take('other')).toBeInstanceOf(Place)
+    held[0]?.release()
+    held[0]?.release()
+    expect(take('new', 'stream', 'agency')).toBeInstanceOf(Place)
+    expect(take('new', 'stream', 'agency')).toBe('agency_full')
   })
 
   test(`the process has ${WAITING_MAX}`, () => {
@@ -61,7 +73,7 @@ describe('places', () => {
         asked.push(sessionId)
         return !ended.has(sessionId)
       }
-      const place = places.take({ keyId: 'token', sessionId, kind: 'stream', isServed })
+      const place = places.take({ ownerId: 'agency', keyId: 'token', sessionId, kind: 'stream', isServed })
       if (typeof place === 'string') throw new Error(`Expected a place, got ${place}`)
       return place
     })

@@ -225,6 +225,29 @@ test('a feed is read from a URL, and our own feed by ourselves', async () => {
   expect(await live()).toEqual(['2090-01-01 2090-01-05'])
 })
 
+test('nothing of a feed reaches the terminal as a control character', async () => {
+  const sequence = '\u001b]0;title\u0007\u001b[2J\u009b1m'
+  const hostile = (...lines: string[]) =>
+    ['BEGIN:VCALENDAR', 'VERSION:2.0', 'BEGIN:VEVENT', ...lines, 'END:VEVENT', 'END:VCALENDAR', ''].join('\r\n')
+  const stay = ['DTSTART;VALUE=DATE:20300101', 'DTEND;VALUE=DATE:20300105']
+  await importing(hostile('UID:1', ...stay))
+  for (const feed of [
+    hostile(`UID:${sequence}`, 'DTSTART;VALUE=DATE:20270101', 'DTEND;VALUE=DATE:20260101'),
+    hostile(`UID:${sequence}`, ...stay),
+    hostile(`UID:${sequence}`, ...stay, 'TRANSP:TRANSPARENT'),
+    hostile('UID:2', `DTSTART;TZID="${sequence}":20300101T000000`, 'DTEND:20300105T000000'),
+    hostile('UID:2', `END:${sequence}`),
+    hostile('UID:2', sequence),
+    hostile('UID:2').replace('VERSION:2.0', `METHOD:${sequence}`),
+  ])
+    for (const more of [[], ['--dry-run'], ['--json']]) {
+      const run = await importing(feed, '--allow-mass-cancellation', ...more)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      expect([run.stdout, run.stderr].join('')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+      expect(run.stdout + run.stderr).not.toBe('')
+    }
+})
+
 test('a text that is no feed, an unknown unit, a wrong channel: nothing is done', async () => {
   await importing(AIRBNB)
   const cut = await importing(AIRBNB.slice(0, -40))

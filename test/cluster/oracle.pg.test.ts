@@ -11,7 +11,7 @@ let service: TestLedger
 let sql: Sql
 const outcomes = new Map<string, Outcome>()
 const cancelled = new Set<string>()
-const told: Told = { outcomes, cancelled, followers: [], stalestMs: 0 }
+const told: Told = { outcomes, cancelled, refusals: new Map(), followers: [], stalestMs: 0 }
 
 /** Three bookings of one unit, acknowledged. */
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 /** See docs/design.md#changes: one test per sentence. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Cursors } from '../../src/changes/cursor.ts'
-import { WAITING_MAX, WAITING_PER_KEY_MAX } from '../../src/changes/waiting-places.ts'
+import { WAITING_MAX, WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../src/changes/waiting-places.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type OpenStream, openStream } from '../support/event-stream.ts'
@@ -269,6 +269,28 @@ describe('wait', () => {
 })
 
 describe('waiting requests', () => {
+  test(`an agency has at most ${WAITING_PER_AGENCY_MAX} with all its keys; the next gets 429, and another agency's waits`, async () => {
+    const used = () => service.ledger.usage.position(agency.id, 10_000).used
+    const { cursor } = (await changes()).body
+    const { signal } = new AbortController()
+    const reader = { agencyId: agency.id, after: cursor, limit: 1, isServed: () => true, signal }
+    const polls = Array.from({ length: WAITING_PER_AGENCY_MAX }, (_, n) =>
+      service.ledger.changes.page({ ...reader, keyId: sampleId('key', n >> 3), waitMs: 20_000 }),
+    )
+    await eventually('all wait', () => waiting().requests === WAITING_PER_AGENCY_MAX)
+    const before = used()
+    const refused = await changes({ after: cursor, wait: 1 })
+    expect(refused).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } })
+    expect([refused.headers.get('retry-after'), used()]).toEqual(['1', before])
+    const other = await service.agency()
+    const { secret } = await service.key(other)
+    const ofOther = (await changes({}, secret)).body.cursor
+    expect(await changes({ after: ofOther, wait: 1 }, secret)).toMatchObject({ status: 200 })
+    await book()
+    await Promise.all(polls)
+    await nobodyWaits()
+  })
+
   /** Of one key; not awaited. */
   const fill = (cursor: string, count: number) =>
     Array.from({ length: count }, () => changes({ after: cursor, wait: 20 }))
@@ -302,7 +324,14 @@ describe('waiting requests', () => {
   test(`a process holds at most ${WAITING_MAX}, then 500 INTERNAL with Retry-After`, async () => {
     const { cursor } = (await changes()).body
     const asked = (n: number) => ({
-      ...{ agencyId: agency.id, keyId: sampleId('key', n), after: cursor, limit: 1, waitMs: 20_000 },
+      ...{
+        agencyId: agency.id,
+        ownerId: `agency ${n >> 4}`,
+        keyId: sampleId('key', n),
+        after: cursor,
+        limit: 1,
+        waitMs: 20_000,
+      },
       ...{ isServed: () => true, signal: leaving.signal },
     })
     const leaving = new AbortController()

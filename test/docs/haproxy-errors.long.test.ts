@@ -1,6 +1,7 @@
 /** What HAProxy answers itself, with each of the two files: the contract's errors, with an id that the service logs too. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from '../support/eventually.ts'
@@ -99,6 +100,36 @@ describe
     })
     expect(received).toEqual(['trace-3'])
   })
+
+  test.each([
+    ['500 Internal Server Error', 500],
+    ['429 Too Many Requests', 500],
+    ['409 Conflict', 409],
+    ['201 Created', 201],
+  ])(
+    'a write that a second server answers with %s, after the first one has fallen silent, gets %d',
+    async (answer, status) => {
+      let attempts = 0
+      const servers = createServer((socket) =>
+        socket.on('data', (data) => {
+          if (data.includes('/readyz')) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+          // As of a server that is killed. One that is only stopped would still read the request, and carry it out later.
+          else if (++attempts === 1) socket.destroy()
+          else socket.end(`HTTP/1.1 ${answer}\r\nContent-Length: 31\r\n\r\n{"title":"Nothing was changed"}\n`)
+        }),
+      ).listen(0, '127.0.0.1')
+      await stop()
+      at = `127.0.0.1:${(servers.address() as AddressInfo).port}`
+      await start()
+      const response = await fetch(`http://127.0.0.1:${port}/partner/v1/bookings`, {
+        ...{ method: 'POST', headers: { 'idempotency-key': 'a' } },
+      })
+      expect([attempts, response.status]).toEqual([2, status])
+      if (status === 500)
+        expect(await response.json()).toMatchObject({ title: expect.stringContaining('may or may not have been made') })
+      servers.close()
+    },
+  )
 
   test('a service that cannot be reached is a failure that clients repeat', async () => {
     await stop()

@@ -8,8 +8,7 @@ import { send } from '../support/http-call.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { credentialsFor, type ServiceProcess, startService } from '../support/service-process.ts'
 
-/** A token was any visible text: one with commas is still one token. */
-const TOKEN = 'a,token,of,before,0123456789abcdef0123456789abcdef,x'
+const TOKEN = 'a.token.of.before.0123456789abcdef0123456789abcdef'
 const { DATABASE_URL: _, ...CREDENTIALS } = credentialsFor('')
 
 let database: TestDatabase

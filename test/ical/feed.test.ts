@@ -211,3 +211,78 @@ describe('a text that is not a feed', () => {
     expect(readFeed('BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR', LISBON)).toEqual([])
   })
 })
+
+describe('a hostile feed is refused before it costs time or memory', () => {
+  const zoned = (tzid: string, ...parts: string[]) =>
+    calendar('UID:a', `DTSTART;TZID=${tzid}:20270329T233000`, `DTEND;TZID=${tzid}:20270331T010000`).replace(
+      'BEGIN:VEVENT',
+      ['BEGIN:VTIMEZONE', `TZID:${tzid}`, ...parts, 'END:VTIMEZONE', 'BEGIN:VEVENT'].join('\r\n'),
+    )
+  const part = (rule: string, start = '16011028T030000') =>
+    [
+      ...['BEGIN:STANDARD', `DTSTART:${start}`, 'TZOFFSETFROM:+0200', 'TZOFFSETTO:+0100', `RRULE:${rule}`],
+      'END:STANDARD',
+    ].join('\r\n')
+
+  test.each([
+    'FREQ=SECONDLY',
+    'FREQ=MONTHLY;BYDAY=-1SU',
+    'FREQ=YEARLY;BYDAY=SU',
+    'FREQ=YEARLY;BYDAY=53SU;BYMONTH=1',
+    'FREQ=YEARLY;BYMONTH=1,2',
+    'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30',
+    'FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=1,2',
+    'FREQ=YEARLY;BYMONTH=3;BYDAY=2SU;BYMONTHDAY=1,2',
+    'FREQ=YEARLY;BYMONTH=3;BYDAY=SU,MO;BYMONTHDAY=1,2,3,4,5,6,7',
+    'FREQ=YEARLY;BYYEARDAY=1,2,3',
+    'FREQ=YEARLY;BYHOUR=1,2;BYMINUTE=1,2',
+    'FREQ=YEARLY;INTERVAL=2',
+  ])('a time zone with %s', (rule) => {
+    const refusal =
+      'Cannot read the feed: its time zone Own has a rule (RRULE) that is not one day of a year from 1600 on'
+    expect(() => readFeed(zoned('Own', part(rule)), LISBON)).toThrow(refusal)
+    // A zone that has a name of its own is not read from the feed.
+    expect(formatted(readFeed(zoned('Europe/Berlin', part(rule)), LISBON))).toEqual(['a 2027-03-29 2027-03-31'])
+  })
+
+  test.each([
+    'FREQ=YEARLY',
+    'FREQ=YEARLY;BYMONTH=10',
+    'FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10',
+    'FREQ=YEARLY;INTERVAL=1;BYDAY=1SU;BYMONTH=11;WKST=MO;UNTIL=20400101T000000Z',
+    'FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=25,26,27,28,29,30,31;BYDAY=SU',
+    'FREQ=YEARLY;BYMONTH=10;BYMONTHDAY=28',
+  ])('but not one with %s', (rule) => {
+    expect(formatted(readFeed(zoned('Own', part(rule)), LISBON))).toEqual(['a 2027-03-29 2027-03-31'])
+  })
+
+  test('a time zone whose rule begins long before clocks changed', () => {
+    expect(() => readFeed(zoned('Own', part('FREQ=YEARLY', '00010101T000000')), LISBON)).toThrow('from 1600 on')
+  })
+
+  test('more rules or clock changes than clocks have had', () => {
+    const rules = Array<string>(101).fill(part('FREQ=YEARLY'))
+    const dates = part('FREQ=YEARLY').replace('RRULE:FREQ=YEARLY', Array(1_000).fill('RDATE:20270101').join('\r\n'))
+    for (const parts of [rules, [dates]])
+      for (const tzid of ['Own', 'Europe/Berlin'])
+        expect(() => readFeed(zoned(tzid, ...parts), LISBON)).toThrow('more than 1000 clock changes or 100 rules')
+  })
+
+  test.each(['P9999999999D', 'P99999999999999999999999W', '-P9999999999D'])('a DURATION of %s', (duration) => {
+    expect(one('DTSTART;VALUE=DATE:20270301', `DURATION:${duration}`)).toMatchObject({
+      kind: 'refused',
+      reason: expect.stringContaining('DURATION of more than'),
+    })
+  })
+
+  test('a line with a hundred thousand parameters', () => {
+    const line = `SUMMARY${';A=b'.repeat(100_000)}:x`
+    expect(() => readFeed(calendar('UID:a', line), LISBON)).toThrow('it has a line of more than 65536 characters')
+    expect(() => readFeed(`BEGIN:VCARD\r\n${line}`, LISBON)).toThrow('it has a line of more than 65536 characters')
+  })
+
+  test.each(['UID;VALUE=DATE:foo', 'UID;VALUE=PERIOD:foo', 'STATUS;VALUE=DATE:foo'])(
+    'a value that is not of its type: %s',
+    (line) => expect(() => readFeed(calendar(line, 'DTSTART;VALUE=DATE:20270301'), LISBON)).toThrow(FeedError),
+  )
+})

@@ -54,8 +54,13 @@ export interface PortalInBrowser {
   close(): Promise<void>
 }
 
-export async function openPortalInBrowser(env: Record<string, string> = {}): Promise<PortalInBrowser> {
+/** `timezone`: what the demo agency is moved to, for tests of today. */
+export async function openPortalInBrowser(
+  env: Record<string, string> = {},
+  timezone = 'Europe/Lisbon',
+): Promise<PortalInBrowser> {
   const database = await demoDatabase()
+  await database.sql`update agency set timezone = ${timezone}`
   const service = await startServiceOn(database.url, env)
   const browser = await chromium.launch({
     ...(EXECUTABLE === undefined ? {} : { executablePath: EXECUTABLE }),

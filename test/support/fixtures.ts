@@ -50,11 +50,8 @@ export async function makeKey(
 ): Promise<{ key: ApiKey; secret: string }> {
   const { id = systemIds('key'), createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
   const at = (now: number) => new KeyCommands({ ...dependencies(ledger, now, { key: id }), makeSecret: () => made })
-  const { key, secret } = await at(createdAt).create(
-    agency,
-    { name: 'Test key', scopes: SCOPES, expiresAt: null, ...draft },
-    FIXTURE,
-  )
+  const asked = { name: 'Test key', scopes: SCOPES, expiresAt: null, ...draft }
+  const { key, secret } = settledValue(await at(createdAt).create(agency, asked, FIXTURE))
   return { key: revokedAt === null ? key : settledValue(await at(revokedAt).revoke(agency, id, FIXTURE)), secret }
 }
 

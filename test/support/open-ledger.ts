@@ -11,6 +11,7 @@ import { TEST_SECRET_KEY } from './service-process.ts'
 export interface Reports {
   readonly fenced: unknown[]
   readonly defects: { defect: string; unitId: string; seq: number }[]
+  readonly damaged: { agencyId: string; unitId: string }[]
   readonly failures: unknown[]
 }
 
@@ -19,7 +20,7 @@ export async function openTestDatabaseLedger(
   url: string,
   options: { limits?: Partial<LedgerLimits>; clock?: Clock; onBookingChange?: (agencyId: string) => void } = {},
 ): Promise<Ledger & { reports: Reports }> {
-  const reports: Reports = { fenced: [], defects: [], failures: [] }
+  const reports: Reports = { fenced: [], defects: [], damaged: [], failures: [] }
   const ledger = await openLedger({
     databaseUrl: url,
     secretKey: Uint8Array.fromHex(TEST_SECRET_KEY),
@@ -30,6 +31,7 @@ export async function openTestDatabaseLedger(
     watch: {
       onFenced: (cause) => reports.fenced.push(cause),
       onSnapshotDefect: (defect) => reports.defects.push(defect),
+      onDamagedUnit: (fields) => reports.damaged.push(fields),
       onSnapshotFailure: (error) => reports.failures.push(error),
       onHoldTimerFailure: (error) => reports.failures.push(error),
       onHoldFailure: (fields) => reports.failures.push(fields),

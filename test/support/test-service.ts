@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { PortalAccess } from '../../src/access/portal-access.ts'
+import { TokenRateLimit } from '../../src/access/token-rate-limit.ts'
 import { createApp } from '../../src/api/app.ts'
 import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
@@ -46,11 +47,19 @@ const SEEN_MAX = 100_000
 /** Answers of the portal that are not JSON, or the document itself. */
 const UNDESCRIBED = /calendar\.ics|openapi\.json/
 
-export async function startTestService(options: Parameters<typeof openTestLedger>[0] = {}): Promise<TestService> {
+/** @param options.requestsPerMinute of each access token; left out: no limit */
+export async function startTestService({
+  requestsPerMinute,
+  ...options
+}: Parameters<typeof openTestLedger>[0] & { readonly requestsPerMinute?: number } = {}): Promise<TestService> {
   const test = await openTestLedger(options)
+  const { clock } = test.ledger
+  const rateLimit =
+    requestsPerMinute === undefined ? {} : { rateLimit: new TokenRateLimit({ clock, requestsPerMinute }) }
   const logged: TestService['logged'] = []
   const bugs: unknown[] = []
   const app = appOver(test, {
+    ...rateLimit,
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (error) => bugs.push(error),
   })
@@ -109,7 +118,7 @@ export async function startTestService(options: Parameters<typeof openTestLedger
 /** The surfaces of a ledger, as the service has them on one port. */
 export function appOver(
   { ledger }: Pick<TestLedger, 'ledger'>,
-  watch: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'>,
+  { rateLimit, ...watch }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & { rateLimit?: TokenRateLimit },
 ) {
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
@@ -119,7 +128,11 @@ export function appOver(
     ledger,
     portal: {
       ledger: { ...portal, withoutIdleTimeout: (_, answer) => answer(), publicUrl: ({ url }) => url },
-      access: new PortalAccess({ ...ledger, operatorTokens: [TEST_PORTAL_TOKEN] }),
+      access: new PortalAccess({
+        ...ledger,
+        operatorTokens: [TEST_PORTAL_TOKEN],
+        ...(rateLimit === undefined ? {} : { rateLimit }),
+      }),
       throttled: () => null,
       throttledSignIn: () => null,
     },

@@ -114,6 +114,10 @@ describe('it finds', () => {
           convert_to('unt_' || replace(unit_id::text, '-', '') || chr(10) || replace(state, '"minStay":1', '"minStay":2'),
                      'UTF8')), 'hex')`,
     },
+    'a snapshot ahead of the log': {
+      what: 'snapshot',
+      damage: () => sql()`update snapshot set seq = 1000 where seq = (select max(seq) from snapshot)`,
+    },
     'a booking with changed dates': {
       what: 'booking',
       damage: ({ kept }) => sql()`update booking set departure = departure + 1 where booking_id = ${uuidOf(kept)}`,

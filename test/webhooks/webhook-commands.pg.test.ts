@@ -12,7 +12,7 @@ import { type AttemptOutcome, isAccepted } from '../../src/webhooks/attempt-outc
 import type { PostOnce } from '../../src/webhooks/post-once.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import { serviceSignature } from '../../src/webhooks/signature.ts'
-import { PINGS_AT_ONCE_MAX, WebhookCommands } from '../../src/webhooks/webhook-commands.ts'
+import { PINGS_AT_ONCE_MAX, PINGS_PER_AGENCY_MAX, WebhookCommands } from '../../src/webhooks/webhook-commands.ts'
 import { ENDPOINTS_PER_AGENCY_MAX } from '../../src/webhooks/webhook-endpoint.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import { eventually } from '../support/eventually.ts'
@@ -246,12 +246,19 @@ describe('a ping', () => {
     expect(await commands.resend(agency.id, rows[0]?.id ?? '', line())).toEqual({ kind: 'refused', refusal: 'is_ping' })
   })
 
-  test('beyond the limit of concurrent pings is refused as busy', async () => {
+  test('beyond the concurrent ones of an agency is refused as busy, and those of other agencies go on', async () => {
     const { endpoint } = await register()
-    const outcomes = await Promise.all(
-      Array.from({ length: PINGS_AT_ONCE_MAX + 2 }, () => commands.ping(agency.id, endpoint.id, line())),
-    )
-    expect(outcomes.filter(({ kind }) => kind === 'busy')).toHaveLength(2)
+    const pinged = () => commands.ping(agency.id, endpoint.id, line())
+    const others = (n: number) => commands.ping(sampleId('agc', `other ${n}`), endpoint.id, line())
+    const many = PINGS_AT_ONCE_MAX
+    const [own, other] = await Promise.all([
+      Promise.all(Array.from({ length: many }, pinged)),
+      Promise.all(Array.from({ length: many }, (_, n) => others(n))),
+    ])
+    expect(own.filter(({ kind }) => kind === 'busy')).toHaveLength(many - PINGS_PER_AGENCY_MAX)
+    // The endpoint is not theirs.
+    expect(other.filter(({ kind }) => kind === 'not_found')).toHaveLength(PINGS_AT_ONCE_MAX - PINGS_PER_AGENCY_MAX)
+    expect((await pinged()).kind).toBe('pinged')
   })
 })
 

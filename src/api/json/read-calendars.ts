@@ -31,7 +31,7 @@ const STEPS_PER_SLICE = 2_000
  * once, but different units may be read at different moments: other requests are answered in between.
  */
 export async function calendarsText(
-  commands: Pick<BookingCommands, 'activate' | 'calendar'>,
+  commands: Pick<BookingCommands, 'activate' | 'listedCalendar'>,
   agency: Agency,
   units: readonly Unit[],
   { range, withPrices, page }: CalendarsAsked,
@@ -42,7 +42,7 @@ export async function calendarsText(
   const calendars = new CalendarText(range, withPrices)
   for (const unit of onPage) {
     const before = calendars.steps
-    const state = commands.calendar(agency, unit)
+    const state = commands.listedCalendar(agency, unit)
     calendars.add(unit.slug, state instanceof Promise ? await state : state)
     const pause = slices.spend(calendars.steps - before)
     if (pause !== null) await pause

@@ -1,11 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { LIVE_TOKENS_MAX } from '../../admin/access-token-commands.ts'
 import { type AccessToken, ROLES } from '../../core/catalogue/access-token.ts'
+import { LIVE_CREDENTIALS_MAX } from '../../core/catalogue/credentials.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { invalidField } from '../problems/problems.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
+import { ENDED_ARE_LISTED } from './keys.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { instantOrDate, label, newSecret } from './portal-schema.ts'
@@ -40,7 +41,7 @@ const CREATE_ACCESS_TOKEN = {
   path: `${AGENCY_PATH}/access-tokens`,
   tag: 'Access',
   summary: 'Create an access token for a person of the agency',
-  description: `The secret is shown only in this response. An agency has at most ${LIVE_TOKENS_MAX} that are neither revoked nor expired.`,
+  description: `The secret is shown only in this response. An agency has at most ${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired.`,
   body: Type.Object({
     name: label(120, 'Whose it is. The audit trail shows it.'),
     role: choice(ROLES, {
@@ -67,6 +68,7 @@ const LIST_ACCESS_TOKENS = {
   path: `${AGENCY_PATH}/access-tokens`,
   tag: 'Access',
   summary: 'List access tokens, oldest first',
+  description: ENDED_ARE_LISTED,
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('accessTokens', AccessTokenJson) },
 } as const satisfies PortalOperation

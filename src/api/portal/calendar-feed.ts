@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
 import type { Unit } from '../../core/domain/unit.ts'
+import type { UnitState } from '../../core/domain/unit-state.ts'
 import { calendarText } from '../../ical/calendar-text.ts'
 import { assert } from '../../lib/assert.ts'
 import { dayOf } from '../../lib/day-start.ts'
@@ -10,8 +11,9 @@ import { plainHeaders, problemAnswer } from '../http/answer.ts'
 import { countedRoute } from '../http/counted-route.ts'
 import { targetOf } from '../http/request-target.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
-import { notFound } from '../problems/problems.ts'
+import { notFound, type Problem, problem } from '../problems/problems.ts'
 import type { Route } from '../route/route.ts'
+import { CALENDARS_PER_UNIT_MAX, type CalendarOutcome, CalendarTexts } from './calendar-texts.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute } from './portal-route.ts'
@@ -100,14 +102,16 @@ function feedJson(agency: Agency, unit: Unit, token: string, base: string) {
 export const CALENDAR_ICS: Route<PortalDependencies> = {
   operation: { method: 'GET', path: `${UNIT_PATH}/calendar.ics` },
   serve: ({ ledger, requestStats, onFailure }) => {
+    const texts = new CalendarTexts(ledger.clock)
     const answered = async (request: Request, requestId: string): Promise<Response> => {
       const headers = plainHeaders(requestId)
       try {
-        const text = await feedText(ledger, request)
-        if (text === null) return problemAnswer(notFound('route'), requestId, headers)
+        const calendar = await feedOf(ledger, texts, request)
+        if (calendar === null) return problemAnswer(notFound('route'), requestId, headers)
+        if (calendar.kind === 'over') return problemAnswer(tooManyCalendars(calendar), requestId, headers)
         headers.set('Content-Type', 'text/calendar; charset=utf-8')
         headers.set('Content-Disposition', 'inline; filename="calendar.ics"')
-        return new Response(text, { headers })
+        return new Response(calendar.text, { headers })
       } catch (error) {
         const { problem, isBug } = failureOf(error, { isWrite: false })
         onFailure({ error, requestId, route: 'GET calendar.ics', isBug })
@@ -122,7 +126,13 @@ export const CALENDAR_ICS: Route<PortalDependencies> = {
   },
 }
 
-async function feedText(ledger: PortalLedger, request: Request): Promise<string | null> {
+function tooManyCalendars({ retryAfterS }: { readonly retryAfterS: number }): Problem {
+  const title = `This calendar can be read ${CALENDARS_PER_UNIT_MAX} times per minute, and fewer while many others of the agency are: retry in ${retryAfterS} s`
+  return problem('RATE_LIMITED', title, {}, { retryAfterS })
+}
+
+/** Null: there is no such address. */
+async function feedOf(ledger: PortalLedger, texts: CalendarTexts, request: Request): Promise<CalendarOutcome | null> {
   const { path, query } = targetOf(request.url)
   const [, , , , agencySlug = '', , unitSlug = ''] = path.split('/')
   const agency = ledger.catalogue.agencyBySlug(agencySlug)
@@ -134,7 +144,12 @@ async function feedText(ledger: PortalLedger, request: Request): Promise<string 
   const now = ledger.clock.now()
   const today = parseNight(dayOf(now, agency.timezone))
   assert(today !== null, 'Cannot write a calendar: today is not a night of ours')
-  const { occupied, cleaning } = await ledger.commands.calendar(agency, unit)
+  const state = await ledger.commands.calendar(agency, unit)
+  const version = `${state.seq} ${today} ${unit.name}`
+  return texts.text({ agencyId: agency.id, unitId: unit.id, version }, () => written(unit, state, today, now))
+}
+
+function written(unit: Unit, { occupied, cleaning }: UnitState, today: Night, now: number): string {
   const from = (today - PAST_NIGHTS) as Night
   const end = (NIGHT_MAX + 1) as Night
   const blocked = new Set([...occupied.nightsIn(from, end), ...cleaning.nightsIn(from, end)])

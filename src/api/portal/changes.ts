@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox'
-import { WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
+import type { Change } from '../../changes/change-page.ts'
+import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
 import { plainHeaders } from '../http/answer.ts'
 import { routeNameOf } from '../operation.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
 import { notFound } from '../problems/problems.ts'
 import { answerChanges, CHANGES_QUERY, type ChangesQuery, CURSOR, LIMIT_MAX } from '../route/change-requests.ts'
-import { EVENT_STREAM } from '../route/change-stream.ts'
+import { EVENT_STREAM, isStreamAccepted } from '../route/change-stream.ts'
 import { served } from '../route/route.ts'
 import { AgencyChangeJson, AgencyChangeTexts } from './agency-change-text.ts'
 import { agencyIn, PortalAdmission } from './portal-admission.ts'
@@ -24,7 +25,7 @@ const LIST_CHANGES = {
     'extensions. A booking is as it was after the change, with its guest and notes as they are now. With `wait`, the answer comes as ' +
     'soon as there is a change. With `Accept: text/event-stream` the same changes come as server-sent events: `id` is the cursor, ' +
     '`event` the kind, `data` the change; the header `Last-Event-ID` takes precedence over `after`. A token can have ' +
-    `${WAITING_PER_KEY_MAX} waiting requests and streams. Cursors of the partner API are not accepted, nor the other way round.`,
+    `${WAITING_PER_KEY_MAX} waiting requests and streams, and an agency ${WAITING_PER_AGENCY_MAX}, its API keys included. Cursors of the partner API are not accepted, nor the other way round.`,
   isAutomatic: true,
   query: CHANGES_QUERY,
   answer: {
@@ -40,6 +41,10 @@ const LIST_CHANGES = {
   problems: ['CURSOR_EXPIRED'],
 } as const satisfies PortalOperation
 
+function charsOf(changes: readonly Change[]): number {
+  return changes.reduce((chars, { json }) => chars + json.length, 0)
+}
+
 /** All tokens of the operator share his places. */
 const OPERATOR = 'operator'
 
@@ -52,7 +57,7 @@ export const CHANGES: readonly PortalRoute[] = [
       const { newId, changes: feed } = ledger
       const serving = { operation: LIST_CHANGES, surface: 'portal', requestStats, newId, onFailure } as const
       const route = routeNameOf(LIST_CHANGES)
-      const texts = new AgencyChangeTexts(ledger.bookings)
+      const texts = new AgencyChangeTexts(ledger)
       return served(serving, new PortalAdmission(dependencies, LIST_CHANGES), (open, path, query) => {
         const { request, requestId } = open
         const { identity } = open.admission
@@ -62,11 +67,17 @@ export const CHANGES: readonly PortalRoute[] = [
           ...{ feed, request, query: query as ChangesQuery, open, of: 'access token' },
           reader: {
             agencyId: agency.id,
+            ownerId: identity.kind === 'operator' ? OPERATOR : agency.id,
             keyId: identity.kind === 'operator' ? OPERATOR : identity.token.id,
             sessionId: identity.session?.sha256 ?? null,
             isServed: () => access.readmit(identity) !== null,
           },
-          render: (changes) => texts.render(agency.id, changes),
+          render: async (changes) => {
+            const rendered = await texts.render(agency.id, changes)
+            // A list is taken from the budget as any answer is; a stream ends too late for that.
+            if (isStreamAccepted(request)) access.takeAnswer(identity, charsOf(rendered))
+            return rendered
+          },
           headers: () => plainHeaders(requestId),
           onFailure: (error) =>
             onFailure({ error, requestId, route, isBug: failureOf(error, { isWrite: false }).isBug }),

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { type ApiKey, DEFAULT_SCOPES, SCOPES } from '../../core/catalogue/agency.ts'
+import { ENDED_CREDENTIALS_KEPT_MAX, LIVE_CREDENTIALS_MAX } from '../../core/catalogue/credentials.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { invalidField } from '../problems/problems.ts'
@@ -47,7 +48,8 @@ const CREATE_KEY = {
   tag: 'Keys',
   summary: 'Create an API key',
   description:
-    'The secret is shown only in this response. Without `scopes`, the key gets the four read scopes other than `read:guests`.',
+    'The secret is shown only in this response. Without `scopes`, the key gets the four read scopes other than `read:guests`. ' +
+    `An agency has at most ${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired.`,
   body: Type.Object({
     name: Type.Optional(nullable(label(120, 'For people.'))),
     scopes: Type.Optional(Type.Array(choice(SCOPES), { maxItems: 50 })),
@@ -64,6 +66,9 @@ const CREATE_KEY = {
   },
 } as const satisfies PortalOperation
 
+/** Which of those that have ended a list shows. */
+export const ENDED_ARE_LISTED = `Of those that are revoked or have expired, the newest ${ENDED_CREDENTIALS_KEPT_MAX} are listed.`
+
 const LIST_KEYS = {
   id: 'listKeys',
   role: 'viewer',
@@ -71,6 +76,7 @@ const LIST_KEYS = {
   path: `${AGENCY_PATH}/keys`,
   tag: 'Keys',
   summary: 'List API keys, oldest first',
+  description: ENDED_ARE_LISTED,
   query: Type.Object(PAGE_QUERY),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('keys', KeyJson) },
 } as const satisfies PortalOperation
@@ -97,8 +103,8 @@ export const KEYS = [
     const given = SCOPES.filter((scope) => scopes.includes(scope))
     const draft = { name, scopes: given, expiresAt }
     const kept = keep.of((key: ApiKey) => ({ ...shown(key), secret: null }))
-    const { key, secret } = await ledger.keys.create(agency, draft, caller, kept)
-    return JSON.stringify({ ...shown(key), secret })
+    const outcome = await ledger.keys.create(agency, draft, caller, kept)
+    return settled(outcome, 'agency', ({ key, secret }) => ({ ...shown(key), secret }))
   }),
   agencyRoute(LIST_KEYS, ({ ledger, agency, query }) => {
     const page = pageOf(query)

@@ -3,7 +3,8 @@
  * the audit trail of the agency: that of the token, and for the operator that of the path.
  */
 import { type PortalAccess, type PortalIdentity, roleOf } from '../../access/portal-access.ts'
-import type { CountedOutcome } from '../../access/refusal-counter.ts'
+import type { RefusedWrite } from '../../access/refusal-counter.ts'
+import type { OverBudget } from '../../access/token-rate-limit.ts'
 import { WRONG_TOKENS_PER_MINUTE } from '../../access/wrong-token-throttle.ts'
 import { type RequiredRole, suffices } from '../../core/catalogue/access-token.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
@@ -12,6 +13,7 @@ import type { Actor, Caller } from '../../core/journal/record.ts'
 import { plainHeaders, plainTaggedAnswer } from '../http/answer.ts'
 import { decodeStrictly } from '../http/query-string.ts'
 import { targetOf } from '../http/request-target.ts'
+import { BODY_BYTES_MAX } from '../http/strict-json.ts'
 import { isWrite, pathParameters, routeNameOf } from '../operation.ts'
 import type { Failure } from '../problems/problem-of-failure.ts'
 import { notFound, type Problem, problem } from '../problems/problems.ts'
@@ -62,7 +64,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     const authorization = request.headers.get('authorization')
     const identity = authorization === null ? this.#ofSession(request) : this.#access.admit(authorization)
     if (identity !== null) {
-      const over = this.#access.take(identity)
+      const over = this.#access.take(identity, bodyBytesOf(request))
       return { identity, refusal: over === null ? this.#refusalOf(identity, request) : tooManyRequests(over) }
     }
     // A token that is revoked or expired still belongs to its agency: the audit trail shows that someone used it.
@@ -87,16 +89,18 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     return refusal
   }
 
-  answer({ requestId }: Open<PortalAdmitted>, body: string, status: number): Response {
+  answer({ requestId, admission }: Open<PortalAdmitted>, body: string, status: number): Response {
+    this.#access.takeAnswer(admission.identity, body.length)
     return new Response(body, { status, headers: plainHeaders(requestId) })
   }
 
   taggedAnswer(
-    { requestId }: Open<PortalAdmitted>,
+    { requestId, admission }: Open<PortalAdmitted>,
     { tag, body }: Tagged,
     { status, isConditional }: { status: number; isConditional: boolean },
   ): Response {
     if (body === null) return plainTaggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, requestId })
+    this.#access.takeAnswer(admission.identity, body.length)
     return plainTaggedAnswer({ tag, body, kind: isConditional ? 'conditional' : 'tagged' }, { status, requestId })
   }
 
@@ -106,11 +110,12 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
 
   recordRefusal(open: Open<PortalAdmitted>, { code }: Problem, path: PathValues): Promise<void> | null {
     const { identity } = open.admission
-    if (code === 'RATE_LIMITED') {
-      // Not a line each: that is what the limit bounds.
-      if (identity.kind === 'access_token') this.#count(identity, code, open.requestId)
+    // What is over a limit has no line of its own, and other refusals have so many: lines are kept for good.
+    if (identity.kind === 'access_token' && (code === 'RATE_LIMITED' || !this.#access.takeLine(identity))) {
+      this.#count(identity, code, open.requestId)
       return null
     }
+    if (code === 'RATE_LIMITED') return null
     const agency = identity.kind === 'operator' ? agencyIn(this.#ledger, path) : identity.agency
     if (agency === null) return null
     const { bookingId } = path
@@ -150,7 +155,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     return this.#access.admitSession(secret, { isUse: !this.#isAutomatic && !isAutomatic(request) })
   }
 
-  #count({ token, agency }: TokenHolder, code: CountedOutcome, requestId: string): void {
+  #count({ token, agency }: TokenHolder, code: RefusedWrite['code'], requestId: string): void {
     const actor: Actor = { kind: 'access_token', id: token.id }
     this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
   }
@@ -167,10 +172,17 @@ export function tooManyWrongTokens(retryAfterS: number): Problem {
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 
-/** The answer to a valid token that has used up its minute. */
-export function tooManyRequests({ limit, retryAfterS }: { limit: number; retryAfterS: number }): Problem {
-  const title = `Rate limit of ${limit} requests per minute of an access token exceeded: retry in ${retryAfterS} s`
+/** The answer to a valid token that has used up its minute, or its agency's. */
+export function tooManyRequests({ limit, of, retryAfterS }: OverBudget): Problem {
+  const title = `Rate limit of ${limit} requests per minute of an ${of} exceeded: retry in ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
+}
+
+/** Of a body that comes in pieces nobody knows the length: the longest is assumed. */
+function bodyBytesOf({ headers }: Request): number {
+  if (headers.has('transfer-encoding')) return BODY_BYTES_MAX
+  const declared = Number(headers.get('content-length') ?? 0)
+  return declared >= 0 ? Math.min(declared, BODY_BYTES_MAX) : 0
 }
 
 const NO_SUCH_AGENCY = notFound('agency')

@@ -27,6 +27,7 @@ import type { EntityTags } from '../http/entity-tag.ts'
 import type { FailureReport } from '../http/failure-report.ts'
 import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 import type { AgencyChange } from './agency-change.ts'
+import type { Renderings } from './renderings.ts'
 
 /** What the portal needs from the listener that serves it. */
 export interface PortalListener {
@@ -56,6 +57,7 @@ export interface PortalLedger extends PortalListener {
   /** As the agency sees them. */
   readonly changes: ChangeFeed<AgencyChange>
   readonly tags: EntityTags
+  readonly renderings: Renderings
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
   readonly webhooks: WebhookCommands

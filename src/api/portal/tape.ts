@@ -52,12 +52,15 @@ export const TAPE = [
     if (isHeld(request, tag)) return tagged(tag, null)
     const cursor = ledger.changes.endCursor(agency.id)
     const turnoverNightsMax = longestTurnover(before)
-    const stays = await ledger.tapeStays.read(agency.id, { from, to, turnoverNightsMax, staysMax: TAPE_STAYS_MAX + 1 })
-    if (stays.length > TAPE_STAYS_MAX)
-      return invalidField('to', `must be closer to from: the window has more than ${TAPE_STAYS_MAX} stays`)
-    // A unit may have been made since the inventory was read.
-    const inventory = await ledger.catalogue.inventory(agency.id)
-    return tagged(tag, await tapeText({ agency, inventory, ...query, today, cursor, stays }))
+    return await ledger.renderings.run(agency.id, async () => {
+      const asked = { from, to, turnoverNightsMax, staysMax: TAPE_STAYS_MAX + 1 }
+      const stays = await ledger.tapeStays.read(agency.id, asked)
+      if (stays.length > TAPE_STAYS_MAX)
+        return invalidField('to', `must be closer to from: the window has more than ${TAPE_STAYS_MAX} stays`)
+      // A unit may have been made since the inventory was read.
+      const inventory = await ledger.catalogue.inventory(agency.id)
+      return tagged(tag, await tapeText({ agency, inventory, ...query, today, cursor, stays }))
+    })
   }),
 ]
 

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { changeLine, successLine } from '../../core/bookings/audit-lines.ts'
 import type { WebhookDelivery } from '../../webhooks/delivery.ts'
+import { PINGS_PER_AGENCY_MAX } from '../../webhooks/webhook-commands.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { invalidField, notFound, problem } from '../problems/problems.ts'
 import { isIdShaped } from '../route/id-shape.ts'
@@ -73,7 +74,7 @@ export const WEBHOOK_DELIVERIES = [
     if (outcome.kind === 'busy')
       return problem(
         'RATE_LIMITED',
-        'Too many pings are in progress: try again in a few seconds',
+        `Too many pings are in progress (an agency has at most ${PINGS_PER_AGENCY_MAX} at once): try again in ${PING_RETRY_S} s`,
         {},
         { retryAfterS: PING_RETRY_S },
       )

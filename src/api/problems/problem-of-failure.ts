@@ -2,6 +2,7 @@ import { type Access, RevocationNotStoredError } from '../../admin/revocation-no
 import { ListReadError, type ListReadErrorKind } from '../../core/bookings/list-read-error.ts'
 import { RefusalNotRecordedError } from '../../core/bookings/refusal-not-recorded-error.ts'
 import { WriteError, type WriteOutcome } from '../../core/bookings/write-error.ts'
+import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
 import { JournalError, type JournalErrorKind } from '../../core/journal/journal-error.ts'
 import { MailboxFullError } from '../../core/units/unit-actor.ts'
 import { AssertionError } from '../../lib/assert.ts'
@@ -27,6 +28,8 @@ const TITLE_OF_JOURNAL_ERROR = {
   poisoned: `${NOT_WRITTEN}: the database rejected the change. This is a bug in the service`,
   outcome_unknown: UNKNOWN,
 } as const satisfies Record<JournalErrorKind, string>
+
+const DAMAGED = 'stored data is damaged, and the operator has to repair it'
 
 const CHECK = 'Check whether it was applied before retrying'
 
@@ -97,6 +100,8 @@ function titleOfFailedWrite(error: unknown): string {
   if (error instanceof RevocationNotStoredError) return TITLE_OF_CLOSED_ACCESS[error.access]
   if (error instanceof RefusalNotRecordedError)
     return `${NOT_WRITTEN}: the request was refused, but the refusal could not be recorded. Try again to see why`
+  // Whatever is read after a write throws a WriteError: this was read before.
+  if (error instanceof CorruptLedgerError) return `${NOT_WRITTEN}: ${DAMAGED}`
   if (error instanceof MailboxFullError)
     return `${NOT_WRITTEN}: too many writes to this unit are already queued. Try again`
   if (error instanceof IdempotencyFullError)
@@ -112,12 +117,14 @@ function isUnknown(error: unknown): boolean {
   if (error instanceof WriteError) return error.outcome !== 'not_written'
   if (error instanceof RevocationNotStoredError) return true
   if (error instanceof RefusalNotRecordedError) return false
+  if (error instanceof CorruptLedgerError) return false
   return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isDatabaseFailure(error))
 }
 
 function titleOfFailedRead(error: unknown): string {
   if (error instanceof RevocationNotStoredError) return TITLE_OF_CLOSED_ACCESS[error.access]
   if (error instanceof ListReadError) return TITLE_OF_LIST_ERROR[error.kind]
+  if (error instanceof CorruptLedgerError) return `The service could not answer: ${DAMAGED}`
   if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
   return isDatabaseFailure(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
 }

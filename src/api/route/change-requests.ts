@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { type AskedChanges, type ChangeFeed, FROM_START, type NoChanges } from '../../changes/change-feed.ts'
 import { type Change, type ChangePage, pageText } from '../../changes/change-page.ts'
 import type { ChangeInLog } from '../../changes/feed-view.ts'
-import { WAITING_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
+import { WAITING_MAX, WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
 import type { OpenRequest } from '../../observability/request-stats.ts'
 import type { QueryOf } from '../operation.ts'
 import { invalidField, type Problem, problem } from '../problems/problems.ts'
@@ -47,7 +47,7 @@ export interface ChangeRequest<C extends ChangeInLog> {
   readonly request: Request
   readonly query: ChangesQuery
   /** Who asks. */
-  readonly reader: Pick<AskedChanges, 'agencyId' | 'keyId' | 'sessionId' | 'isServed'>
+  readonly reader: Pick<AskedChanges, 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
   /** What the reader's places are counted by. */
   readonly of: 'key' | 'access token'
   /** The time that it waits is noted here. */
@@ -121,6 +121,8 @@ function refusal<C extends ChangeInLog>({ kind }: NoChanges, { of }: ChangeReque
       return EXPIRED
     case 'key_full':
       return FULL[of]
+    case 'agency_full':
+      return AGENCY_FULL
     case 'process_full':
       return PROCESS_FULL
   }
@@ -131,7 +133,11 @@ const EXPIRED = problem(
   'The changes after this cursor are no longer kept: get a new cursor without after, then read the bookings again',
   {},
 )
-const FULL = { key: full('key'), 'access token': full('access token') } as const
+const FULL = {
+  key: full('key', WAITING_PER_KEY_MAX),
+  'access token': full('access token', WAITING_PER_KEY_MAX),
+} as const
+const AGENCY_FULL = full('agency', WAITING_PER_AGENCY_MAX)
 const PROCESS_FULL = problem(
   'INTERNAL',
   `The service already has ${WAITING_MAX} requests that wait for changes. Try again`,
@@ -139,10 +145,10 @@ const PROCESS_FULL = problem(
   { retryAfterS: 5 },
 )
 
-function full(what: string): Problem {
+function full(what: string, waitingMax: number): Problem {
   return problem(
     'RATE_LIMITED',
-    `This ${what} already has ${WAITING_PER_KEY_MAX} requests that wait for changes: let one end, then retry`,
+    `This ${what} already has ${waitingMax} requests that wait for changes: let one end, then retry`,
     {},
     { retryAfterS: 1 },
   )

@@ -44,7 +44,7 @@ function isOrigin({ pathname, search, hash, hostname }: URL): boolean {
 /** `URL` drops a port that is the scheme's own. */
 function defaultPort(parts: readonly string[], url: URL | null): string {
   const own = url?.protocol === 'https:' ? '443' : '80'
-  return parts.some((part) => new RegExp(`:${own}/?$`).test(part.trim()) && part.includes(url?.hostname ?? ''))
+  return parts.some((part) => part.trim().replace(/\/$/, '').endsWith(`:${own}`) && part.includes(url?.hostname ?? ''))
     ? own
     : PORT
 }

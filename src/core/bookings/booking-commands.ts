@@ -13,7 +13,7 @@ import { type BookingChange, decideChange } from '../domain/decide-change.ts'
 import type { Pricing } from '../domain/event.ts'
 import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
 import type { Unit } from '../domain/unit.ts'
-import type { UnitState } from '../domain/unit-state.ts'
+import { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
@@ -61,6 +61,15 @@ export class BookingCommands {
   /** The unit's nights, to be read at once. Synchronous when the unit is resident. */
   calendar(agency: Agency, unit: Unit): UnitState | Promise<UnitState> {
     return this.#directory.peek(unit.id) ?? this.#directory.read({ agencyId: agency.id, unitId: unit.id })
+  }
+
+  /** The same for one of several units that are shown together: of a damaged one every night is taken, for it can not be booked (D1). */
+  listedCalendar(agency: Agency, unit: Unit): UnitState | Promise<UnitState> {
+    const address = { agencyId: agency.id, unitId: unit.id }
+    return (
+      this.#directory.peek(unit.id) ??
+      this.#directory.readUnlessDamaged(address).then((state) => state ?? UnitState.closed(unit.id, unit.rules))
+    )
   }
 
   /** Loads those of the units that are not in memory, many with one statement. Settles when all could be loaded. */

@@ -1,5 +1,5 @@
-import { assert } from '../../lib/assert.ts'
 import type { UnitState } from '../domain/unit-state.ts'
+import { CorruptLedgerError } from '../journal/corrupt-ledger-error.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
@@ -75,11 +75,18 @@ export class BookingTurns {
     throw new JournalError('held_too_long', 'Cannot find a booking: it keeps moving between units')
   }
 
-  /** The current row. No other write changes it while we hold the unit's turn, so one more read is enough. */
+  /**
+   * The current row. No other write changes it while we hold the unit's turn, so one more read is enough.
+   * @throws CorruptLedgerError when the row and the log of its unit contradict each other: what is decided from them could not be applied (D1)
+   */
   async #currentRow(state: UnitState, found: BookingRow): Promise<BookingRow> {
-    if (found.seq === state.seq) return found
-    const current = await this.#rows.find(found.agencyId, found.booking.id)
-    assert(current !== null, 'Cannot change a booking: its row has vanished')
+    const { agencyId, booking } = found
+    const current = found.seq === state.seq ? found : await this.#rows.find(agencyId, booking.id)
+    if (current === null) throw new CorruptLedgerError(`Cannot change booking ${booking.id}: its row has vanished`)
+    if (current.booking.unitId === state.unitId && !state.hasNightsOf(current.booking))
+      throw new CorruptLedgerError(
+        `Cannot change booking ${booking.id}: the log of its unit has some of its nights free`,
+      )
     return current
   }
 }

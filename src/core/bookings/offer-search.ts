@@ -52,10 +52,13 @@ const STEPS_OF_UNIT = 30
 const UNITS_AT_ONCE = 200
 
 export class OfferSearch {
-  readonly #directory: Pick<UnitDirectory, 'peek' | 'read' | 'activate'>
+  readonly #directory: Pick<UnitDirectory, 'peek' | 'readUnlessDamaged' | 'activate'>
   readonly #prices: PricedNightsCache
 
-  constructor(directory: Pick<UnitDirectory, 'peek' | 'read' | 'activate'>, prices = new PricedNightsCache()) {
+  constructor(
+    directory: Pick<UnitDirectory, 'peek' | 'readUnlessDamaged' | 'activate'>,
+    prices = new PricedNightsCache(),
+  ) {
     this.#directory = directory
     this.#prices = prices
   }
@@ -79,8 +82,9 @@ export class OfferSearch {
         await this.#directory.activate(next.map(({ id }) => ({ agencyId: agency.id, unitId: id })))
       }
       const unitId = units[i]?.id ?? ''
-      const state = this.#directory.peek(unitId) ?? (await this.#directory.read({ agencyId: agency.id, unitId }))
-      const pause = slices.spend(STEPS_OF_UNIT + stays.add(i, state))
+      const address = { agencyId: agency.id, unitId }
+      const state = this.#directory.peek(unitId) ?? (await this.#directory.readUnlessDamaged(address))
+      const pause = slices.spend(STEPS_OF_UNIT + (state === null ? 0 : stays.add(i, state)))
       if (pause !== null) await pause
     }
     const rows = page.take().flatMap(({ unit: at, arrival, total }) => {

@@ -18,7 +18,9 @@ import type { Inventory } from './inventory.ts'
 export interface CatalogueStore {
   /** @param since only those that may have changed since this moment, and perhaps more; null for all */
   loadAgencies(since: CatalogueMoment | null): Promise<readonly Agency[]>
+  /** Of each agency those that are live, and the newest that have ended (Credentials). */
   loadKeys(since: CatalogueMoment | null): Promise<readonly ApiKey[]>
+  /** The same of access tokens. */
   loadAccessTokens(since: CatalogueMoment | null): Promise<readonly AccessToken[]>
   loadInventory(agencyId: string): Promise<Inventory>
 }
@@ -158,6 +160,11 @@ export class Catalogue {
     return this.#keys.byId(agencyId, keyId)
   }
 
+  /** Forgets keys that had ended long ago at `now` (Credentials). */
+  forgetEndedKeys(agencyId: string, now: number): void {
+    this.#keys.forgetEnded(agencyId, now)
+  }
+
   /** As `holderByHash`, of an access token. */
   tokenHolderByHash(sha256: string): TokenHolder | null {
     return this.#accessTokens.holderByHash(sha256)
@@ -170,6 +177,11 @@ export class Catalogue {
 
   accessTokenById(agencyId: string, tokenId: string): AccessToken | null {
     return this.#accessTokens.byId(agencyId, tokenId)
+  }
+
+  /** As `forgetEndedKeys`. */
+  forgetEndedAccessTokens(agencyId: string, now: number): void {
+    this.#accessTokens.forgetEnded(agencyId, now)
   }
 
   /** The agency's inventory; null when it is not in memory. */

@@ -77,6 +77,13 @@ export class UnitState implements UnitFacts {
     })
   }
 
+  /** Of a unit whose log cannot be read: none of its nights can be booked. Only to be read from. */
+  static closed(unitId: string, rules: UnitRules): UnitState {
+    const occupied = new NightBitmap()
+    occupied.setRange(BITMAP_SPAN.from, BITMAP_SPAN.to)
+    return new UnitState(unitId, { rules, occupied, departures: new NightBitmap(), extensions: [], seq: 0 })
+  }
+
   /** Takes ownership of the bitmaps. */
   static of(unitId: string, facts: UnitFacts): UnitState {
     return new UnitState(unitId, facts)
@@ -110,6 +117,11 @@ export class UnitState implements UnitFacts {
     this.readerTag = null
   }
 
+  /** Whether the nights of a booking of this unit are taken, as they are after every event of a live booking. */
+  hasNightsOf(booking: BookingFacts): boolean {
+    return !isLive(booking) || this.occupied.firstFreeFrom(booking.arrival) >= booking.departure
+  }
+
   #setRules(rules: UnitRules): void {
     const turnoverChanged = rules.turnoverNights !== this.rules.turnoverNights
     this.rules = rules
@@ -130,8 +142,7 @@ export class UnitState implements UnitFacts {
 
   #vacate(booking: BookingFacts): void {
     if (booking.unitId !== this.unitId || !isLive(booking)) return
-    for (let night = booking.arrival; night < booking.departure; night = addNights(night, 1))
-      assert(this.occupied.has(night), 'Cannot vacate nights: one is free')
+    assert(this.hasNightsOf(booking), 'Cannot vacate nights: one is free')
     this.occupied.clearRange(booking.arrival, booking.departure)
     if (isCleanedAfter(booking.type)) {
       this.departures.clearRange(booking.departure, addNights(booking.departure, 1))

@@ -94,7 +94,14 @@ export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): 
 export function decodeEntry(entry: StoredEntry): LoggedEvent {
   if (checksumOf(entry) !== entry.checksum)
     throw new CorruptLedgerError(`Cannot read journal entry ${entry.seq}: its checksum does not match`)
-  return decodeEvent(entry)
+  try {
+    return decodeEvent(entry)
+  } catch (error) {
+    if (error instanceof CorruptLedgerError) throw error
+    throw new CorruptLedgerError(`Cannot read journal entry ${entry.seq}: it is not as it was written`, {
+      cause: error,
+    })
+  }
 }
 
 /** What the webhook event of an entry says beyond the booking. @throws CorruptLedgerError when the entry has none */

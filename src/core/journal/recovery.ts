@@ -4,8 +4,11 @@
  * - S1 Recovery is the newest good snapshot and the journal's tail. A bad snapshot is skipped for an older one or a
  *   longer replay, never trusted.
  * - U3 The events are applied by the same `apply` that runs live.
+ * - D1 What is stored is never a bug of this program: entries that do not add up are damage, and stay with their unit.
  */
+import { AssertionError } from '../../lib/assert.ts'
 import { UnitState } from '../domain/unit-state.ts'
+import { CorruptLedgerError } from './corrupt-ledger-error.ts'
 import { decodeEntry, type StoredEntry } from './entry-codec.ts'
 import type { JournalStore, StoredUnit } from './journal-store.ts'
 import { decodeSnapshot, type StoredSnapshot } from './snapshot-codec.ts'
@@ -24,7 +27,7 @@ export interface UnitAddress {
 /** Called for every snapshot that was skipped. */
 export type OnDefect = (defect: string, snapshot: StoredSnapshot) => void
 
-/** @throws CorruptLedgerError when a journal entry cannot be read: there is nothing older to fall back to */
+/** @throws CorruptLedgerError when a journal entry cannot be read, or does not follow from those before it: there is nothing older to fall back to */
 export async function recoverUnit(store: JournalStore, unit: UnitAddress, onDefect: OnDefect): Promise<RecoveredUnit> {
   return recoverStored(store, unit, await store.loadUnit(unit.agencyId, unit.unitId), onDefect)
 }
@@ -59,6 +62,19 @@ function usable(snapshot: StoredSnapshot, onDefect: OnDefect): UnitState | null 
 }
 
 function replay(state: UnitState, tail: readonly StoredEntry[]): RecoveredUnit {
-  for (const entry of tail) state.apply(decodeEntry(entry), entry.seq)
+  for (const entry of tail) applyStored(state, entry)
   return { state, tailLength: tail.length }
+}
+
+/** What `apply` asserts is true of everything that was decided. Of what was stored it is only expected. */
+function applyStored(state: UnitState, entry: StoredEntry): void {
+  const event = decodeEntry(entry)
+  try {
+    state.apply(event, entry.seq)
+  } catch (error) {
+    if (!(error instanceof AssertionError)) throw error
+    throw new CorruptLedgerError(`Cannot recover unit ${state.unitId}: journal entry ${entry.seq} does not follow`, {
+      cause: error,
+    })
+  }
 }

@@ -42,7 +42,8 @@ const NO_EXTENSIONS: UnitFacts['extensions'] = []
 export function decodeSnapshot(snapshot: StoredSnapshot): { state: UnitState | null; defect: string | null } {
   if (snapshot.format !== SNAPSHOT_FORMAT) return bad(`its format ${snapshot.format} is not ${SNAPSHOT_FORMAT}`)
   if (hashOf(snapshot.unitId, snapshot.state) !== snapshot.hash) return bad('its hash does not match')
-  const facts = decodeFacts(snapshot.state)
+  const facts = readFacts(snapshot.state)
+  if (facts === null) return bad('it is not as it was written')
   if (facts.seq !== snapshot.seq) return bad('its sequence number does not match')
   return { state: UnitState.of(snapshot.unitId, facts), defect: null }
 }
@@ -68,6 +69,14 @@ function encodeState(state: UnitFacts): string {
     departures: encodeNights(state.departures),
     extensions: state.extensions.map(({ bookingId, from, to }) => [bookingId, formatNight(from), formatNight(to)]),
   })
+}
+
+function readFacts(text: string): UnitFacts | null {
+  try {
+    return decodeFacts(text)
+  } catch {
+    return null
+  }
 }
 
 function decodeFacts(text: string): UnitFacts {

@@ -10,6 +10,7 @@
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { UnitState } from '../domain/unit-state.ts'
+import { CorruptLedgerError } from '../journal/corrupt-ledger-error.ts'
 import { notOwner } from '../journal/journal-error.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
 import { type OnDefect, type RecoveredUnit, recoverUnit, type UnitAddress } from '../journal/recovery.ts'
@@ -33,6 +34,8 @@ export interface DirectoryLimits {
 export interface DirectoryStats {
   readonly resident: number
   readonly activating: number
+  /** Since the start, and not recovered since. */
+  readonly damaged: number
   /** Commands waiting for their unit's turn: over all units, and for the unit with the most. */
   readonly waiting: number
   readonly deepest: number
@@ -59,6 +62,7 @@ export class UnitDirectory {
   readonly #limits: DirectoryLimits
   readonly #onDefect: OnDefect
   readonly #onSnapshotFailure: (error: unknown) => void
+  readonly #onDamaged: (unit: UnitAddress, error: CorruptLedgerError) => void
   readonly #onActivated: (agencyId: string, state: UnitState) => void
   readonly #termOf: ((agencyId: string) => number | null) | null
   /** Units of shards that were given up, whose last turn still runs. */
@@ -70,6 +74,8 @@ export class UnitDirectory {
   readonly #activating = new Map<string, { readonly agencyId: string; readonly actor: Promise<UnitActor> }>()
   /** Number of commands waiting for a unit's activation to take their turn (U5). */
   readonly #pendingTurns = new Map<string, number>()
+  /** Units that could not be recovered when they were last asked for, because what is stored of them is damaged. */
+  readonly #damaged = new Set<string>()
   /** Events applied since the start, by agency; none for an agency without any. */
   readonly #applied = new Map<string, number>()
   #refused = 0
@@ -83,6 +89,8 @@ export class UnitDirectory {
     limits: DirectoryLimits
     onDefect: OnDefect
     onSnapshotFailure: (error: unknown) => void
+    /** What is stored of a unit is damaged. Called once, and again only after it was recovered meanwhile. */
+    onDamaged?: (unit: UnitAddress, error: CorruptLedgerError) => void
     /** A unit has come into memory. */
     onActivated?: (agencyId: string, state: UnitState) => void
     /** In a cluster: which ownership of the agency's shard this is; null while this process does not own it. */
@@ -93,6 +101,7 @@ export class UnitDirectory {
     this.#limits = options.limits
     this.#onDefect = options.onDefect
     this.#onSnapshotFailure = options.onSnapshotFailure
+    this.#onDamaged = options.onDamaged ?? (() => {})
     this.#onActivated = options.onActivated ?? (() => {})
     this.#termOf = options.termOf ?? null
   }
@@ -107,6 +116,7 @@ export class UnitDirectory {
     return {
       resident: this.#resident.size,
       activating: this.#activating.size,
+      damaged: this.#damaged.size,
       waiting,
       deepest,
       refused: this.#refused,
@@ -129,9 +139,20 @@ export class UnitDirectory {
     return this.peek(unit.unitId) ?? (await this.#actor(unit)).state
   }
 
+  /** As `read`; null for a damaged unit, so that a list of several can go on without it (D1). */
+  async readUnlessDamaged(unit: UnitAddress): Promise<UnitState | null> {
+    try {
+      return await this.read(unit)
+    } catch (error) {
+      if (error instanceof CorruptLedgerError) return null
+      throw error
+    }
+  }
+
   /**
    * Makes units resident, many with one statement. A unit that is read later may have been passivated again, if there are more than
-   * `residentMax`. Rejects when one of them cannot be activated; the others are nevertheless.
+   * `residentMax`. Rejects when one of them cannot be activated; the others are nevertheless. Not for a damaged one, which rejects when
+   * it is read (D1).
    */
   async activate(units: readonly UnitAddress[]): Promise<void> {
     const isMissing = ({ unitId }: UnitAddress) => !this.#resident.has(unitId) && !this.#activating.has(unitId)
@@ -305,12 +326,22 @@ export class UnitDirectory {
         if (this.#termOf?.(agencyId) !== term || term === null) throw notOwner()
         return this.#admit(unit, found)
       })
+      .catch((error: unknown) => {
+        if (error instanceof CorruptLedgerError) this.#noteDamaged(unit, error)
+        throw error
+      })
       .finally(() => {
         this.#activating.delete(unitId)
         this.#tellLeft()
       })
     this.#activating.set(unitId, { agencyId, actor })
     return actor
+  }
+
+  #noteDamaged(unit: UnitAddress, error: CorruptLedgerError): void {
+    if (this.#damaged.has(unit.unitId)) return
+    this.#damaged.add(unit.unitId)
+    this.#onDamaged(unit, error)
   }
 
   #admit(unit: UnitAddress, { state, tailLength }: RecoveredUnit): UnitActor {
@@ -324,6 +355,7 @@ export class UnitDirectory {
     })
     this.#resident.set(unit.unitId, actor)
     this.#activations += 1
+    this.#damaged.delete(unit.unitId)
     this.#onActivated(unit.agencyId, state)
     this.#makeRoom()
     return actor
@@ -374,7 +406,8 @@ export class UnitDirectory {
   }
 }
 
-/** Waits for all of them, also when one fails. @throws what the first failed with */
+/** Waits for all of them, also when one fails. @throws what the first failed with, unless that is damage */
 async function allActivated(activations: readonly (Promise<UnitActor> | undefined)[]): Promise<void> {
-  for (const outcome of await Promise.allSettled(activations)) if (outcome.status === 'rejected') throw outcome.reason
+  for (const outcome of await Promise.allSettled(activations))
+    if (outcome.status === 'rejected' && !(outcome.reason instanceof CorruptLedgerError)) throw outcome.reason
 }

@@ -72,7 +72,7 @@ async function start(options: ServerOptions): Promise<RunningServer> {
     const outcome = await tryStart(options, await freePort())
     if (typeof outcome !== 'string') return outcome
     // Another program has taken the port, or processes of a killed server have not yet released its shared memory.
-    const isTransient = /could not bind|Address already in use|shared memory block .* is still in use/.test(outcome)
+    const isTransient = /could not bind|Address already in use|pre-existing shared memory block/.test(outcome)
     if (!isTransient || attempt === ATTEMPTS_MAX)
       throw new EmbeddedError(`Cannot start PostgreSQL on ${options.cluster}: ${outcome.trim()}\n${DAMAGE_ADVICE}`)
     await Bun.sleep(ATTEMPT_PAUSE_MS)

@@ -25,6 +25,8 @@ import afterRestore from '../../../sql/0024_after_restore.sql' with { type: 'tex
 import expectedExtensions from '../../../sql/0025_expected_extensions.sql' with { type: 'text' }
 import shardOwnership from '../../../sql/0026_shard_ownership.sql' with { type: 'text' }
 import nodeReadsAndLocks from '../../../sql/0027_node_reads_and_locks.sql' with { type: 'text' }
+import ratesHaveTheirForm from '../../../sql/0028_rates_have_their_form.sql' with { type: 'text' }
+import nothingAheadOfTheLog from '../../../sql/0029_nothing_ahead_of_the_log.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -52,6 +54,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 25, name: 'expected_extensions', sql: expectedExtensions },
   { version: 26, name: 'shard_ownership', sql: shardOwnership },
   { version: 27, name: 'node_reads_and_locks', sql: nodeReadsAndLocks },
+  { version: 28, name: 'rates_have_their_form', sql: ratesHaveTheirForm },
+  { version: 29, name: 'nothing_ahead_of_the_log', sql: nothingAheadOfTheLog },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */

@@ -1,6 +1,7 @@
 import type { AccessToken } from '../../core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import type { CatalogueMoment, CataloguePart, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
+import { ENDED_CREDENTIALS_KEPT_MAX } from '../../core/catalogue/credentials.ts'
 import { Inventory } from '../../core/catalogue/inventory.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 import type { Unit } from '../../core/domain/unit.ts'
@@ -75,14 +76,24 @@ export class PostgresCatalogueStore implements CatalogueStore {
 
   async #keys(which: Fragment): Promise<readonly ApiKey[]> {
     const rows = await this.#sql<Stored<typeof API_KEY.fields>[]>`
-      select ${selected(this.#sql, API_KEY)} from api_key where ${which}`
+      select ${selected(this.#sql, API_KEY)} from ${this.#kept('api_key', which)}`
     return rows.map(decodeKey)
   }
 
   async #accessTokens(which: Fragment): Promise<readonly AccessToken[]> {
     const rows = await this.#sql<Stored<typeof ACCESS_TOKEN.fields>[]>`
-      select ${selected(this.#sql, ACCESS_TOKEN)} from access_token where ${which}`
+      select ${selected(this.#sql, ACCESS_TOKEN)} from ${this.#kept('access_token', which)}`
     return rows.map(decodeAccessToken)
+  }
+
+  /** Of each agency, the credentials that are live and the newest that have ended: however many there were, a start reads few. */
+  #kept(table: 'api_key' | 'access_token', which: Fragment): Fragment {
+    const ended = () => this.#sql`(revoked_at is not null or coalesce(expires_at < now(), false))`
+    return this.#sql`(
+      select *, ${ended()} as has_ended,
+        row_number() over (partition by agency_id, ${ended()} order by least(revoked_at, expires_at) desc) as place
+      from ${this.#sql(table)} where ${which}) as ${this.#sql(table)}
+      where not has_ended or place <= ${ENDED_CREDENTIALS_KEPT_MAX}`
   }
 
   /** Rows written by a transaction that is not older. Of ancient rows the comparison may fail, and then they are read as well. */

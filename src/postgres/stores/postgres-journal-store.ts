@@ -11,18 +11,26 @@ import { type TakenRow, termOf } from './taken-shards.ts'
 /** Snapshots kept per unit: the newest, and some to fall back to (S1). A base snapshot, which replaces archived entries, is kept as well. */
 const SNAPSHOTS_KEPT = 3
 
+/** Below that of every writer. */
+const NO_EPOCH = 0
+
 /** The journal in Postgres. Every lane appends through a connection of its own; recovery reads go through the pool. */
 export class PostgresJournalStore implements JournalStore {
   readonly #url: string
   readonly #queries: Sql
   readonly #writer: WriterRow | null
+  readonly #epochOf: (agencyId: string) => number
   readonly #lanes: PostgresLane[] = []
 
-  /** @param options.writer the row that `takeOver` makes for this process; without it, nobody waits for this process */
-  constructor(options: { url: string; queries: Sql; writer?: WriterRow }) {
+  /**
+   * @param options.writer the row that `takeOver` makes for this process; without it, nobody waits for this process
+   * @param options.epochOf returns the current epoch of this writer for the agency (Journal.epochOf); without it, no snapshot is written
+   */
+  constructor(options: { url: string; queries: Sql; writer?: WriterRow; epochOf?: (agencyId: string) => number }) {
     this.#url = options.url
     this.#queries = options.queries
     this.#writer = options.writer ?? null
+    this.#epochOf = options.epochOf ?? (() => NO_EPOCH)
   }
 
   lane(lane: number): PostgresLane {
@@ -90,10 +98,14 @@ export class PostgresJournalStore implements JournalStore {
     return rows.map(entryOf)
   }
 
+  /**
+   * S3: writes only those whose shard is still this writer's and whose last entry is in the log. After a fail-over that has lost entries,
+   * memory is ahead of the log until the writer notices. The statement sees fences and log at one moment.
+   */
   async writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void> {
     const rows = JSON.stringify(
       snapshots.map(({ agencyId, unitId, ...snapshot }) => ({
-        ...{ agencyId: uuidOf(agencyId), unitId: uuidOf(unitId) },
+        ...{ agencyId: uuidOf(agencyId), unitId: uuidOf(unitId), epoch: this.#epochOf(agencyId) },
         ...snapshot,
       })),
     )
@@ -102,7 +114,11 @@ export class PostgresJournalStore implements JournalStore {
         insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at)
         select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now()
         from jsonb_to_recordset(${rows}::text::jsonb) as s (
-          "agencyId" uuid, "unitId" uuid, seq bigint, format integer, hash text, state text)
+          "agencyId" uuid, "unitId" uuid, epoch bigint, seq bigint, format integer, hash text, state text)
+        join shard h on h.shard = shard_of(s."agencyId") and h.epoch = s.epoch
+        where s.seq <= h.base
+           or exists (select from journal j where j.unit_id = s."unitId" and j.seq = s.seq)
+           or exists (select from journal j where j.other_unit_id = s."unitId" and j.seq = s.seq)
         on conflict (unit_id, seq) do update set
           format = excluded.format, hash = excluded.hash, state = excluded.state, taken_at = excluded.taken_at
         returning unit_id, seq

@@ -93,15 +93,12 @@ export class PostgresVerifyStore implements VerifyStore {
     return rows.map((row) => ({ ...row, ...idsOf(row) }))
   }
 
-  async snapshots(
-    { agencyId, unitId }: UnitAddress,
-    untilSeq: number,
-    limit: number,
-  ): Promise<readonly VerifiedSnapshot[]> {
+  async snapshots({ agencyId, unitId }: UnitAddress, limit: number): Promise<readonly VerifiedSnapshot[]> {
     const rows = await this.#sql<Omit<VerifiedSnapshot, 'agencyId' | 'unitId'>[]>`
-      select snapshot.seq::float8 as "seq", format, hash, state, is_base as "isBase" from snapshot
+      select snapshot.seq::float8 as "seq", format, hash, state, is_base as "isBase",
+             snapshot.seq > greatest(h.base, (select max(j.seq) from journal j where j.shard = h.shard)) as "isAhead"
+      from snapshot join shard h on h.shard = shard_of(agency_id)
       where agency_id = ${uuidOf(agencyId)}::text::uuid and unit_id = ${uuidOf(unitId)}::text::uuid
-        and snapshot.seq <= ${untilSeq}
       order by snapshot.seq desc limit ${limit}`
     return rows.map((row) => ({ ...row, agencyId, unitId }))
   }
@@ -109,17 +106,18 @@ export class PostgresVerifyStore implements VerifyStore {
   async bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]> {
     const sql = this.#sql
     const ids = JSON.stringify(bookingIds.map(uuidOf))
-    const rows = await sql<(StoredBooking & { hasGuest: boolean })[]>`
+    const rows = await sql<(StoredBooking & { hasGuest: boolean; versionMark: number })[]>`
       select ${bookingColumns(sql)},
              booking.guest_id is null or exists (
                select from guest g where g.agency_id = booking.agency_id and g.guest_id = booking.guest_id
-             ) as "hasGuest"
+             ) as "hasGuest", (select version_mark from ledger) as "versionMark"
       from booking where booking.agency_id = ${uuidOf(agencyId)}::text::uuid
         and booking.booking_id in (select jsonb_array_elements_text(${ids}::text::jsonb)::uuid)`
     return rows.map((row) => ({
       ...bookingRowOf(row),
       guestId: row.guestId === null ? null : idOf('gst', row.guestId),
       hasGuest: row.hasGuest,
+      versionMark: row.versionMark,
     }))
   }
 

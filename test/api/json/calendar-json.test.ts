@@ -101,7 +101,7 @@ test('200 units are read in slices: none does more than its steps and one unit, 
     let slices = 1
     const commands = {
       activate: async () => {},
-      calendar: () => {
+      listedCalendar: () => {
         readInSlice += 1
         mostInSlice = Math.max(mostInSlice, readInSlice)
         return state

@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { AgencyChange } from '../../../src/api/portal/agency-change.ts'
 import { AgencyChangeTexts } from '../../../src/api/portal/agency-change-text.ts'
+import { Renderings } from '../../../src/api/portal/renderings.ts'
 import type { AgencyBooking } from '../../../src/core/bookings/agency-bookings.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 
 const booking = (label: string) => sampleBooking({ id: sampleId('bkg', label) })
@@ -22,14 +24,13 @@ function opened() {
           ids.includes(each.id) ? [[each.id, { booking: each, guest: null, notes: `Notes ${reads.length}` }]] : [],
         ),
     )
-  const texts = new AgencyChangeTexts({
-    findAll: (_, ids) => {
-      reads.push([...ids])
-      const { promise, resolve } = Promise.withResolvers<ReadonlyMap<string, AgencyBooking>>()
-      answers.push(() => resolve(found(ids)))
-      return promise
-    },
-  })
+  const findAll = (_: string, ids: readonly string[]) => {
+    reads.push([...ids])
+    const { promise, resolve } = Promise.withResolvers<ReadonlyMap<string, AgencyBooking>>()
+    answers.push(() => resolve(found(ids)))
+    return promise
+  }
+  const texts = new AgencyChangeTexts({ bookings: { findAll }, renderings: new Renderings(new FakeClock()) })
   return { texts, reads, answerAll: () => answers.splice(0).map((answer) => answer()) }
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { CALENDARS_PER_UNIT_MAX } from '../../../src/api/portal/calendar-texts.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { sampleId } from '../../support/samples.ts'
@@ -234,6 +235,18 @@ describe('the iCalendar feed of a unit', () => {
       'OK',
       'POST /portal/v1/agencies/{agencySlug}/units/{unitSlug}/calendar-feed',
     ])
+  })
+
+  test('is 429 with Retry-After beyond its budget, and a wrong address takes nothing from it', async () => {
+    await unit()
+    const { path: address } = await feed()
+    const ask = (at = address) => service.ask(`/${at}`, undefined, { token: null })
+    for (let n = 0; n <= CALENDARS_PER_UNIT_MAX; n++) expect((await ask(`${address}x`)).status).toBe(404)
+    for (let n = 0; n < CALENDARS_PER_UNIT_MAX; n++) expect((await ask()).status).toBe(200)
+    const refused = await ask()
+    expect([refused.status, refused.body.code]).toEqual([429, 'RATE_LIMITED'])
+    expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
+    expect((await ask(`${address}x`)).status).toBe(404)
   })
 
   test('opens with its own secret only, not with that of another unit', async () => {

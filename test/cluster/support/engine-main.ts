@@ -31,6 +31,7 @@ const { ledger, begin } = await prepareLedger({
   watch: {
     onFenced: bug,
     onSnapshotDefect: ({ defect }) => fail(new Error(defect)),
+    onDamagedUnit: fail,
     onSnapshotFailure: fail,
     onHoldTimerFailure: fail,
     onHoldFailure: ({ err }) => fail(err),

@@ -64,7 +64,7 @@ function directoryOf({ states }: Pick<World, 'states'>) {
   return {
     activate: async () => {},
     peek: (unitId: string) => states.get(unitId) ?? null,
-    read: () => Promise.reject(new Error('Cannot read: all units are resident')),
+    readUnlessDamaged: () => Promise.reject(new Error('Cannot readUnlessDamaged: all units are resident')),
   }
 }
 
@@ -252,7 +252,7 @@ describe('a large agency', () => {
         for (const { unitId } of units) active.add(unitId)
       },
       peek: (unitId: string) => (active.has(unitId) ? (world.states.get(unitId) ?? null) : null),
-      read: () => Promise.reject(new Error('Cannot read: the unit was not activated')),
+      readUnlessDamaged: () => Promise.reject(new Error('Cannot readUnlessDamaged: the unit was not activated')),
     }
     const ofUnits = { ...asked, each: 'unit' } as const
     const found = await new OfferSearch(directory).page(AGENCY, inventory, ofUnits)
@@ -265,7 +265,7 @@ describe('a large agency', () => {
     const directory = {
       activate: async () => {},
       peek: () => null,
-      read: async ({ unitId }: { unitId: string }) => {
+      readUnlessDamaged: async ({ unitId }: { unitId: string }) => {
         read += 1
         return world.states.get(unitId) as UnitState
       },

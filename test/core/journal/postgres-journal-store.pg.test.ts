@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import type { WriterTerm } from '../../../src/core/journal/journal-store.ts'
+import { shardOf } from '../../../src/core/journal/shard.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { connect } from '../../../src/postgres/client/connect.ts'
@@ -30,7 +31,16 @@ async function open() {
   await sql`truncate agency cascade`
   await sql`truncate journal, snapshot, booking, audit_line`
   for (const agencyId of [AGENCY.id, ...agenciesOfShards(2)]) await insertAgency(sql, agencyId)
-  const store = new PostgresJournalStore({ url: database.url, queries: sql })
+  const store: PostgresJournalStore = new PostgresJournalStore({
+    ...{ url: database.url, queries: sql },
+    epochOf: (agencyId) => term?.shards[shardOf(agencyId)]?.epoch ?? 0,
+  })
+  let term: WriterTerm | null = null
+  const { takeOver } = store
+  store.takeOver = async (holder) => {
+    term = await takeOver.call(store, holder)
+    return term
+  }
   opened = [...opened, store]
   return {
     store,
@@ -52,15 +62,58 @@ const emptyBatch = ({ shards }: WriterTerm) => ({ shards: shards.slice(0, 1), re
 
 journalStoreContract('the journal in Postgres', open)
 
+/** Entries 1 to `count`: each sets the unit. */
+async function appendSets(store: PostgresJournalStore, term: WriterTerm, count: number): Promise<void> {
+  const after: ReturnType<typeof batchOf>[] = []
+  while (after.length < count) {
+    const batch = batchOf(term, [unitSet(UNIT_A)], { after })
+    expect(await store.lane(0).appendBatch(batch)).toBe('durable')
+    after.push(batch)
+  }
+}
+
+function snapshotAt(seq: number) {
+  const state = UnitState.empty(UNIT_A)
+  state.apply({ kind: 'unit_set', unit: sampleUnit({ id: UNIT_A }) }, seq)
+  return encodeSnapshot(AGENCY.id, state)
+}
+
 describe('snapshots in Postgres', () => {
   test('of each unit the three newest are kept', async () => {
     const { store } = await open()
-    const state = UnitState.empty(UNIT_A)
-    for (let seq = 1; seq <= 6; seq++) {
-      state.apply({ kind: 'unit_set', unit: sampleUnit({ id: UNIT_A }) }, seq)
-      await store.writeSnapshots([encodeSnapshot(AGENCY.id, state)])
-    }
+    const term = await store.takeOver('test')
+    await appendSets(store, term, 6)
+    for (let seq = 1; seq <= 6; seq++) await store.writeSnapshots([snapshotAt(seq)])
     expect((await store.loadUnit(AGENCY.id, UNIT_A)).snapshots.map(({ seq }) => seq)).toEqual([6, 5, 4])
+  })
+
+  test('S3: none is written that includes an entry which the log has not, or has as one of another unit', async () => {
+    const { store } = await open()
+    const term = await store.takeOver('test')
+    await store.lane(0).appendBatch(batchOf(term, [unitSet(UNIT_A), unitSet(sampleId('unt', 'b'))]))
+    await store.writeSnapshots([1, 2, 3].map(snapshotAt))
+    expect((await store.loadUnit(AGENCY.id, UNIT_A)).snapshots.map(({ seq }) => seq)).toEqual([1])
+  })
+
+  test('S3: none is written by a writer that another one has replaced', async () => {
+    const { store, takeShard } = await open()
+    const term = await store.takeOver('test')
+    await store.lane(0).appendBatch(batchOf(term, [unitSet(UNIT_A)]))
+    await takeShard(shardOf(AGENCY.id))
+    await store.writeSnapshots([snapshotAt(1)])
+    expect((await store.loadUnit(AGENCY.id, UNIT_A)).snapshots).toEqual([])
+  })
+
+  test('S3: a take-over deletes those that are ahead of the log, and no others', async () => {
+    const { store } = await open()
+    const term = await store.takeOver('test')
+    await appendSets(store, term, 3)
+    await store.writeSnapshots([1, 2, 3].map(snapshotAt))
+    // As by a fail-over that has lost the last entry.
+    await database.sql`delete from journal where seq = 3`
+    const { shards } = await store.takeOver('test')
+    expect(shards[shardOf(AGENCY.id)]?.lastSeq).toBe(2)
+    expect((await store.loadUnit(AGENCY.id, UNIT_A)).snapshots.map(({ seq }) => seq)).toEqual([2, 1])
   })
 
   test('J1, J3: a killed connection makes the outcome unknown, and the re-send finds or writes the batch', async () => {

@@ -83,7 +83,10 @@ async function book(unit: Unit, day: number): Promise<string> {
 
 /** One round of what the service does every day. */
 async function writeSnapshots(): Promise<void> {
-  const store = new PostgresJournalStore({ url: database.url, queries: database.sql })
+  const store = new PostgresJournalStore({
+    ...{ url: database.url, queries: database.sql },
+    epochOf: (agencyId) => ledger.epochOf(agencyId),
+  })
   const fail = (error: unknown) => expect(error).toBeNull()
   const unitsWithout = new PostgresUnitsWithoutSnapshot(database.sql)
   await new MonthSnapshots({ units: unitsWithout, store, clock: systemClock, onDefect: fail, onFailure: fail }).run()

@@ -97,8 +97,10 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
   await eventually('the healthy hold is released', async () => (await statusOf(AGENCY_GOOD)).join() === 'cancelled')
   expect(await statusOf(AGENCY_BAD)).toEqual(['draft'])
   await eventually('the others rest', async () => ledger.holdTimer.failing === 101)
-  expect(ledger.reports.failures).toMatchObject([{ agencyId: AGENCY_BAD, unitId: UNIT_BAD }])
+  const damagedUnit = { agencyId: AGENCY_BAD, unitId: UNIT_BAD }
+  expect(ledger.reports.failures).toMatchObject([damagedUnit])
+  expect(ledger.reports.damaged).toMatchObject([damagedUnit])
   await database.sql`update journal set payload = rtrim(payload) where unit_id = ${uuidOf(UNIT_BAD)} and kind = 'unit_set'`
   await eventually('the repaired ones are released', async () => (await statusOf(AGENCY_BAD)).join() === 'cancelled')
-  expect(ledger.reports.failures).toHaveLength(1)
+  expect([ledger.reports.failures, ledger.reports.damaged].map(({ length }) => length)).toEqual([1, 1])
 }, 60_000)

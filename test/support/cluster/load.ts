@@ -41,6 +41,8 @@ export class ClusterLoad {
   /** By sourceRef. */
   readonly outcomes = new Map<string, Outcome>()
   readonly cancelled = new Set<string>()
+  /** By sourceRef: what a refused booking's attempts were answered, and when. */
+  readonly refusals = new Map<string, string>()
   readonly writes = new Waits('write')
   readonly reads = new Waits('read')
   readonly followers: readonly { readonly agency: LoadAgency; readonly follower: ChangeFollower }[]
@@ -113,6 +115,7 @@ export class ClusterLoad {
       const answer = await this.#untilAnswered('/bookings', { ...stay, sourceRef: ref }, agency, `book-${ref}`)
       if (answer === null) continue
       this.outcomes.set(ref, answer.outcome)
+      if (answer.outcome === 'refused') this.refusals.set(ref, answer.attempts.join(', '))
       if (answer.outcome !== 'made') continue
       this.made += 1
       if (i % 8 === 0) await this.#cancel(answer.id, agency)
@@ -125,13 +128,16 @@ export class ClusterLoad {
     if (answer?.outcome === 'made') this.cancelled.add(id)
   }
 
-  /** An unknown outcome is asked for again with the same key, as a client does; a refusal is taken for what it says. null: stopped before. */
+  /**
+   * An unknown outcome is asked for again with the same key, as a client does. A refusal is taken for what it says, but it speaks of its own
+   * attempt: only one that is kept for the key (409) speaks of earlier ones too. null: stopped before.
+   */
   async #untilAnswered(
     path: string,
     body: object,
     agency: LoadAgency,
     key: string,
-  ): Promise<{ outcome: 'made' | 'refused'; id: string } | null> {
+  ): Promise<{ outcome: 'made' | 'refused'; id: string; attempts: readonly string[] } | null> {
     const request = this.writes.begin(agency.shard)
     try {
       for (let attempt = 0; ; attempt++) {
@@ -141,7 +147,8 @@ export class ClusterLoad {
           await Bun.sleep(50)
         }
         const answer = await this.#attempt(request, { path, body, agency, key })
-        if (answer !== null) return answer
+        if (answer === null || (attempt > 0 && answer.outcome === 'refused' && !answer.isKept)) continue
+        return { ...answer, attempts: request.attempts }
       }
     } finally {
       this.writes.end(request)
@@ -152,7 +159,7 @@ export class ClusterLoad {
   async #attempt(
     request: Request,
     { path, body, agency, key }: { path: string; body: object; agency: LoadAgency; key: string },
-  ): Promise<{ outcome: 'made' | 'refused'; id: string } | null> {
+  ): Promise<{ outcome: 'made' | 'refused'; id: string; isKept: boolean } | null> {
     let response: Response
     let answer: { booking?: { id: string }; title?: string }
     try {
@@ -171,12 +178,13 @@ export class ClusterLoad {
       return null
     }
     const { status } = response
-    this.writes.note(request, `${status} by ${response.headers.get('x-served-by') ?? 'HAProxy'}`)
-    if (status === 200 || status === 201) return { outcome: 'made', id: answer.booking?.id ?? '' }
+    this.writes.note(request, `${status} ${answer.title ?? ''} by ${response.headers.get('x-served-by') ?? 'HAProxy'}`)
+    if (status === 200 || status === 201) return { outcome: 'made', id: answer.booking?.id ?? '', isKept: true }
     // The night is taken. A rule has refused, and nothing failed.
-    if (status === 409) return { outcome: 'refused', id: '' }
+    if (status === 409) return { outcome: 'refused', id: '', isKept: true }
     this.writes.fail(`${status} ${answer.title ?? ''}`.trim())
-    return status < 500 || answer.title?.includes('othing was changed') ? { outcome: 'refused', id: '' } : null
+    const isRefusal = status < 500 || answer.title?.includes('othing was changed')
+    return isRefusal ? { outcome: 'refused', id: '', isKept: false } : null
   }
 
   async #read(of: 'entrance' | 'node'): Promise<void> {

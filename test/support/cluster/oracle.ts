@@ -9,7 +9,8 @@ export interface Verdict {
   readonly acknowledged: number
   readonly lost: number
   readonly refused: number
-  readonly refusedAndPresent: number
+  /** With what their attempts were answered. */
+  readonly refusedAndPresent: readonly string[]
   readonly madeTwice: number
   readonly soldTwice: number
   readonly uncancelled: number
@@ -26,13 +27,13 @@ export interface Verdict {
 export const STALE_MS_MAX = 1_200
 
 /** What the checker needs to know of a load. */
-export type Told = Pick<ClusterLoad, 'outcomes' | 'cancelled' | 'followers' | 'stalestMs'>
+export type Told = Pick<ClusterLoad, 'outcomes' | 'cancelled' | 'refusals' | 'followers' | 'stalestMs'>
 
 /** What must be zero or empty. */
 export const NO_LIES = {
   ...{
     lost: 0,
-    refusedAndPresent: 0,
+    refusedAndPresent: [] as readonly string[],
     madeTwice: 0,
     soldTwice: 0,
     uncancelled: 0,
@@ -69,7 +70,9 @@ export async function judge(sql: Sql, load: Told, catchUpMs = 60_000): Promise<V
     acknowledged: those('made').length,
     lost: those('made').filter((ref) => !present.has(ref)).length,
     refused: those('refused').length,
-    refusedAndPresent: those('refused').filter((ref) => present.has(ref)).length,
+    refusedAndPresent: those('refused')
+      .filter((ref) => present.has(ref))
+      .map((ref) => `${ref}: ${load.refusals.get(ref)}`),
     madeTwice: rows.length - present.size,
     soldTwice: twice.length,
     uncancelled: [...load.cancelled].filter((id) => !cancelled.has(id)).length,
