@@ -1,13 +1,3 @@
-import ledger from '../../../sql/0001_ledger.sql' with { type: 'text' }
-import webhooks from '../../../sql/0002_webhooks.sql' with { type: 'text' }
-import calendarFeed from '../../../sql/0003_calendar_feed.sql' with { type: 'text' }
-import nightWallByHash from '../../../sql/0004_night_wall_by_hash.sql' with { type: 'text' }
-import rowsAsComposites from '../../../sql/0005_rows_as_composites.sql' with { type: 'text' }
-import renewEpoch from '../../../sql/0006_renew_epoch.sql' with { type: 'text' }
-import secretKeyCheck from '../../../sql/0007_secret_key_check.sql' with { type: 'text' }
-import fencedPortalWrites from '../../../sql/0008_fenced_portal_writes.sql' with { type: 'text' }
-import countedRequests from '../../../sql/0009_counted_requests.sql' with { type: 'text' }
-import guestSearch from '../../../sql/0010_guest_search.sql' with { type: 'text' }
 import shards from '../../../sql/0011_shards.sql' with { type: 'text' }
 import appends from '../../../sql/0012_appends.sql' with { type: 'text' }
 import webhooksFromTheLog from '../../../sql/0013_webhooks_from_the_log.sql' with { type: 'text' }
@@ -56,20 +46,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 27, name: 'node_reads_and_locks', sql: nodeReadsAndLocks },
   { version: 28, name: 'rates_have_their_form', sql: ratesHaveTheirForm },
   { version: 29, name: 'nothing_ahead_of_the_log', sql: nothingAheadOfTheLog },
-]
-
-/** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */
-export const OLD_MIGRATIONS: readonly Migration[] = [
-  { version: 1, name: 'ledger', sql: ledger },
-  { version: 2, name: 'webhooks', sql: webhooks },
-  { version: 3, name: 'calendar_feed', sql: calendarFeed },
-  { version: 4, name: 'night_wall_by_hash', sql: nightWallByHash },
-  { version: 5, name: 'rows_as_composites', sql: rowsAsComposites },
-  { version: 6, name: 'renew_epoch', sql: renewEpoch },
-  { version: 7, name: 'secret_key_check', sql: secretKeyCheck },
-  { version: 8, name: 'fenced_portal_writes', sql: fencedPortalWrites },
-  { version: 9, name: 'counted_requests', sql: countedRequests },
-  { version: 10, name: 'guest_search', sql: guestSearch },
 ]
 
 /** What the migrations create, all of them trusted: a test compares this list with sql/. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { MigrationError, migrate } from '../../../src/postgres/schema/migrate.ts'
-import { MIGRATIONS, type Migration, OLD_MIGRATIONS } from '../../../src/postgres/schema/migrations.ts'
+import { MIGRATIONS, type Migration } from '../../../src/postgres/schema/migrations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
@@ -52,14 +52,6 @@ describe('migrate', () => {
     const outcomes = await Promise.all(clients.map((client) => migrate(client)))
     await Promise.all(clients.map((client) => client.end()))
     expect(outcomes.flatMap(({ applied }) => applied)).toHaveLength(MIGRATIONS.length)
-  })
-
-  test('a database of the layout before the shards is refused, and left as it is', async () => {
-    await migrate(sql, { migrations: OLD_MIGRATIONS })
-    const error = await failure(migrate(sql))
-    expect(error.message).toContain('its schema is at version 10, but this program supports versions from 11 on')
-    expect(await sql`select version from schema_migration`).toHaveLength(10)
-    expect(await sql`select to_regclass('shard') as shard`).toEqual([{ shard: null }] as never)
   })
 
   test('the first migration of a new database need not have number 1', async () => {
