@@ -3,7 +3,7 @@ import { connect } from '../postgres/client/connect.ts'
 import { classifyDatabaseError } from '../postgres/client/database-error.ts'
 import { hostsText, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { checkStandbys, type Standbys } from '../postgres/client/standbys.ts'
-import { migrate } from '../postgres/schema/migrate.ts'
+import { checkSchema, migrate } from '../postgres/schema/migrate.ts'
 import { checkSecretKey, checkSecretKeyBeforeMigrating } from '../postgres/stores/stored-key-check.ts'
 import type { Config } from './config.ts'
 
@@ -40,6 +40,7 @@ export async function openDatabase(
       const standbys = server.isEmbedded
         ? null
         : await checkStandbys(sql, { isRequired: config.requireSynchronousStandby })
+      await checkSchema(sql)
       await checkSecretKeyBeforeMigrating(sql, secretKey)
       await migrate(sql, { onStep })
       await checkSecretKey(sql, secretKey)

@@ -7,7 +7,7 @@ const files = readdirSync('sql')
   .sort()
 
 test('the embedded migrations are exactly the numbered files of sql/', () => {
-  const embedded = MIGRATIONS.map(({ version, name, sql }) => [`${String(version).padStart(4, '0')}_${name}.sql`, sql])
+  const embedded = MIGRATIONS.map(({ version, name, sql }) => [`${String(version).padStart(3, '0')}_${name}.sql`, sql])
   expect(embedded).toEqual(files.map((name) => [name, readFileSync(`sql/${name}`, 'utf8')]))
 })
 
