@@ -463,7 +463,7 @@ begin
       using errcode = 'NL020', hint = 'The service writes the snapshots once a day.';
   end if;
 
-  -- From here on nothing is appended; then nothing is read.
+  -- From here on nothing is appended.
   perform from shard s order by s.shard for update;
   if ends is distinct from (
     select array_agg(j.seq order by s.shard)
@@ -471,7 +471,7 @@ begin
       select seq from journal where shard = s.shard and month = retired order by seq desc limit 1) j on true) then
     raise exception 'Cannot archive %: entries were added to it', retired using errcode = 'NL020';
   end if;
-  -- Nor is one of its deliveries sent again, from here on.
+  -- And none of its deliveries is sent again.
   execute format('lock table %I in share row exclusive mode', 'webhook_delivery_' || to_char(retired, 'YYYY_MM'));
   if exists (select from webhook_delivery d where d.status = 'pending' and (d.month = retired or d.entry_month = retired)) then
     raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired
@@ -814,7 +814,7 @@ begin
             select string_agg(distinct e.shard::text, ',') from unnest(entries) e
             join journal j on j.shard = e.shard and j.seq = e.seq and j.month = e.month);
         end if;
-      -- The epoch of such an entry.
+      -- An entry without an epoch.
       when not_null_violation then
         if exists (select from unnest(entries) e where e.shard <> all (shards) or e.shard <> shard_of(e.agency_id)) then
           raise exception 'Cannot append: an entry is not of a shard of the batch' using errcode = 'NL003';
@@ -953,7 +953,7 @@ create table usage_day (
 
 -- `totals`: [{"agencyId", "month", "used", "day"}]; `shards`: those of the agencies. An agency may have several, of different days: the
 -- earlier days come first, in this call or in an earlier one. The highest total is kept, so sending one twice, or late, does no harm.
--- A total without a day is of today if it is of this month, and otherwise of no day.
+-- A total without a day, as the demo has them of past months, is of today if it is of this month, and otherwise of no day.
 -- An agency's days of 13 months ago are deleted when a day begins for it: `xmax` of a row is 0 when it was inserted. Errors: NL001.
 create function keep_usage(shards smallint[], epochs bigint[], totals jsonb) returns void
 language plpgsql as $$
@@ -1044,7 +1044,7 @@ end $$;
 create function keep_node_rate(writer_term bigint, slots jsonb, keep_from bigint) returns void language plpgsql as $$
 begin
   insert into rate_slot (term, slot, shard, ended_at, wall_ms, boot_id, boot_ms, total, counts)
-  select writer_term, s.slot, coalesce(s.shard, -1), clock_timestamp() - s."ageMs" * interval '1 millisecond', s."wallMs",
+  select writer_term, s.slot, s.shard, clock_timestamp() - s."ageMs" * interval '1 millisecond', s."wallMs",
          s."bootId", s."bootMs", s.total, s.counts
   from jsonb_to_recordset(slots) as s (
     slot bigint, shard smallint, "ageMs" double precision, "wallMs" double precision, "bootId" text,
@@ -1077,8 +1077,7 @@ create function fingerprint_of(link bytea) returns text language sql immutable p
 -- A shard's entries become visible in the order of their numbers, because its appends are one after the other (F2): the entries up to
 -- the end are all there. Not `stable`: each statement must see what the one before it saw, or later. A month that is archived meanwhile
 -- is noticed by the shard's base, which is read first and last.
-create function changes_after(agency uuid, after_seq bigint, after_fingerprint text, entries_max integer,
-                              announced_only boolean default true)
+create function changes_after(agency uuid, after_seq bigint, after_fingerprint text, entries_max integer, announced_only boolean)
 returns table (seq bigint, fingerprint text, at timestamptz, entry_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid,
                kind text, payload text, checksum text, source_ref text, route text)
 language plpgsql
@@ -1860,7 +1859,7 @@ declare
   restored_at constant timestamptz := clock_timestamp();
 begin
   perform from shard s order by s.shard for update;
-  -- The mark comes with the link of the last entry up to it, so the chain goes on from there.
+  -- The mark comes with the link of the last entry up to it, so the chain continues from there.
   update shard s
   set epoch = s.epoch + 1, holder = 'after-restore', writer_id = null, renewal = null, taken_at = restored_at,
       mark = greatest(greatest(s.mark, coalesce(e.seq, 0)) + 1000000, floor(extract(epoch from restored_at) * 1000000)::bigint),

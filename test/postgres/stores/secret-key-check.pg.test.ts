@@ -92,3 +92,12 @@ test('a start compares the key before it migrates, so that one with another key 
   expect(await start(KEY)).toBeInstanceOf(MigrationError)
   await database.sql`insert into schema_migration ${database.sql(applied)}`
 })
+
+test('the database of another build is called that, whatever the key, and nothing of it is read', async () => {
+  await checkSecretKey(database.sql, KEY)
+  await database.sql`update schema_migration set checksum = 'x' || checksum`
+  const starting = openDatabase({ databaseUrl: database.url } as Config, { secretKey: OTHER, onStep: () => {} })
+  const outcome = await starting.catch((error: unknown) => error)
+  await database.sql`update schema_migration set checksum = substr(checksum, 2)`
+  expect(outcome).toBeInstanceOf(MigrationError)
+})
