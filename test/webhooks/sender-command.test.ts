@@ -134,3 +134,19 @@ test('a sender that was stopped is not reported as ended, and not restarted', as
   await eventually('its end was noticed', () => sender.pid === null)
   expect(exits).toEqual([])
 })
+
+test('a sender that has ended has no stats: what it was doing, nobody does', async () => {
+  const clock = new FakeClock()
+  const sender = senderThat(
+    "process.send({ kind: 'stats', stats: { inFlightFast: 7 } }); process.on('message', () => process.exit(1)); process.send({ kind: 'up' })",
+    clock,
+  )
+  sender.start()
+  await sender.begun(60_000)
+  expect(sender.stats.sender as unknown).toEqual({ inFlightFast: 7 })
+  await eventually('it has ended', () => clock.nextTimerIn !== null && sender.pid === null)
+  expect(sender.stats).toEqual({ isUp: false, restarts: 0, sender: null })
+  const stopped = sender.stop(0)
+  await clock.advance(600)
+  await stopped
+})

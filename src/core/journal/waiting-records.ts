@@ -51,6 +51,11 @@ export class WaitingRecords {
     return this.#queue.count(fits)
   }
 
+  /** The first of them that fits. */
+  find(fits: (waiting: WaitingRecord) => boolean): WaitingRecord | undefined {
+    return this.#queue.find(fits)
+  }
+
   /** The first of them that fit, at most `max`; the others keep their places. */
   take(max: number, fits: (waiting: WaitingRecord) => boolean): WaitingRecord[] {
     const taken: WaitingRecord[] = []
