@@ -169,9 +169,8 @@ beforeAll(async () => {
       }
     )
   })
-  tools = (
-    await (await fetch(`${base}/mcp`, requestTo(routeNamed('POST /mcp'), { body: rpc('tools/list', {}) }).init)).json()
-  ).result.tools
+  const list = await fetch(`${base}/mcp`, requestTo(routeNamed('POST /mcp'), { body: rpc('tools/list', {}) }).init)
+  tools = ((await list.json()) as { result: { tools: typeof tools } }).result.tools
 })
 afterAll(async () => {
   await app.stop(true)
