@@ -16,6 +16,9 @@ import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { type AgencyOutcome, done, NOT_FOUND, type RatesChanged, refused } from './outcome.ts'
 
+/** Of any status: an archived unit keeps its bookings, so there is no way to be rid of one. The largest agencies have some 20,000. */
+export const UNITS_PER_AGENCY_MAX = 50_000
+
 export class UnitCommands {
   readonly #catalogue: Catalogue
   readonly #commands: Pick<BookingCommands, 'setUnit'>
@@ -37,6 +40,11 @@ export class UnitCommands {
     keep?: KeepChange<Unit>,
   ): Promise<AgencyOutcome<Unit>> {
     const inventory = await this.#catalogue.inventory(agency.id)
+    if (inventory.size >= UNITS_PER_AGENCY_MAX)
+      return refused({
+        ...{ code: 'VALIDATION', field: 'slug' },
+        message: `slug must be that of a unit that exists: the agency has ${UNITS_PER_AGENCY_MAX} units, archived ones included, the maximum`,
+      })
     const isTaken = () => (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(draft.slug) !== null
     return this.#holding(agency, draft.slug, isTaken, (release) => {
       const unit: Unit = { ...draft, id: this.#newId('unt') }

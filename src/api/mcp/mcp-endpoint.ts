@@ -186,6 +186,7 @@ export function mcpEndpoint(options: {
   }
 
   function answer(call: Call, { httpStatus, text }: Reply): Response {
+    access.takeAnswer(call.admission.holder.agency.id, text?.length ?? 0)
     const headers = admission.headersOf(call)
     if (text === null) headers.delete('Content-Type')
     if (call.retryAfterS !== null) headers.set('Retry-After', String(call.retryAfterS))

@@ -26,6 +26,8 @@ import { type Appended, type WaitingRecord, WaitingRecords } from './waiting-rec
 export interface JournalLimits {
   /** Records that may wait for a batch; one more is refused. */
   readonly waitingMax: number
+  /** Those of one agency; left out: as many as of all. */
+  readonly agencyWaitingMax?: number
   /** Records in one batch. */
   readonly batchMax: number
   /** How long a record waits for a database that is away or too slow, before it is refused as not written. */
