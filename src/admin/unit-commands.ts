@@ -1,6 +1,6 @@
 /**
  * Units, as the portal creates and changes them: through the unit's own turn and the journal, so that prices and rules change
- * atomically with respect to bookings (docs/decisions.md).
+ * atomically with respect to bookings (docs/decisions.md#the-ledger).
  *
  * A slug is reserved until the unit is journaled and in the catalogue: two units created at the same time would otherwise violate
  * a unique constraint in Postgres, which poisons the batch (J4) and gives the caller no refusal.

@@ -35,7 +35,7 @@ import { beginWithoutShards, readShards } from './read-shards.ts'
 import { takeOver } from './take-over.ts'
 import { warmUpStatements } from './warm-up.ts'
 
-/** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md). */
+/** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md#speed). */
 const APPEND_LANES = 2
 
 const SWEEP_MS = 5_000
@@ -208,7 +208,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       },
       ...(shards === null ? {} : { onShardsLost: (lost) => shards.lostTo(lost) }),
       newRenewalId: () => Bun.randomUUIDv7(),
-      // A fifth fewer batches than with a microtask (docs/decisions.md).
+      // A fifth fewer batches than with a microtask (docs/decisions.md#speed).
       atEndOfTurn: (task) => void setImmediate(task),
     })
     const rateSlots = await openRateSlots(journal)

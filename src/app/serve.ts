@@ -256,7 +256,7 @@ async function mustHavePostgres(): Promise<void> {
   findPostgresPackage()
 }
 
-/** A proxy from the environment would take the webhooks' address check out of our hands (docs/decisions.md). */
+/** A proxy from the environment would take the webhooks' address check out of our hands (docs/decisions.md#webhooks). */
 function ignoreProxies(): void {
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
     delete process.env[name]

@@ -31,7 +31,7 @@ export interface SenderProcessStats {
 
 /**
  * Runs the sender in a separate process: Bun limits the requests of a process, reads that limit from the environment
- * only at process start, and shares it among workers (docs/decisions.md). The sender is restarted whenever it ends. It
+ * only at process start, and shares it among workers (docs/decisions.md#webhooks). The sender is restarted whenever it ends. It
  * exits on its own when this process does.
  */
 export class SenderProcess {

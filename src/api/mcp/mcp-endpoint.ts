@@ -3,7 +3,7 @@
  * (docs/contract.md#tool-endpoint; MCP specification 2025-11-25 and 2026-07-28, Streamable HTTP).
  *
  * Everything after admission is answered as JSON-RPC. `Origin` is not checked: any origin may call (docs/contract.md#conventions), and a page
- * that reached us through DNS rebinding still has no key (docs/decisions.md).
+ * that reached us through DNS rebinding still has no key (docs/decisions.md#http-and-mcp).
  */
 
 import type { Admission } from '../../access/partner-access.ts'

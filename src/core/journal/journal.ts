@@ -42,7 +42,7 @@ type State =
 
 /**
  * While a batch is in flight, the next one is sent beside it once it has this many records: a smaller one costs the database more
- * than the wait (docs/decisions.md).
+ * than the wait (docs/decisions.md#speed).
  */
 const BESIDE_MIN = 16
 
