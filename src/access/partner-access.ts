@@ -8,13 +8,16 @@ import type { Catalogue, KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { KeyCounters } from './key-counters.ts'
 import { authenticate, keyHolder, validHolder } from './key-secret.ts'
-import type { RateDecision, RateLimiter } from './rate-limit.ts'
+import { type RateDecision, RateLimiter } from './rate-limit.ts'
+import { ANSWER_CHARS_PER_REQUEST } from './token-rate-limit.ts'
 import type { UsageMeter } from './usage-meter.ts'
 
 /** Why a request with a valid key is not served. */
 export type AccessRefusal =
   | { readonly code: 'FEATURE_DISABLED' }
   | { readonly code: 'RATE_LIMITED'; readonly limit: number; readonly retryAfterS: number }
+  /** All keys of the agency together have used up what large answers may cost. */
+  | { readonly code: 'LARGE_ANSWERS'; readonly retryAfterS: number }
   | {
       readonly code: 'QUOTA_EXCEEDED'
       readonly quota: number
@@ -31,6 +34,12 @@ export interface Admission {
   readonly refusal: AccessRefusal | null
 }
 
+/**
+ * What large answers to the keys of one agency may cost in a rolling minute: in parts of `ANSWER_CHARS_PER_REQUEST`, or as much work. A
+ * plan bounds the requests of a key; an agency can have 200 keys, and the largest answers take a second.
+ */
+export const LARGE_ANSWERS_PER_AGENCY_MAX = 6_000
+
 const FEATURE_DISABLED: AccessRefusal = { code: 'FEATURE_DISABLED' }
 
 /** Requests that were refused since the start. */
@@ -46,6 +55,8 @@ export class PartnerAccess {
   readonly #clock: Clock
   readonly #limiter: RateLimiter
   readonly #meter: UsageMeter
+  /** By agency. Holds those alone that had a large answer within the last minutes. */
+  readonly #largeAnswers: RateLimiter
   readonly #refused = { unauthorized: 0, featureDisabled: 0, rateLimited: 0, quotaExceeded: 0 }
 
   constructor(options: {
@@ -58,6 +69,7 @@ export class PartnerAccess {
     this.#clock = options.clock
     this.#limiter = options.limiter
     this.#meter = options.meter
+    this.#largeAnswers = new RateLimiter(options.clock)
   }
 
   get stats(): AccessStats {
@@ -77,12 +89,27 @@ export class PartnerAccess {
     const rate = this.#limiter.take(key.id, plan.requestsPerMinute, kept)
     if (!rate.allowed)
       return { holder, rate, refusal: plan.apiAccess ? this.#rateLimited(rate) : this.#featureDisabled() }
+    const waitS = plan.apiAccess ? this.#largeAnswers.waitS(agency.id, LARGE_ANSWERS_PER_AGENCY_MAX) : 0
+    if (waitS > 0) {
+      this.#refused.rateLimited += 1
+      return { holder, rate, refusal: { code: 'LARGE_ANSWERS', retryAfterS: waitS } }
+    }
     const usage = this.#meter.take(agency.id, plan.requestsPerMonth, kept, key)
     if (!plan.apiAccess) return { holder, rate, refusal: this.#featureDisabled() }
     if (usage.allowed) return { holder, rate, refusal: null }
     this.#refused.quotaExceeded += 1
     const { quota, used, resetsAt, retryAfterS } = usage
     return { holder, rate, refusal: { code: 'QUOTA_EXCEEDED', quota, used, resetsAt, retryAfterS } }
+  }
+
+  /** Takes a large answer from what the agency's may cost. */
+  takeAnswer(agencyId: string, chars: number): void {
+    this.charge(agencyId, Math.floor(chars / ANSWER_CHARS_PER_REQUEST))
+  }
+
+  /** The same for work that the length of the answer does not tell. @param parts each about 2 to 3 ms of CPU; 0 for little */
+  charge(agencyId: string, parts: number): void {
+    if (parts > 0) this.#largeAnswers.charge(agencyId, parts)
   }
 
   /** The holder of the key of a request that was answered with 401; null when the key is unknown. */

@@ -110,11 +110,23 @@ export class RateLimiter {
     }
   }
 
+  /** Whole seconds after which a request of the key would pass; 0: it would pass now. Counts nothing. */
+  waitS(keyId: string, limit: number): number {
+    const minute = this.#young.get(keyId) ?? this.#old.get(keyId)
+    if (minute === undefined) return 0
+    const nowMs = Math.floor(this.#clock.monotonicMs())
+    minute.forget(nowMs)
+    if (minute.counted < limit) return 0
+    return Math.ceil((minute.leavesAt(minute.counted - limit + 1) - nowMs) / 1_000)
+  }
+
   /** Counts more against a key than the one request that passed, even beyond its limit: what comes next waits for it. */
   charge(keyId: string, requests: number): void {
     const precise = this.#clock.monotonicMs()
+    const nowMs = Math.floor(precise)
+    this.#rotate(nowMs)
     const minute = this.#minuteOf(keyId)
-    minute.forget(Math.floor(precise))
+    minute.forget(nowMs)
     minute.count(Math.ceil(precise), requests)
   }
 

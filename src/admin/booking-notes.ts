@@ -1,4 +1,4 @@
-/** Changes to the notes of bookings by the agency. Free text: in Postgres only, and no part of any event (docs/decisions.md). */
+/** Changes to the notes of bookings by the agency. Free text: in Postgres only, and no part of any event (docs/decisions.md#the-ledger). */
 
 import type { AgencyBooking, AgencyBookings } from '../core/bookings/agency-bookings.ts'
 import { successLine } from '../core/bookings/audit-lines.ts'

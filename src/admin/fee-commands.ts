@@ -14,6 +14,9 @@ import type { AgencyStore } from './agency-store.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
 
+/** Of one agency, inactive ones included: they are never deleted. */
+export const FEE_TYPES_PER_AGENCY_MAX = 500
+
 export type NewFeeType = Omit<FeeType, 'id'>
 
 export class FeeCommands {
@@ -103,6 +106,11 @@ function feeTypeProblem(feeType: FeeType, others: readonly FeeType[]): { field: 
     return { field: 'amount', message: 'amount is required when kind is fixed, and must be an integer (minor units)' }
   if (feeType.kind === 'percent' && feeType.basisPoints === null)
     return { field: 'pct', message: 'pct is required when kind is percent, and must be a number' }
+  if (others.length >= FEE_TYPES_PER_AGENCY_MAX)
+    return {
+      field: 'label',
+      message: `label must be given to a fee type that exists: the agency has ${FEE_TYPES_PER_AGENCY_MAX}, inactive ones included, the maximum`,
+    }
   const everyStay = others.filter(isOnEveryStay).length
   if (isOnEveryStay(feeType) && everyStay >= EVERY_STAY_FEE_TYPES_MAX)
     return {

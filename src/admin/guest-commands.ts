@@ -1,4 +1,4 @@
-/** Changes to guests by the agency. Personal data: in Postgres only, and no part of any event (docs/decisions.md). */
+/** Changes to guests by the agency. Personal data: in Postgres only, and no part of any event (docs/decisions.md#the-ledger). */
 
 import { changeLine } from '../core/bookings/audit-lines.ts'
 import type { Guest, GuestList } from '../core/bookings/guest-list.ts'

@@ -1,6 +1,6 @@
 /**
  * Units, as the portal creates and changes them: through the unit's own turn and the journal, so that prices and rules change
- * atomically with respect to bookings (docs/decisions.md).
+ * atomically with respect to bookings (docs/decisions.md#the-ledger).
  *
  * A slug is reserved until the unit is journaled and in the catalogue: two units created at the same time would otherwise violate
  * a unique constraint in Postgres, which poisons the batch (J4) and gives the caller no refusal.
@@ -15,6 +15,9 @@ import type { Caller, KeepChange } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { type AgencyOutcome, done, NOT_FOUND, type RatesChanged, refused } from './outcome.ts'
+
+/** Of any status: an archived unit keeps its bookings, so there is no way to be rid of one. The largest agencies have some 20,000. */
+export const UNITS_PER_AGENCY_MAX = 50_000
 
 export class UnitCommands {
   readonly #catalogue: Catalogue
@@ -37,6 +40,11 @@ export class UnitCommands {
     keep?: KeepChange<Unit>,
   ): Promise<AgencyOutcome<Unit>> {
     const inventory = await this.#catalogue.inventory(agency.id)
+    if (inventory.size >= UNITS_PER_AGENCY_MAX)
+      return refused({
+        ...{ code: 'VALIDATION', field: 'slug' },
+        message: `slug must be that of a unit that exists: the agency has ${UNITS_PER_AGENCY_MAX} units, archived ones included, the maximum`,
+      })
     const isTaken = () => (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(draft.slug) !== null
     return this.#holding(agency, draft.slug, isTaken, (release) => {
       const unit: Unit = { ...draft, id: this.#newId('unt') }

@@ -1,4 +1,5 @@
 import { parseNetworks } from '../access/client-address.ts'
+import { OUTCOME_KNOWN_MS_MAX } from '../core/bookings/write-limit.ts'
 import { DAY_MS } from '../lib/duration.ts'
 import { DatabaseUrlError, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from './cluster-config.ts'
@@ -51,8 +52,11 @@ export const LIMITS = {
   journalBatchMax: { variable: 'JOURNAL_BATCH_MAX', fallback: 512, min: 1, max: 10_000 },
   /** Events of a unit between two of its snapshots. */
   snapshotEvery: { variable: 'SNAPSHOT_EVERY', fallback: 64, min: 1, max: 100_000 },
-  /** How long a write is queued while the database is unavailable. */
-  queuedMsMax: { variable: 'HELD_MS_MAX', fallback: 5_000, min: 100, max: 60_000 },
+  /**
+   * How long a write is queued while the database is unavailable. Well below the time after which a caller is told that the outcome is
+   * unknown: the journal then has refused what it never sent, and no connection was closed as idle.
+   */
+  queuedMsMax: { variable: 'HELD_MS_MAX', fallback: 5_000, min: 100, max: OUTCOME_KNOWN_MS_MAX - 5_000 },
   /** Requests of one access token of the portal. */
   portalRequestsPerMinute: { variable: 'PORTAL_REQUESTS_PER_MINUTE', fallback: 3_000, min: 60, max: 1_000_000 },
 } as const satisfies Record<string, { variable: string; fallback: number; min: number; max: number }>

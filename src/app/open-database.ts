@@ -3,11 +3,8 @@ import { connect } from '../postgres/client/connect.ts'
 import { classifyDatabaseError } from '../postgres/client/database-error.ts'
 import { hostsText, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { checkStandbys, type Standbys } from '../postgres/client/standbys.ts'
-import { migrate } from '../postgres/schema/migrate.ts'
+import { checkSchema, migrate } from '../postgres/schema/migrate.ts'
 import { checkSecretKey, checkSecretKeyBeforeMigrating } from '../postgres/stores/stored-key-check.ts'
-import { upgradeState } from '../postgres/upgrade/old-ledger.ts'
-import { checkOldSecretKey } from '../postgres/upgrade/old-secret-key.ts'
-import { copyAndSwitch } from '../postgres/upgrade/upgrade.ts'
 import type { Config } from './config.ts'
 
 /** The ledger's database, ready for use: the server is suitable, the schema is current, and SECRET_KEY matches. */
@@ -27,16 +24,14 @@ export class UnreachableError extends Error {
 
 /**
  * Connects to DATABASE_URL, or starts the embedded PostgreSQL when it is not set; then migrates the schema and checks
- * the key. Does not fence out the current writer, except one of the layout before shards (src/postgres/upgrade/), and that last.
+ * the key. Does not fence out the current writer.
  * @param secretKey 32 bytes
- * @param isCancelled true when the process is shutting down: an upgrade is then interrupted
  * @throws Error whose message says what to do
  */
 export async function openDatabase(
   config: Config,
-  options: { secretKey: Uint8Array; onStep: (step: string) => void; isCancelled?: () => boolean },
+  { secretKey, onStep }: { secretKey: Uint8Array; onStep: (step: string) => void },
 ): Promise<Database> {
-  const { secretKey, onStep } = options
   const server = config.databaseUrl === null ? await startOwn(config, onStep) : given(config.databaseUrl)
   try {
     const sql = connect(server.url, { purpose: 'admin' })
@@ -45,13 +40,8 @@ export async function openDatabase(
       const standbys = server.isEmbedded
         ? null
         : await checkStandbys(sql, { isRequired: config.requireSynchronousStandby })
-      const { stage, main } = await upgradeState(sql)
-      if (stage === 'old' || stage === 'copying') {
-        await checkOldSecretKey(sql, main, secretKey)
-        await copyAndSwitch({ ...options, databaseUrl: server.url })
-      } else await checkSecretKeyBeforeMigrating(sql, secretKey)
-      if (stage === 'switched')
-        onStep('The tables of the last layout are kept. nightledger migrate --finish removes them')
+      await checkSchema(sql)
+      await checkSecretKeyBeforeMigrating(sql, secretKey)
       await migrate(sql, { onStep })
       await checkSecretKey(sql, secretKey)
       return { ...server, standbys }

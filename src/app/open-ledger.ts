@@ -13,6 +13,7 @@ import { Journal } from '../core/journal/journal.ts'
 import { notOwner } from '../core/journal/journal-error.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
 import { OF_SHARD_0 } from '../core/journal/shard.ts'
+import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { assert } from '../lib/assert.ts'
@@ -34,7 +35,7 @@ import { beginWithoutShards, readShards } from './read-shards.ts'
 import { takeOver } from './take-over.ts'
 import { warmUpStatements } from './warm-up.ts'
 
-/** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md). */
+/** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md#speed). */
 const APPEND_LANES = 2
 
 const SWEEP_MS = 5_000
@@ -189,6 +190,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       ...{ store, clock, lanes: APPEND_LANES, term: taken.term, chainKeys: taken.chainKeys },
       limits: {
         waitingMax: limits.journalWaitingMax,
+        agencyWaitingMax: Math.ceil(limits.journalWaitingMax * AGENCY_SHARE_OF_QUEUE),
         batchMax: limits.journalBatchMax,
         queuedMsMax: limits.queuedMsMax,
       },
@@ -206,7 +208,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       },
       ...(shards === null ? {} : { onShardsLost: (lost) => shards.lostTo(lost) }),
       newRenewalId: () => Bun.randomUUIDv7(),
-      // A fifth fewer batches than with a microtask (docs/decisions.md).
+      // A fifth fewer batches than with a microtask (docs/decisions.md#speed).
       atEndOfTurn: (task) => void setImmediate(task),
     })
     const rateSlots = await openRateSlots(journal)

@@ -173,7 +173,8 @@ function clusterPage(node: ClusterNode): ClusterPage {
 const NO_ACCESS_TOKENS = { tokenHolderByHash: () => null }
 
 function withPort(url: string, port: number): string {
-  const changed = new URL(url)
+  const changed = URL.parse(url)
+  if (changed === null) return url
   changed.port = String(port)
   return changed.href
 }

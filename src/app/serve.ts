@@ -16,7 +16,6 @@ import { EmbeddedError } from '../postgres/embedded/embedded-error.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
 import { servingNodes } from '../postgres/stores/serving-nodes.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
-import { UpgradeError } from '../postgres/upgrade/upgrade-error.ts'
 import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { liftFetchLimit } from './fetch-limit.ts'
@@ -43,7 +42,7 @@ class TakeOverError extends Error {
 /** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
   ...[ListenError, UnreachableError, ConfigError, EmbeddedError, MigrationError, ServerError, SecretsError],
-  ...[SecretKeyError, SenderCommandError, UpgradeError, ClusterError, TakeOverError],
+  ...[SecretKeyError, SenderCommandError, ClusterError, TakeOverError],
 ]
 
 /** After a take-over bookings wait, and a process that starts takes a core for a tenth of a second. */
@@ -97,7 +96,7 @@ async function start(
   checkSenderCommand()
   const onStep = (step: string) => console.log(step)
   const isCancelled = () => service.isEnding
-  const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep, isCancelled })
+  const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
   warnOfStandbys(database, log)
   const preparing = prepareLedger({
@@ -257,7 +256,7 @@ async function mustHavePostgres(): Promise<void> {
   findPostgresPackage()
 }
 
-/** A proxy from the environment would take the webhooks' address check out of our hands (docs/decisions.md). */
+/** A proxy from the environment would take the webhooks' address check out of our hands (docs/decisions.md#webhooks). */
 function ignoreProxies(): void {
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
     delete process.env[name]

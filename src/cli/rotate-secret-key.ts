@@ -88,11 +88,7 @@ async function useFromNowOn(sql: Sql, { url, key }: { url: string; key: Uint8Arr
 
 /** A node that has the old key takes its shards back, finds another key, and ends: all of them would, at once. */
 async function mustHaveNoNodes(sql: Sql): Promise<void> {
-  const nodes = await servingNodes(new PostgresWriters(sql)).catch((error) => {
-    if (codeOf(error) !== UNDEFINED_COLUMN && !NOT_MIGRATED.includes(codeOf(error))) throw error
-    // The schema is of a version without nodes.
-    return []
-  })
+  const nodes = await servingNodes(new PostgresWriters(sql))
   if (nodes.length > 0)
     throw new CliError(
       `Cannot change the key: the nodes ${nodes.join(', ')} of a cluster serve this database. Stop all nodes, run this again, and start them with the new key. Nothing was changed.`,
@@ -118,18 +114,12 @@ function sentence({ endpoints, changed, lost }: Outcome): string {
   return `${all}Rotate the secret of each with nightledger webhooks rotate-secret ID --overlap-hours 0:\n${lost.join('\n')}\n`
 }
 
-/** SQLSTATEs of a missing table and a missing function: the schema is of an earlier version. */
+/** SQLSTATEs of a missing table and a missing function: the schema is of an earlier version, or there is none. */
 const NOT_MIGRATED: readonly string[] = ['42P01', '42883']
-const UNDEFINED_COLUMN = '42703'
-
-/** SQLSTATE; empty when it is none. */
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
-}
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const isOlder = NOT_MIGRATED.includes(codeOf(error))
+  const isOlder = 'code' in error && NOT_MIGRATED.includes(String(error.code))
   return isOlder ? `Cannot change the key: ${error.message}. Run nightledger migrate first.` : error.message
 }
 

@@ -4,9 +4,11 @@
  * - C3 etcd only says who should try: a claimed shard is served once `ShardHost.acquire` has raised its epoch.
  * - C5 A shard is handed over by `ShardHost.release`; then its key is removed.
  * - C10 Each step is a task of its own: one that hangs delays its own shards alone.
+ * - J8 Shards that are acquired together are so in halves after a lock was waited for in vain, down to the one that is locked.
  */
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
+import { isCancelled } from '../lib/database-failure.ts'
 import { type ClusterKeys, claimText } from './cluster-keys.ts'
 import type { ClusterView } from './cluster-view.ts'
 import type { Change, Etcd } from './etcd/etcd.ts'
@@ -24,6 +26,11 @@ const REST_MS = 150
 const MOVING_MS_MAX = 3_000
 
 type Move = 'acquire' | 'release' | 'other'
+
+/** One object per step, which knows its shards by it. */
+interface Step {
+  readonly move: Move
+}
 
 export interface MovesOptions {
   readonly self: string
@@ -46,7 +53,7 @@ export class ShardMoves {
   readonly counts: MoveCounts = { acquired: 0, released: 0, dropped: 0, fenced: 0, failures: 0 }
   isLeaving = false
   readonly #options: MovesOptions
-  readonly #busy = new Map<number, Move>()
+  readonly #busy = new Map<number, Step>()
   /** Given up for another node, until when they count (monotonic). */
   readonly #moving = new Map<number, number>()
   /** Not to be touched before (monotonic). */
@@ -80,7 +87,7 @@ export class ShardMoves {
 
   /** This node decides it, and is not giving it up. */
   isServed(shard: number): boolean {
-    return this.#options.host.owned.has(shard) && this.#busy.get(shard) !== 'release'
+    return this.#options.host.owned.has(shard) && this.#busy.get(shard)?.move !== 'release'
   }
 
   /** Begins what is to be done. Synchronous; every task that ends calls `onChanged`, which calls it again. */
@@ -102,8 +109,10 @@ export class ShardMoves {
       isLeaving: this.isLeaving,
     })
     this.#drop(steps.drop)
-    this.#begin('acquire', steps.claim, async (shards) => this.#acquire(await this.#claim(shards, lease), lease))
-    this.#begin('acquire', steps.acquire, (shards) => this.#acquire(shards, lease))
+    this.#begin('acquire', steps.claim, async (shards, free) =>
+      this.#acquire(await this.#claim(shards, lease), lease, free),
+    )
+    this.#begin('acquire', steps.acquire, (shards, free) => this.#acquire(shards, lease, free))
     this.#begin('release', steps.release, (shards) => this.#release(shards, lease))
     this.#begin('other', steps.announce, (shards) => this.#announce(shards, lease))
     this.#begin('other', steps.unclaim, (shards) => this.#unclaim(shards, lease))
@@ -163,20 +172,27 @@ export class ShardMoves {
     this.#options.watch.onDropped({ shards: shards.length })
   }
 
-  #begin(move: Move, shards: readonly number[], task: (shards: readonly number[]) => Promise<void>): void {
+  /** @param task can `free` shards that it is done with before it ends */
+  #begin(
+    move: Move,
+    shards: readonly number[],
+    task: (shards: readonly number[], free: (shards: readonly number[]) => void) => Promise<void>,
+  ): void {
     if (shards.length === 0) return
+    const step: Step = { move }
     for (const shard of shards) {
       assert(!this.#busy.has(shard), 'Cannot begin a step: the shard is busy')
-      this.#busy.set(shard, move)
+      this.#busy.set(shard, step)
+    }
+    const free = (done: readonly number[]) => {
+      for (const shard of done) if (this.#busy.get(shard) === step) this.#busy.delete(shard)
+      this.#options.onChanged()
     }
     // In a microtask, so that `act` has begun everything before a task can call it again.
-    void Promise.resolve(shards)
-      .then(task)
+    void Promise.resolve()
+      .then(() => task(shards, free))
       .catch((error) => this.#options.onEtcdFailure(error))
-      .finally(() => {
-        for (const shard of shards) this.#busy.delete(shard)
-        this.#options.onChanged()
-      })
+      .finally(() => free(shards))
   }
 
   /** @returns those that it got */
@@ -189,27 +205,41 @@ export class ShardMoves {
     return shards.filter((_, index) => done[index] === true)
   }
 
-  async #acquire(shards: readonly number[], lease: string): Promise<void> {
+  /** In halves after a failure that is one shard's, and the halves of all before any quarter: what is not locked waits for few attempts. */
+  async #acquire(shards: readonly number[], lease: string, free: (shards: readonly number[]) => void): Promise<void> {
+    const groups = [shards]
+    for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
+      if (group.length === 0 || this.#options.lease() !== lease) return
+      const failure = await this.#acquireAll(group, lease)
+      if (group.length > 1 && isCancelled(failure)) {
+        const middle = group.length >> 1
+        groups.push(group.slice(0, middle), group.slice(middle))
+      } else if (failure !== null) this.#leaveAlone(group, AGAIN_MS)
+      else free(group)
+    }
+  }
+
+  /** @returns why it has none of them, or null */
+  async #acquireAll(shards: readonly number[], lease: string): Promise<unknown> {
     const { clock, host, watch } = this.#options
-    if (shards.length === 0 || this.#options.lease() !== lease) return
     const since = clock.monotonicMs()
     try {
       await host.acquire(shards)
     } catch (err) {
       this.counts.failures += 1
-      this.#leaveAlone(shards, AGAIN_MS)
       watch.onMoveFailure({ shards: shards.length, step: 'acquire', err })
-      return
+      return err
     }
     // The lease was lost meanwhile: somebody else may try, and may have been faster.
     if (this.#options.lease() !== lease) {
       host.drop(shards)
-      return
+      return null
     }
     this.counts.acquired += shards.length
     watch.onAcquired({ shards: shards.length, ms: clock.monotonicMs() - since })
     this.#options.onChanged()
     await this.#announce(shards, lease)
+    return null
   }
 
   /** Says in the keys that the shards are served. A key that is gone although nobody else has claimed it is made again. */
@@ -266,7 +296,7 @@ export class ShardMoves {
 
   #count(wanted: Move): number {
     let count = 0
-    for (const move of this.#busy.values()) if (move === wanted) count += 1
+    for (const { move } of this.#busy.values()) if (move === wanted) count += 1
     return count
   }
 }

@@ -46,6 +46,15 @@ export class BoundedQueue<T> {
     return this.#items?.[this.#head]
   }
 
+  /** The first element that fits. */
+  find(fits: (item: T) => boolean): T | undefined {
+    for (let i = this.#head; i < (this.#items?.length ?? 0); i++) {
+      const item = this.#items?.[i] as T
+      if (fits(item)) return item
+    }
+    return undefined
+  }
+
   /** How many elements fit. */
   count(fits: (item: T) => boolean): number {
     if (this.#items === null) return 0

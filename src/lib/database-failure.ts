@@ -8,3 +8,11 @@ export function isDatabaseFailure(error: unknown): boolean {
   if (error instanceof DeadlineError) return true
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && DATABASE_CODE.test(error.code)
 }
+
+/**
+ * Whether the server cancelled the statement, because a lock (55P03) or all of its work (57014) took too long: it had no effect, and a
+ * smaller one may get through.
+ */
+export function isCancelled(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '57014')
+}

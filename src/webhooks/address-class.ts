@@ -16,7 +16,7 @@ export type AddressRefusal =
 
 type Refused<Range> = readonly (readonly [Range, AddressRefusal])[]
 
-/** Not publicly routable, or not a host on the Internet. Source: IANA special-purpose registries; docs/decisions.md. */
+/** Not publicly routable, or not a host on the Internet. Source: IANA special-purpose registries. */
 export const REFUSED_IPV4: Refused<string> = [
   ['0.0.0.0/8', 'unspecified'],
   ['10.0.0.0/8', 'private'],

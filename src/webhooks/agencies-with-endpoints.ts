@@ -1,6 +1,6 @@
 /**
  * Which agencies may have a webhook endpoint. A booking of any other agency need not wake the sender: a wake that finds
- * nothing costs the database as much as the booking (measured; docs/decisions.md).
+ * nothing costs the database as much as the booking (measured; docs/decisions.md#webhooks).
  *
  * The set errs on one side only. An agency is never removed, is added before its first endpoint is stored, and until
  * the stored endpoints are loaded every agency may have one. The sender also polls on its own.

@@ -33,8 +33,7 @@ export interface GuardedPostOptions {
 /**
  * W5: every request to a receiver goes through this function. It resolves and checks the name immediately before the
  * request, and sends the request to the very address it checked: the URL contains the address, `Host` and SNI the name.
- * There is no second look-up that could return a different address (docs/decisions.md: no other approach that was tried
- * ensured this).
+ * There is no second look-up that could return a different address. No other approach that was tried ensured this.
  */
 export function guardedPost(options: GuardedPostOptions): PostOnce {
   const { resolver, allowHosts, trustedCa, refusalOf = refusalOfAddress, deadlineMs = ATTEMPT_MS_MAX } = options

@@ -25,13 +25,13 @@ export interface SenderProcessStats {
   readonly isUp: boolean
   /** How often it was restarted. */
   readonly restarts: number
-  /** Null until its first report, when it begins to send. */
+  /** Null until its first report, when it begins to send, and after its end. */
   readonly sender: SenderStats | null
 }
 
 /**
  * Runs the sender in a separate process: Bun limits the requests of a process, reads that limit from the environment
- * only at process start, and shares it among workers (docs/decisions.md). The sender is restarted whenever it ends. It
+ * only at process start, and shares it among workers (docs/decisions.md#webhooks). The sender is restarted whenever it ends. It
  * exits on its own when this process does.
  */
 export class SenderProcess {
@@ -150,6 +150,7 @@ export class SenderProcess {
   #onExited({ ranMs, ...how }: { exitCode: number | null; ranMs: number; err?: unknown }): void {
     this.#child = null
     this.#isUp = false
+    this.#stats = null
     if (this.#isStopping) return
     this.#failuresInARow = ranMs >= STABLE_RUN_MS ? 0 : this.#failuresInARow + 1
     const restartMs = RESTART_MS[Math.min(this.#failuresInARow, RESTART_MS.length) - 1] ?? 0

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { PartnerAccess } from '../../src/access/partner-access.ts'
+import { LARGE_ANSWERS_PER_AGENCY_MAX, PartnerAccess } from '../../src/access/partner-access.ts'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import { type RateSlot, RateSlots } from '../../src/access/rate-slots.ts'
+import { ANSWER_CHARS_PER_REQUEST } from '../../src/access/token-rate-limit.ts'
 import { UsageMeter } from '../../src/access/usage-meter.ts'
 import type { Agency, Plan } from '../../src/core/catalogue/agency.ts'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
@@ -59,4 +60,25 @@ test('what a key has used of its minute is stored with the shard of its agency, 
   ask(2)
   await slots.flush()
   expect(written).toMatchObject([{ shard: 7, total: 2, counts: { [key.id]: 2 } }])
+})
+
+describe('A1: what large answers to the keys of an agency cost together is bounded', () => {
+  test('beyond it requests are refused until the oldest is a minute old, and use no quota', async () => {
+    const { access, ask, clock } = openAccess({ requestsPerMonth: 3 })
+    expect(ask(1)).toEqual(['served'])
+    access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_REQUEST * LARGE_ANSWERS_PER_AGENCY_MAX)
+    expect(ask(2)).toEqual(['LARGE_ANSWERS', 'LARGE_ANSWERS'])
+    await clock.advance(60_000)
+    expect(ask(2)).toEqual(['served', 'served'])
+  })
+
+  test('small answers and those of others do not count', () => {
+    const { access, ask } = openAccess()
+    access.charge('agc_other', 10 * LARGE_ANSWERS_PER_AGENCY_MAX)
+    for (let i = 0; i < 10; i++) access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_REQUEST - 1)
+    access.charge(AGENCY.id, LARGE_ANSWERS_PER_AGENCY_MAX - 1)
+    expect(ask(1)).toEqual(['served'])
+    access.charge(AGENCY.id, 1)
+    expect(ask(1)).toEqual(['LARGE_ANSWERS'])
+  })
 })

@@ -349,6 +349,26 @@ describe('the stored slots', () => {
     ])
   })
 
+  test('of a key are counted in the half second in which they come, also with the counters that are kept with the key', async () => {
+    const clock = new FakeClock()
+    const written: RateSlotsToKeep[] = []
+    const slots = new RateSlots({
+      ...{ clock, bootTime: () => null, onFailure: () => {} },
+      persist: async (keep) => void written.push(keep),
+    })
+    const kept = new KeyCounters('agc_a')
+    for (const requests of [1, 2]) {
+      for (let i = 0; i < requests; i++) slots.count('key_a', clock.monotonicMs(), kept)
+      await slots.flush()
+      await clock.advance(1_000)
+    }
+    await slots.stop()
+    expect(written.map((keep) => keep.slots.map(({ slot, counts }) => [slot, counts]))).toEqual([
+      [[0, { key_a: 1 }]],
+      [[2, { key_a: 2 }]],
+    ])
+  })
+
   test('count from the end of their half second, never in the caller’s favor', () => {
     const slot = { ageMs: 500, wallMs: 0, bootId: null, bootMs: null, counts: { key_a: 2 } }
     const passed: AdmittedRequests[] = admittedRequests([slot], { wallMs: 700, boot: null })

@@ -181,7 +181,7 @@ describe('the usage of the days', () => {
     expect(await ofMonth()).toBe(9)
   })
 
-  test('of a writer without days, during a deployment, is today’s; a month that has passed gets no days', async () => {
+  test('without a day is today’s; in a month that has passed it is of no day', async () => {
     const month = new Date().toISOString().slice(0, 7)
     await keep({ agencyId: AGENCY_A, month, used: 8 }, { agencyId: AGENCY_A, month: '2025-01', used: 700 })
     const all = await ledger.sql`select day::text, total_before::int, total_after::int from usage_day`

@@ -62,6 +62,20 @@ describe('wrong tokens from one client', () => {
     expect(reported).toEqual([ADDRESS, '198.51.100.2', ADDRESS])
   })
 
+  test('are reported again after exactly a minute, also while they never pause', async () => {
+    const { clock, reported, takes } = throttleAt()
+    takes(1)
+    await clock.advance(30_000)
+    takes(WRONG_TOKENS_PER_MINUTE)
+    expect(reported).toEqual([ADDRESS])
+    await clock.advance(59_999)
+    takes(WRONG_TOKENS_PER_MINUTE)
+    expect(reported).toEqual([ADDRESS])
+    await clock.advance(1)
+    takes(WRONG_TOKENS_PER_MINUTE)
+    expect(reported).toEqual([ADDRESS, ADDRESS])
+  })
+
   test('and requests without a token are counted for the metrics', () => {
     const { throttle, takes } = throttleAt()
     takes(WRONG_TOKENS_PER_MINUTE + 3)

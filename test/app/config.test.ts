@@ -121,6 +121,7 @@ describe('readConfig', () => {
       ['localhost:9000', 'A.test:1, [::1]:65535'],
       ['localhost', 'x:0', 'x:65536', 'x:1,', '::1:80'],
     ],
+    ['HELD_MS_MAX', ['100', '25000'], ['99', '25001', '60000']],
     ['MAILBOX_MAX', ['1', '100000'], ['0', '100001', '1.5', 'many', '-3']],
   ])('%s: what passes and what does not', (name, good, bad) => {
     const others = name === 'DATABASE_URL' ? SERVER : {}

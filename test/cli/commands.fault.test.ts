@@ -284,6 +284,13 @@ test('migrate reports the version of the schema, and needs a database', async ()
   expect((await cli(['migrate'], { env: { DATABASE_URL: 'postgres://x:y@127.0.0.1:9/z' } })).code).toBe(1)
 })
 
+test('migrate refuses the database of another build with what to do', async () => {
+  await database.sql`update schema_migration set checksum = 'x' || checksum`
+  const { code, stderr } = await cli(['migrate'], { env: { DATABASE_URL: database.url } })
+  await database.sql`update schema_migration set checksum = substr(checksum, 2)`
+  expect([code, stderr]).toEqual([1, expect.stringContaining('set DATABASE_URL to a new, empty database')])
+})
+
 test('a reader that has seen enough is no failure', async () => {
   const main = new URL('../../src/main.ts', import.meta.url).pathname
   const script = `set -o pipefail; for i in 1 2 3 4 5; do "${process.execPath}" run "${main}" bookings create --help | true; done`

@@ -62,3 +62,61 @@ test('a process that is being stopped does not rest', async () => {
   await taken()
   expect(host.owned.size).toBeLessThanOrEqual(OWN - 64)
 })
+
+/** Nobody has the shards, and all should be this node's. */
+async function alone() {
+  const [clock, etcd, view] = [new FakeClock(), new SmallEtcd(), new ClusterView(KEYS)]
+  const host = new MemoryShardHost(new SharedEpochs())
+  const lease = await etcd.grant()
+  view.replace(await etcd.read())
+  const moves = new ShardMoves({
+    ...{ self: 'a', etcd, clock, keys: KEYS, view, host },
+    watch: QUIET_WATCH,
+    wanted: () => Array.from({ length: SHARDS }, () => 'a'),
+    lease: () => lease,
+    onChanged: () => moves.act(),
+    onEtcdFailure: () => {},
+  })
+  return { clock, host, moves, view }
+}
+
+test('J8: a node that takes the shards of a dead one gets all whose fence is not locked, and the locked one when it is free', async () => {
+  const { clock, host, moves, view } = await alone()
+  host.locked.add(77)
+  moves.act()
+  await eventually('what was begun is over', () => moves.isIdle)
+  expect([host.owned.size, host.owned.has(77)]).toEqual([SHARDS - 1, false])
+  // All halves of one size are tried before any of the next.
+  const sizes = host.calls.map(({ shards }) => shards.length)
+  expect(sizes).toEqual([256, 128, 128, 64, 64, 32, 32, 16, 16, 8, 8, 4, 4, 2, 2, 1, 1])
+  expect(view.claims.filter((claim) => claim?.isServing === true)).toHaveLength(SHARDS - 1)
+  host.locked.clear()
+  await clock.advance(1_000)
+  moves.act()
+  await eventually('it has all', () => host.owned.size === SHARDS)
+})
+
+test('J8: shards that a node has got are its own at once, and can be given up while it still waits for a locked one', async () => {
+  const { host, moves } = await alone()
+  host.locked.add(0)
+  const tried = Promise.withResolvers<void>()
+  const acquire = host.acquire.bind(host)
+  host.acquire = async (shards) => {
+    if (shards.includes(0) && shards.length === 64) await tried.promise
+    return acquire(shards)
+  }
+  moves.act()
+  await eventually('the other half is there', () => host.owned.has(200))
+  await eventually('nothing is done with it', () => !moves.isBusy(200))
+  expect([moves.isServed(200), moves.isBusy(0)]).toEqual([true, true])
+  tried.resolve()
+  await eventually('what was begun is over', () => moves.isIdle)
+})
+
+test('a database that does not answer is asked for all shards once, not for each', async () => {
+  const { host, moves } = await alone()
+  host.isCut = true
+  moves.act()
+  await eventually('what was begun is over', () => moves.isIdle)
+  expect(host.calls).toHaveLength(1)
+})

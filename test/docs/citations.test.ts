@@ -84,10 +84,12 @@ describe.each(filesOf(DOCUMENTS))('%s', (path) => {
   })
 })
 
-test('the index of docs/decisions.md links to every entry', () => {
-  const markdown = read('docs/decisions.md')
-  const entries = [...markdown.matchAll(/^## .+$/gm)].flatMap(([heading]) => [...anchorsOf(heading)])
-  const linked = new Set([...markdown.matchAll(LINK_TO_HEADING)].map(([, , anchor]) => anchor))
-  expect(entries.length).toBeGreaterThan(80)
-  expect(entries.filter((entry) => !linked.has(entry))).toEqual([])
+test('the table of contents of docs/decisions.md links to every group, and every entry is in one and dated', () => {
+  const [contents = '', ...groups] = read('docs/decisions.md').split(/^## /m)
+  const linked = [...contents.matchAll(LINK_TO_HEADING)].map(([, , anchor]) => anchor)
+  expect(groups.length).toBeGreaterThan(5)
+  expect(linked).toEqual(groups.flatMap((group) => [...anchorsOf(`## ${group.split('\n')[0]}`)]))
+  expect(contents).not.toMatch(/^### /m)
+  const entries = groups.flatMap((group) => [...group.matchAll(/^### (.+)$/gm)].map(([, title = '']) => title))
+  expect(entries.filter((title) => !/^\d{4}-\d\d-\d\d · ./.test(title))).toEqual([])
 })

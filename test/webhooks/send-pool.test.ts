@@ -60,15 +60,19 @@ describe('the pools', () => {
   })
 
   test('a slow attempt stays in the fast pool until the parked pool has room', () => {
-    const pool = new SendPool(LIMITS, () => {})
+    let freed = 0
+    const pool = new SendPool(LIMITS, () => {
+      freed += 1
+    })
     const parked: Slot[] = [pool.start('a', 'parked'), pool.start('b', 'parked')]
     pool.start('c', 'fast').park()
     const slow = pool.start('d', 'fast')
     slow.park()
-    expect([pool.fast, pool.parked]).toEqual([1, 3])
+    expect([pool.fast, pool.parked, freed]).toEqual([1, 3, 1])
     parked[0]?.end()
-    expect([pool.fast, pool.parked]).toEqual([0, 3])
+    expect([pool.fast, pool.parked, freed]).toEqual([0, 3, 2])
     slow.end()
+    expect(freed).toBe(3)
     expect([pool.fast, pool.parked]).toEqual([0, 2])
   })
 

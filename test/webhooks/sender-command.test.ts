@@ -36,14 +36,14 @@ test('a sender that cannot be started later is retried while the service continu
 })
 
 /** A sender that does `program` instead of sending. */
-function senderThat(program: string, clock: Clock): SenderProcess {
+function senderThat(program: string, clock: Clock, onExit: (fields: SenderExit) => void = () => {}): SenderProcess {
   return new SenderProcess({
     settings: {
       ...{ databaseUrl: '', secretKeyHex: '', epoch: null, allowHosts: [], logLevel: 'info', trustedCa: null },
     },
     command: [process.execPath, '-e', program],
     clock,
-    onExit: () => {},
+    onExit,
   })
 }
 
@@ -119,6 +119,33 @@ test('a sender that has ended has no process id until it is restarted', async ()
   await clock.advance(100)
   expect(sender.pid).not.toBeNull()
   expect(sender.pid).not.toBe(first)
+  const stopped = sender.stop(0)
+  await clock.advance(600)
+  await stopped
+})
+
+test('a sender that was stopped is not reported as ended, and not restarted', async () => {
+  const exits: SenderExit[] = []
+  const stops = "process.on('message', ({ kind }) => kind === 'stop' && process.exit(0)); process.send({ kind: 'up' })"
+  const sender = senderThat(stops, systemClock, (fields) => exits.push(fields))
+  sender.start()
+  await eventually('it is up', () => sender.stats.isUp)
+  await sender.stop(60_000)
+  await eventually('its end was noticed', () => sender.pid === null)
+  expect(exits).toEqual([])
+})
+
+test('a sender that has ended has no stats: what it was doing, nobody does', async () => {
+  const clock = new FakeClock()
+  const sender = senderThat(
+    "process.send({ kind: 'stats', stats: { inFlightFast: 7 } }); process.on('message', () => process.exit(1)); process.send({ kind: 'up' })",
+    clock,
+  )
+  sender.start()
+  await sender.begun(60_000)
+  expect(sender.stats.sender as unknown).toEqual({ inFlightFast: 7 })
+  await eventually('it has ended', () => clock.nextTimerIn !== null && sender.pid === null)
+  expect(sender.stats).toEqual({ isUp: false, restarts: 0, sender: null })
   const stopped = sender.stop(0)
   await clock.advance(600)
   await stopped

@@ -367,6 +367,19 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect(ids(await claim())).toEqual([DELIVERY_2])
     })
 
+    test('records the attempts of several deliveries each with its own', async () => {
+      const statuses = { [DELIVERY_1]: 500, [DELIVERY_2]: 404 }
+      for (const id of Object.keys(statuses)) await tables.addDelivery(id, A, NOW)
+      await claim()
+      const attempt = { attempt: 1, at: NOW, durationMs: 12, reason: null, detail: null }
+      await store.record(
+        term,
+        Object.entries(statuses).map(([id, httpStatus]) => failed(id, { attempt: { ...attempt, httpStatus } })),
+      )
+      for (const [id, httpStatus] of Object.entries(statuses))
+        expect((await tables.delivery(id)).log.map((logged) => logged.httpStatus)).toEqual([httpStatus])
+    })
+
     test('applies the last of several outcomes of an endpoint', async () => {
       await tables.addDelivery(DELIVERY_1, A, NOW)
       await tables.addDelivery(DELIVERY_2, A, NOW)

@@ -187,6 +187,17 @@ describe('registering', () => {
     })
   })
 
+  test('lists endpoints newest first, and wakes the sender for agencies that have one', async () => {
+    const { endpoint: first } = await register()
+    await clock.advance(1_000)
+    const { endpoint: second } = await register()
+    expect((await commands.list(agency.id)).map(({ id }) => id)).toEqual([second.id, first.id])
+    const rows = new PostgresEndpointRows(database.sql, ledger.lists, ledger.epochOf)
+    expect(await rows.agencies()).toEqual([agency.id])
+    for (const { id } of [first, second]) await commands.delete(agency.id, id, line())
+    expect(await rows.agencies()).toEqual([])
+  })
+
   test('another agency cannot see or change the endpoint', async () => {
     const { endpoint } = await register()
     await commands.ping(agency.id, endpoint.id, line())

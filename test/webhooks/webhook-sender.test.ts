@@ -440,6 +440,23 @@ describe('nothing is lost, and little is sent twice,', () => {
     expect([claimedOf('whe_a'), claimedOf('whe_b')]).toEqual([1, 2])
   })
 
+  test('stopping waits for a claim in flight, and no longer than that', async () => {
+    const harness = new Harness()
+    await harness.begin()
+    const claim = Promise.withResolvers<[]>()
+    harness.store.claim = () => claim.promise
+    await harness.wake()
+    let isStopped = false
+    void harness.sender.stop(5_000).then(() => {
+      isStopped = true
+    })
+    await harness.clock.advance(100)
+    expect(isStopped).toBe(false)
+    claim.resolve([])
+    await harness.clock.advance(1_000)
+    expect(isStopped).toBe(true)
+  })
+
   test('stopping requeues queued deliveries, and waits for and records those in flight', async () => {
     const harness = new Harness()
     harness.endpoint('whe_a')

@@ -1,6 +1,6 @@
 /**
  * Answers of the JSON surfaces. Measured: cloning prebuilt headers and setting those that change costs a fifth of
- * building them from an object per answer (docs/decisions.md).
+ * building them from an object per answer (docs/decisions.md#speed).
  */
 
 import type { RateDecision } from '../../access/rate-limit.ts'

@@ -1,6 +1,6 @@
 /**
  * The fast path to the most requested routes: Bun's own router passes them the request, without the context that Elysia
- * creates for each. That context was measured as a fifth of the cost of an availability request (docs/decisions.md). All of
+ * creates for each. That context was measured as a fifth of the cost of an availability request (docs/decisions.md#http-and-mcp). All of
  * them are routes of the app as well, which gives the same answers.
  */
 import type { AnyElysia } from 'elysia'

@@ -124,7 +124,7 @@ const SURROGATE_MASK = 0xf800
  * One look at the text before it is parsed. `deep`: too deep, counted here so that no parser has to descend. `plain`: whatever it
  * is parsed to can be stored. JSON allows no control characters, so NUL needs an escape; a number beyond doubles needs an exponent
  * or hundreds of digits. Most bodies are plain, and to look through their values would cost as much as to parse them
- * (docs/decisions.md).
+ * (docs/decisions.md#speed).
  */
 function shapeOf(text: string): 'plain' | 'deep' | 'other' {
   let isPlain = true

@@ -25,7 +25,9 @@ import { steadyNow } from '../../lib/steady-now.ts'
 export const ANSWER_KEPT_MS = DAY_MS
 
 /** Requests with an idempotency key that are open at once, waiting ones too. */
-const OPEN_MAX = 4_096
+export const OPEN_MAX = 4_096
+/** Those of one agency. */
+export const OPEN_PER_AGENCY_MAX = OPEN_MAX / 2
 /** Scopes remembered in which an execution has failed; the oldest is forgotten first. */
 const DOUBTFUL_MAX = 4_096
 
@@ -101,15 +103,18 @@ export class IdempotentWrites {
   readonly #find: FindAnswer
   readonly #now: () => number
   readonly #openMax: number
+  readonly #openPerAgencyMax: number
+  readonly #openOf = new Map<string, number>()
   readonly #inFlight = new Map<string, InFlight>()
   /** Scopes in which an execution failed, and whether any of them failed with an unknown outcome. */
   readonly #doubtful = new Map<string, { readonly isUnknown: boolean }>()
   #open = 0
 
-  constructor(options: { find: FindAnswer; clock: Clock; openMax?: number }) {
+  constructor(options: { find: FindAnswer; clock: Clock; openMax?: number; openPerAgencyMax?: number }) {
     this.#find = options.find
     this.#now = steadyNow(options.clock)
     this.#openMax = options.openMax ?? OPEN_MAX
+    this.#openPerAgencyMax = options.openPerAgencyMax ?? OPEN_PER_AGENCY_MAX
   }
 
   /** Requests with an idempotency key that are open; for the metrics. */
@@ -124,10 +129,15 @@ export class IdempotentWrites {
    *   has an answer
    */
   async run<R>(request: IdempotentRequest, execute: Execute<R>): Promise<IdempotentOutcome<R>> {
-    if (this.#open >= this.#openMax) {
-      throw new IdempotencyFullError(`Cannot take a request with an Idempotency-Key: ${this.#open} are open`)
+    const { agencyId } = request
+    const own = this.#openOf.get(agencyId) ?? 0
+    if (this.#open >= this.#openMax || own >= this.#openPerAgencyMax) {
+      throw new IdempotencyFullError(
+        `Cannot take a request with an Idempotency-Key: ${this.#open} are open, ${own} of its agency`,
+      )
     }
     this.#open += 1
+    this.#openOf.set(agencyId, own + 1)
     try {
       const scope = scopeName(request)
       for (;;) {
@@ -145,6 +155,9 @@ export class IdempotentWrites {
       }
     } finally {
       this.#open -= 1
+      const left = (this.#openOf.get(agencyId) ?? 0) - 1
+      if (left > 0) this.#openOf.set(agencyId, left)
+      else this.#openOf.delete(agencyId)
     }
   }
 

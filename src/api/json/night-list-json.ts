@@ -1,7 +1,7 @@
 /**
  * Nights as a JSON list of dates. The most requested answer consists of little else, so it is cut out of one text of
  * all dates, a piece for every run of nights: measured, a third of the time of adding date to date for a month, and
- * less for a year (docs/decisions.md).
+ * less for a year (docs/decisions.md#speed).
  */
 import { formatNight, NIGHT_MAX, NIGHT_MIN, type Night } from '../../core/domain/night.ts'
 import { forEachRunInUnion, type NightBitmap } from '../../core/domain/night-bitmap.ts'

@@ -51,7 +51,7 @@ function tagOfText({ id }: Pick<Unit, 'id'>, { total }: Quote, text: string): st
 
 /**
  * Around the text of the quote, which is most of it. That one is made as an object for `JSON.stringify`: measured, half the time of
- * concatenating it, because the server has to flatten what is made of many pieces (docs/decisions.md).
+ * concatenating it, because the server has to flatten what is made of many pieces (docs/decisions.md#speed).
  */
 function answerWith(
   quoteText: string,

@@ -3,7 +3,7 @@
  * (docs/contract.md#tool-endpoint; MCP specification 2025-11-25 and 2026-07-28, Streamable HTTP).
  *
  * Everything after admission is answered as JSON-RPC. `Origin` is not checked: any origin may call (docs/contract.md#conventions), and a page
- * that reached us through DNS rebinding still has no key (docs/decisions.md).
+ * that reached us through DNS rebinding still has no key (docs/decisions.md#http-and-mcp).
  */
 
 import type { Admission } from '../../access/partner-access.ts'
@@ -186,6 +186,7 @@ export function mcpEndpoint(options: {
   }
 
   function answer(call: Call, { httpStatus, text }: Reply): Response {
+    access.takeAnswer(call.admission.holder.agency.id, text?.length ?? 0)
     const headers = admission.headersOf(call)
     if (text === null) headers.delete('Content-Type')
     if (call.retryAfterS !== null) headers.set('Retry-After', String(call.retryAfterS))

@@ -58,7 +58,7 @@ export class ToolServer {
         throw error
       }
     })
-    // The SDK's own answer leaves out the handshake revisions, which are served here without a handshake (docs/decisions.md).
+    // The SDK's own answer leaves out the handshake revisions, which are served here without a handshake (docs/decisions.md#http-and-mcp).
     if (isModern)
       server.setRequestHandler('server/discover', () => ({
         supportedVersions: [...SUPPORTED_VERSIONS],

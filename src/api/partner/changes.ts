@@ -6,8 +6,15 @@ import { EVENT_DATA, EVENT_MEMBERS } from '../openapi/webhooks.ts'
 import { type Operation, routeNameOf } from '../operation.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
 import type { Open } from '../route/admission.ts'
-import { answerChanges, CHANGES_QUERY, type ChangesQuery, CURSOR, LIMIT_MAX } from '../route/change-requests.ts'
-import { EVENT_STREAM } from '../route/change-stream.ts'
+import {
+  answerChanges,
+  CHANGES_QUERY,
+  type ChangesQuery,
+  CURSOR,
+  charsOf,
+  LIMIT_MAX,
+} from '../route/change-requests.ts'
+import { EVENT_STREAM, isStreamAccepted } from '../route/change-stream.ts'
 import { KeyAdmission } from '../route/key-admission.ts'
 import { isProblem, type Outcome } from '../route/outcome.ts'
 import { type DescribedRoute, served } from '../route/route.ts'
@@ -57,7 +64,11 @@ export const CHANGES: readonly DescribedRoute<PartnerDependencies>[] = [
         const outcome = await answerChanges({
           ...{ feed, request, query, open, of: 'key' },
           reader: { agencyId: holder.agency.id, keyId: holder.key.id, isServed: () => access.isServed(holder) },
-          render: (changes) => changes,
+          render: (changes) => {
+            // A list is taken when it is answered; a stream ends too late for that.
+            if (isStreamAccepted(request)) access.takeAnswer(holder.agency.id, charsOf(changes))
+            return changes
+          },
           headers: () => rateHeaders(requestId, admission.rate, clock.now()),
           onFailure: (error) =>
             onFailure({ error, requestId, route, isBug: failureOf(error, { isWrite: false }).isBug }),

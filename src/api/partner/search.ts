@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { STEPS_PER_PART } from '../../core/bookings/offer-search.ts'
 import { OffersJson, offersText } from '../json/offers-json.ts'
 import { PAGE_QUERY, pageOf } from '../json/page.ts'
 import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../json/search-query.ts'
@@ -38,8 +39,10 @@ export const SEARCH = [
     const page = pageOf(query)
     const asked = searchOf(query, query.extraBed === 'true', page)
     if ('code' in asked) return asked
-    return withInventory<Outcome>(ledger.catalogue, agency.id, async (inventory) =>
-      offersText(agency, await ledger.commands.search(agency, inventory, asked), asked.window.nights, page),
-    )
+    return withInventory<Outcome>(ledger.catalogue, agency.id, async (inventory) => {
+      const found = await ledger.commands.search(agency, inventory, asked)
+      ledger.access.charge(agency.id, Math.floor(found.steps / STEPS_PER_PART))
+      return offersText(agency, found, asked.window.nights, page)
+    })
   }),
 ]

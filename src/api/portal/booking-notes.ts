@@ -10,7 +10,8 @@ import { BOOKING_PATH } from './bookings.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute, settled } from './portal-route.ts'
 
-const notes = { maxLength: 2_000 }
+export const NOTES_LENGTH_MAX = 2_000
+const notes = { maxLength: NOTES_LENGTH_MAX }
 
 const SET_NOTES = {
   id: 'setBookingNotes',

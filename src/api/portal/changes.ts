@@ -1,11 +1,17 @@
 import { Type } from '@sinclair/typebox'
-import type { Change } from '../../changes/change-page.ts'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
 import { plainHeaders } from '../http/answer.ts'
 import { routeNameOf } from '../operation.ts'
 import { failureOf } from '../problems/problem-of-failure.ts'
 import { notFound } from '../problems/problems.ts'
-import { answerChanges, CHANGES_QUERY, type ChangesQuery, CURSOR, LIMIT_MAX } from '../route/change-requests.ts'
+import {
+  answerChanges,
+  CHANGES_QUERY,
+  type ChangesQuery,
+  CURSOR,
+  charsOf,
+  LIMIT_MAX,
+} from '../route/change-requests.ts'
 import { EVENT_STREAM, isStreamAccepted } from '../route/change-stream.ts'
 import { served } from '../route/route.ts'
 import { AgencyChangeJson, AgencyChangeTexts } from './agency-change-text.ts'
@@ -40,10 +46,6 @@ const LIST_CHANGES = {
   },
   problems: ['CURSOR_EXPIRED'],
 } as const satisfies PortalOperation
-
-function charsOf(changes: readonly Change[]): number {
-  return changes.reduce((chars, { json }) => chars + json.length, 0)
-}
 
 /** All tokens of the operator share his places. */
 const OPERATOR = 'operator'

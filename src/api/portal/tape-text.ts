@@ -11,7 +11,7 @@ import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 import { Slices } from '../../lib/slices.ts'
 import { choice, dateText, nullable } from '../schema/text-schema.ts'
 
-/** Measured: about a millisecond (docs/decisions.md). */
+/** Measured: about a millisecond. */
 const STAYS_PER_SLICE = 1_000
 
 type TapeStatus = TapeStay['status']

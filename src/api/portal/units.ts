@@ -155,9 +155,7 @@ export const UNITS = [
   agencyRoute(LIST_UNITS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const inventory = await ledger.catalogue.inventory(agency.id)
-    const all = [...inventory.units]
-      .filter(({ status }) => query.status === undefined || status === query.status)
-      .sort((a, b) => (a.name === b.name ? (a.id < b.id ? -1 : 1) : a.name < b.name ? -1 : 1))
+    const all = inventory.units.filter(({ status }) => query.status === undefined || status === query.status)
     const units = sliceOf(all, page).map(portalUnitJson)
     return JSON.stringify({ units, ...pageMembers(page, all.length) })
   }),

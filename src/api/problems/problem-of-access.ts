@@ -23,6 +23,11 @@ export function problemOfAccess(refusal: AccessRefusal): Problem {
       const title = `Rate limit of ${limit} requests per minute exceeded: retry in ${retryAfterS} s`
       return problem('RATE_LIMITED', title, {}, { retryAfterS })
     }
+    case 'LARGE_ANSWERS': {
+      const { retryAfterS } = refusal
+      const title = `The agency's keys have had too many large answers within a minute: retry in ${retryAfterS} s, and ask for smaller pages`
+      return problem('RATE_LIMITED', title, {}, { retryAfterS })
+    }
     case 'QUOTA_EXCEEDED': {
       const { quota, used, resetsAt, retryAfterS } = refusal
       const title = `Monthly quota of ${quota} requests exhausted: it resets at ${resetsAt}`

@@ -60,6 +60,10 @@ export interface ChangeRequest<C extends ChangeInLog> {
   onFailure(error: unknown): void
 }
 
+export function charsOf(changes: readonly Change[]): number {
+  return changes.reduce((chars, { json }) => chars + json.length, 0)
+}
+
 /** The answer to a request for changes: a list, or a stream if that is what it accepts. */
 export function answerChanges<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<Outcome> {
   return isStreamAccepted(asked.request) ? stream(asked) : list(asked)

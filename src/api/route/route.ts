@@ -3,7 +3,7 @@
  * the handler (404 → 422 → 409). Credentials and scope are checked again once a body has arrived.
  *
  * A plain function around the handler instead of Elysia's hooks and schemas, because those run before the handler could
- * answer 401, and because they were measured to cost a fifth of the throughput (docs/decisions.md). It stays synchronous
+ * answer 401, and because they were measured to cost a fifth of the throughput (docs/decisions.md#http-and-mcp). It stays synchronous
  * for as long as the handler does.
  */
 

@@ -2,7 +2,7 @@
  * Stops serving without losing a request. Bun's `stop` closes every connection that has no request in flight; a
  * request that a client has just sent on one is then lost, although it has already reached our socket. So answers are held back
  * for a moment: by then every busy client has sent its next request, and its connection counts as in use. Each of these answers
- * says `Connection: close`, and is sent after the listening socket is closed (docs/decisions.md).
+ * says `Connection: close`, and is sent after the listening socket is closed (docs/decisions.md#http-and-mcp).
  */
 import type { Clock } from '../../lib/clock.ts'
 import { sleep } from '../../lib/clock.ts'

@@ -18,7 +18,6 @@ import { JournalError } from '../journal/journal-error.ts'
 import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { type AuditSource, refusalLine, replayLine, successLine } from './audit-lines.ts'
-import type { Listed } from './booking-list.ts'
 import {
   type BookingRequest,
   type FoundOutcome,
@@ -33,7 +32,7 @@ import type { BookingRow, BookingRows } from './booking-rows.ts'
 import { BookingTurns, type NotFound } from './booking-turns.ts'
 import { type Decided, decidedOf, tariffOf } from './decided.ts'
 import { DurableWrites, type DurableWritesOptions, type Write } from './durable-writes.ts'
-import { type Offer, OfferSearch, type OffersAsked } from './offer-search.ts'
+import { OfferSearch, type OffersAsked, type OffersFound } from './offer-search.ts'
 import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
 import type { WriteLimit } from './write-limit.ts'
 
@@ -83,7 +82,7 @@ export class BookingCommands {
   }
 
   /** A page of the stays that `book` would accept, with the totals that it would write (OfferSearch). */
-  search(agency: Agency, inventory: Inventory, asked: OffersAsked): Promise<Listed<Offer>> {
+  search(agency: Agency, inventory: Inventory, asked: OffersAsked): Promise<OffersFound> {
     return this.#offers.page(agency, inventory, asked)
   }
 

@@ -3,6 +3,7 @@
  * Nothing is quoted or decided one by one: arrivals are found by bit operations on the nights of a unit, and totals from sums of night prices.
  */
 import { compareCodePoints, foldCase } from '../../lib/code-points.ts'
+import { FairShares, NoPlaceError } from '../../lib/fair-shares.ts'
 import { Slices } from '../../lib/slices.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Inventory } from '../catalogue/inventory.ts'
@@ -15,6 +16,7 @@ import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { Listed } from './booking-list.ts'
+import { ListReadError } from './list-read-error.ts'
 import { OfferPage, type OfferSort } from './offer-page.ts'
 
 /** Validated. Null: any. */
@@ -44,6 +46,20 @@ export interface Offer {
   readonly total: MinorUnits
 }
 
+/** Searches that run at once, all agencies together: each holds the event loop for a slice between two turns of it. */
+export const SEARCHES_MAX = 4
+/** Those of one agency that run, and that wait for it. */
+export const SEARCHES_PER_AGENCY_MAX = 1
+export const SEARCHES_WAITING_PER_AGENCY_MAX = 32
+const WAIT_MS_MAX = 5_000
+
+/** A page of offers, and how many steps it took to find them among all. */
+export interface OffersFound extends Listed<Offer> {
+  readonly steps: number
+}
+
+/** About 2 ms of CPU (`bench/search.ts`). */
+export const STEPS_PER_PART = 100_000
 /** A step is the price of a stay. `bench/search.ts` measures what a slice takes. */
 export const STEPS_PER_SLICE = 8_000
 /** The arrivals of a unit take as long as so many prices. */
@@ -54,6 +70,10 @@ const UNITS_AT_ONCE = 200
 export class OfferSearch {
   readonly #directory: Pick<UnitDirectory, 'peek' | 'readUnlessDamaged' | 'activate'>
   readonly #prices: PricedNightsCache
+  readonly #shares = new FairShares({
+    ...{ runningMax: SEARCHES_MAX, shareMax: SEARCHES_PER_AGENCY_MAX },
+    ...{ waitingPerOwnerMax: SEARCHES_WAITING_PER_AGENCY_MAX, waitMsMax: WAIT_MS_MAX },
+  })
 
   constructor(
     directory: Pick<UnitDirectory, 'peek' | 'readUnlessDamaged' | 'activate'>,
@@ -66,16 +86,28 @@ export class OfferSearch {
   /**
    * A page of offers. Each unit is read at once, but different units may be read at different moments: other requests are answered in
    * between. Fees are those of `inventory`.
+   * @throws ListReadError when the agency's share of searches is in use
    */
-  async page(
+  async page(...asked: Parameters<OfferSearch['find']>): Promise<OffersFound> {
+    try {
+      return await this.#shares.run(asked[0].id, () => this.find(...asked))
+    } catch (error) {
+      if (!(error instanceof NoPlaceError)) throw error
+      throw new ListReadError('busy', "Cannot search: the agency's share of searches is in use", { cause: error })
+    }
+  }
+
+  /** As `page`, at once. */
+  async find(
     agency: Agency,
     inventory: Inventory,
     asked: OffersAsked,
     slices = new Slices(STEPS_PER_SLICE),
-  ): Promise<Listed<Offer>> {
+  ): Promise<OffersFound> {
     const units = inventory.listed.filter(unitFilter(asked)).sort((a, b) => compareCodePoints(a.name, b.name))
     const page = new OfferPage(asked.sort, asked.page, ranksOf(units))
     const stays = new StaysOfUnits(asked, everyStayFees(inventory.feeTypes), this.#prices, page)
+    let all = 0
     for (let i = 0; i < units.length; i++) {
       if (i % UNITS_AT_ONCE === 0) {
         const next = units.slice(i, i + UNITS_AT_ONCE)
@@ -84,14 +116,16 @@ export class OfferSearch {
       const unitId = units[i]?.id ?? ''
       const address = { agencyId: agency.id, unitId }
       const state = this.#directory.peek(unitId) ?? (await this.#directory.readUnlessDamaged(address))
-      const pause = slices.spend(STEPS_OF_UNIT + (state === null ? 0 : stays.add(i, state)))
+      const steps = STEPS_OF_UNIT + (state === null ? 0 : stays.add(i, state))
+      all += steps
+      const pause = slices.spend(steps)
       if (pause !== null) await pause
     }
     const rows = page.take().flatMap(({ unit: at, arrival, total }) => {
       const unit = units[at]
       return unit === undefined ? [] : [{ unit, arrival, total }]
     })
-    return { rows, total: page.found }
+    return { rows, total: page.found, steps: all }
   }
 }
 

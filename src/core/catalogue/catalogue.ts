@@ -69,7 +69,7 @@ export const CACHED_UNITS_MAX = 200_000
 
 /**
  * An inventory in memory. Using it only sets a flag, and eviction passes it by once (second chance): moving it to the end of the
- * map at each use was measured as 1 µs of every request (docs/decisions.md).
+ * map at each use was measured as 1 µs of every request (docs/decisions.md#speed).
  */
 interface Cached {
   readonly inventory: Inventory

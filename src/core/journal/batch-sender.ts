@@ -20,6 +20,8 @@ export type BatchOutcome =
   | { readonly kind: 'durable' }
   | { readonly kind: 'given_back' }
   | { readonly kind: 'too_slow' }
+  /** The server refused for now: one of its shards may be locked, and not the others (J8). */
+  | { readonly kind: 'held_up' }
   | { readonly kind: 'poison'; readonly cause: unknown }
   /** Nothing was left: all of its shards belong to other writers. */
   | { readonly kind: 'fenced' }
@@ -125,7 +127,10 @@ export class BatchSender {
           this.#store.reconnect()
           break
         case 'retry':
-          break
+          if (sending.isInDoubt) break
+          this.#resends += 1
+          await sleep(this.#clock, RESEND_DELAY_MS)
+          return { kind: 'held_up' }
         default:
           unreachable(outcome)
       }

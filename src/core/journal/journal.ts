@@ -5,9 +5,11 @@
  * - J1 One append in flight per shard. A batch holds its shards (shard-logs.ts); their records wait for it, whichever lane is free.
  * - J5 The only writer that is fenced for one shard stops as a whole. It stops serving first, then refuses what waits; every lane
  *   finds out the outcome of its batch in flight. A process of a cluster loses the fenced shards, and goes on with the others.
+ * - J8 A shard that a lock holds up is sent alone, and never by the last free lane while others have one.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { HeldUp } from '../../lib/held-up.ts'
 import type { ShardHead } from './batch.ts'
 import { BatchLimit } from './batch-limit.ts'
 import type { EncodedEntry } from './entry-codec.ts'
@@ -24,6 +26,8 @@ import { type Appended, type WaitingRecord, WaitingRecords } from './waiting-rec
 export interface JournalLimits {
   /** Records that may wait for a batch; one more is refused. */
   readonly waitingMax: number
+  /** Those of one agency; left out: as many as of all. */
+  readonly agencyWaitingMax?: number
   /** Records in one batch. */
   readonly batchMax: number
   /** How long a record waits for a database that is away or too slow, before it is refused as not written. */
@@ -38,7 +42,7 @@ type State =
 
 /**
  * While a batch is in flight, the next one is sent beside it once it has this many records: a smaller one costs the database more
- * than the wait (docs/decisions.md).
+ * than the wait (docs/decisions.md#speed).
  */
 const BESIDE_MIN = 16
 
@@ -57,6 +61,7 @@ export class Journal {
   /** How many of the waiting records are of shards that no batch holds. */
   #ready = 0
   readonly #limit: BatchLimit
+  readonly #heldUp = new HeldUp<number>()
   readonly #counters = new JournalCounters()
   readonly #onFenced: (cause: unknown, settled: Promise<void>) => void
   /** Null: this process is the only writer. */
@@ -111,7 +116,7 @@ export class Journal {
       (_, lane) =>
         new Lane({
           ...{ store: store.lane(lane), clock, logs: this.#logs, limit: this.#limit, waiting: this.#waiting },
-          ...{ counters: this.#counters, newRenewalId: options.newRenewalId },
+          ...{ heldUp: this.#heldUp, counters: this.#counters, newRenewalId: options.newRenewalId },
           refusalOf: (shard) => this.#refusalOf(shard),
           fencedError: this.#onShardsLost === null ? fenced : notOwner,
           onFenced: (cause, shards) => this.#fencedBy(cause, shards),
@@ -255,11 +260,29 @@ export class Journal {
     while (this.#state.kind === 'flushing' && this.#isNextDue()) {
       const lane = this.#lanes.find((each) => !this.#busy.has(each))
       assert(lane !== undefined, 'Cannot send a batch: every lane has one')
-      const batch = this.#waiting.take(this.#limit.max, this.#isReady)
+      const batch = this.#take()
       // Those that were counted as ready have been refused meanwhile.
       if (batch.length === 0) return
       void this.#send(lane, batch)
     }
+  }
+
+  /** The records of the next batch. Empty: what waits is held up, or a batch holds its shard. */
+  #take(): WaitingRecord[] {
+    const { max } = this.#limit
+    const heldUp = this.#heldUp
+    if (heldUp.isEmpty) return this.#waiting.take(max, this.#isReady)
+    const ofShard = (shard: number) => this.#waiting.take(max, (waiting) => waiting.shard === shard)
+    const next = this.#waiting.find((waiting) => this.#isReady(waiting) && !heldUp.isAtFault(waiting.shard))
+    // Each takes a lane for as long as it waits for its lock: one at a time, beside the others.
+    const { atFault } = heldUp
+    if ((next === undefined || this.#lanes.length > 1) && !atFault.some((shard) => this.#logs.isHeld(shard))) {
+      const shard = atFault.find((each) => this.#waiting.find((waiting) => waiting.shard === each) !== undefined)
+      if (shard !== undefined) return ofShard(shard)
+    }
+    if (next === undefined) return []
+    if (heldUp.goesAlone(next.shard)) return ofShard(next.shard)
+    return this.#waiting.take(max, (waiting) => this.#isReady(waiting) && !heldUp.goesAlone(waiting.shard))
   }
 
   async #send(lane: Lane, batch: readonly WaitingRecord[]): Promise<void> {

@@ -6,9 +6,11 @@
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
  * - J5 Of a shard that was lost, whichever lane learned of it, nothing is sent any more. What is left of the batch in flight goes on:
  *   the shards that are still this writer's.
+ * - J8 A batch that a lock holds up waits again, and each of its shards is sent alone (journal.ts).
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { HeldUp } from '../../lib/held-up.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import { BatchSender, type FencedPart } from './batch-sender.ts'
 import type { EncodedEntry } from './entry-codec.ts'
@@ -39,6 +41,7 @@ export class Lane {
   readonly #logs: ShardLogs
   readonly #limit: BatchLimit
   readonly #waiting: WaitingRecords
+  readonly #heldUp: HeldUp<number>
   readonly #counters: JournalCounters
   readonly #refusalOf: (shard: number) => JournalError | null
   readonly #fencedError: (cause: unknown) => JournalError
@@ -53,6 +56,8 @@ export class Lane {
     limit: BatchLimit
     /** Where records go that are to be sent again later. */
     waiting: WaitingRecords
+    /** Shards that are sent alone. */
+    heldUp: HeldUp<number>
     counters: JournalCounters
     /** Why nothing of the shard may be sent any more; null while it may. */
     refusalOf: (shard: number) => JournalError | null
@@ -70,6 +75,7 @@ export class Lane {
     this.#logs = options.logs
     this.#limit = options.limit
     this.#waiting = options.waiting
+    this.#heldUp = options.heldUp
     this.#counters = options.counters
     this.#refusalOf = options.refusalOf
     this.#fencedError = options.fencedError
@@ -109,6 +115,7 @@ export class Lane {
         const ms = this.#clock.monotonicMs() - sentAt
         this.#counters.countBatch(left.length, ms)
         this.#limit.noteDurable(left.length, ms)
+        this.#heldUp.clear(left.map(({ shard }) => shard))
         this.#settleDurable(left)
         break
       }
@@ -119,6 +126,10 @@ export class Lane {
         break
       case 'too_slow':
         this.#limit.noteTooSlow(left.length)
+        this.#requeue(left)
+        break
+      case 'held_up':
+        this.#heldUp.note([...new Set(left.map(({ shard }) => shard))])
         this.#requeue(left)
         break
       case 'poison':

@@ -1,6 +1,6 @@
 /**
  * Equal parts of decoded rules as one object. The units of an agency mostly have the same weekday prices and discounts; lists of their
- * own for each were a quarter of a resident unit's memory (docs/decisions.md). Decoded rules are never changed, so sharing
+ * own for each were a quarter of a resident unit's memory (docs/decisions.md#speed). Decoded rules are never changed, so sharing
  * cannot be noticed.
  */
 export class SharedValues<T extends object> {

@@ -20,15 +20,21 @@ export interface WaitingRecord {
   readonly reject: (error: JournalError) => void
 }
 
+/** The share of one agency in the records that may wait: it alone never fills the queue, however slow the database is. */
+export const AGENCY_SHARE_OF_QUEUE = 0.5
+
 /** The records that wait for a batch: a limited number, each for a limited time. */
 export class WaitingRecords {
   readonly #clock: Clock
   readonly #queuedMsMax: number
+  readonly #agencyMax: number
   readonly #queue: BoundedQueue<WaitingRecord>
 
-  constructor(options: { clock: Clock; waitingMax: number; queuedMsMax: number }) {
+  /** @param options.agencyWaitingMax of one agency; left out: as many as of all */
+  constructor(options: { clock: Clock; waitingMax: number; agencyWaitingMax?: number; queuedMsMax: number }) {
     this.#clock = options.clock
     this.#queuedMsMax = options.queuedMsMax
+    this.#agencyMax = options.agencyWaitingMax ?? options.waitingMax
     this.#queue = new BoundedQueue(options.waitingMax)
   }
 
@@ -41,14 +47,23 @@ export class WaitingRecords {
     return this.#queue.peek()?.since ?? null
   }
 
-  /** False when too many wait: the record is not taken. */
+  /** False when too many wait, of all or of its agency: the record is not taken. */
   push(waiting: WaitingRecord): boolean {
-    return this.#queue.push(waiting)
+    const { agencyId } = waiting.record
+    // Counted only where it can matter: the queue is nearly always short.
+    const isOverShare =
+      this.size >= this.#agencyMax && this.count(({ record }) => record.agencyId === agencyId) >= this.#agencyMax
+    return !isOverShare && this.#queue.push(waiting)
   }
 
   /** How many of them fit. */
   count(fits: (waiting: WaitingRecord) => boolean): number {
     return this.#queue.count(fits)
+  }
+
+  /** The first of them that fits. */
+  find(fits: (waiting: WaitingRecord) => boolean): WaitingRecord | undefined {
+    return this.#queue.find(fits)
   }
 
   /** The first of them that fit, at most `max`; the others keep their places. */

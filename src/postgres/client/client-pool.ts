@@ -5,7 +5,7 @@
  * A postgres.js 3.4.9 pool keeps using a connection that was cut, and may never flush again what its socket left behind:
  * whatever is sent on it later waits forever. A statement sent between the socket's error and its close is forgotten as well.
  * A client that was never cut has neither fault. porsager/postgres issues #1154, #1208 and #1193 describe it; pull requests #1209,
- * #1214 and #1215 would fix it (docs/decisions.md, "Our own pool over single postgres.js clients").
+ * #1214 and #1215 would fix it (docs/decisions.md#postgresql-and-its-driver).
  */
 import type postgres from 'postgres'
 import { BoundedQueue } from '../../lib/bounded-queue.ts'

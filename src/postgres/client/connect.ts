@@ -94,7 +94,7 @@ const PROFILES: Record<Purpose, Profile> = {
  * Connections to Postgres as a postgres.js client; they are opened on first use, and replaced when they are lost. Of several hosts, they
  * all lead to the primary, and are lost when another one becomes the primary (P1). bigint
  * columns come back as strings. Every statement has the deadline of its purpose, after which it rejects with DeadlineError.
- * Without `begin` and `reserve` (docs/decisions.md): one statement, one plpgsql function, or one multi-statement simple query.
+ * Without `begin` and `reserve` (docs/decisions.md#postgresql-and-its-driver): one statement, one plpgsql function, or one multi-statement simple query.
  * @param max connections, instead of the purpose's own number
  * @param onLost called whenever a connection is lost
  * @throws DatabaseUrlError when `url` is not such a URL

@@ -16,7 +16,7 @@ export interface ClientOptions extends Options {
 }
 
 /**
- * What was measured to recover within milliseconds of a killed connection (docs/decisions.md). `fetch_types: false` saves
+ * What was measured to recover within milliseconds of a killed connection (docs/decisions.md#postgresql-and-its-driver). `fetch_types: false` saves
  * every connection a round trip, made in a promise that nothing handles. The cost: no array parameters or array results; JSON
  * text is sent and jsonb selected instead.
  */

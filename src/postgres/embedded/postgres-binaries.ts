@@ -15,7 +15,7 @@ export type PostgresPackage = { native: string; version: string }
 /**
  * The programs of the package, at a path where the account can run them. The package's JavaScript is not used: it
  * installs signal handlers that stop the server before the service has drained, and its stop() can wait forever
- * (docs/decisions.md).
+ * (docs/decisions.md#postgresql-and-its-driver).
  * @throws EmbeddedError when the package is incomplete and cannot be repaired
  */
 export function postgresBinaries(

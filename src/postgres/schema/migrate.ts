@@ -29,7 +29,7 @@ const LOCK_ATTEMPTS_MAX = 60
  * Brings the schema up to date; safe to run from several processes at once. Each migration is one multi-statement simple
  * query, which Postgres runs as one transaction, so a crash leaves it applied as a whole or not at all.
  * @param sql a client of purpose `admin`: a migration may take longer than other purposes' statement timeout
- * @throws MigrationError when an applied migration was edited or is missing, the schema is newer, or a statement fails
+ * @throws MigrationError as checkSchema, when an extension cannot be created, or when a statement fails
  */
 export async function migrate(
   sql: Sql,
@@ -45,11 +45,20 @@ export async function migrate(
     const done = await readApplied(sql)
     checkApplied(done, migrations)
     const next = migrations[done.length]
-    if (next === undefined) return { applied, version: newestOf(migrations) }
+    if (next === undefined) return { applied, version: migrations.length }
     if (applied.length === 0) await mustHaveExtensions(sql)
     onStep(`Applying migration ${fileOf(next)}`)
     if (await apply(sql, next, onStep)) applied.push(next.version)
   }
+}
+
+/**
+ * Refuses a database whose schema this program can neither use nor migrate. Writes nothing.
+ * @throws MigrationError when another build made the schema, it is newer, or an applied migration was edited or is missing
+ */
+export async function checkSchema(sql: Sql): Promise<void> {
+  const [found] = await sql<{ isThere: boolean }[]>`select to_regclass('schema_migration') is not null as "isThere"`
+  if (found?.isThere === true) checkApplied(await readApplied(sql), MIGRATIONS)
 }
 
 /** What `schema_migration` holds for this text: SHA-256 in hex, whatever line ends the checkout has. */
@@ -150,10 +159,9 @@ function lineOf(error: unknown, migration: Migration, script: string): string {
 
 function checkNumbers(migrations: readonly Migration[]): void {
   for (const [index, migration] of migrations.entries()) {
-    const number = oldestOf(migrations) + index
-    if (migration.version !== number) {
+    if (migration.version !== index + 1) {
       throw new MigrationError(
-        `Cannot migrate: ${fileOf(migration)} should have number ${number}. Number the files in sql/ without gaps.`,
+        `Cannot migrate: ${fileOf(migration)} should have number ${index + 1}. Number the files in sql/ without gaps.`,
       )
     }
     if (!/^[a-z0-9_]+$/.test(migration.name)) {
@@ -165,24 +173,28 @@ function checkNumbers(migrations: readonly Migration[]): void {
 }
 
 function checkApplied(done: readonly Applied[], migrations: readonly Migration[]): void {
-  const oldest = oldestOf(migrations)
-  const newest = newestOf(migrations)
-  const last = done.at(-1)?.version ?? 0
-  if (last > newest) {
+  const [first] = done
+  // Builds before 1.0 had other first files: ledger, shards, or another text of the schema.
+  if (first !== undefined && (first.version !== 1 || first.checksum !== checksumOfFirst(migrations))) {
     throw new MigrationError(
-      `Cannot start on this database: its schema is at version ${last}, but this program supports versions up to ${newest}. Start the newer program that migrated it, or set DATABASE_URL to another database.`,
+      'Cannot use this database: another build of nightledger made its schema, and databases of builds before 1.0 cannot be migrated. Nothing was changed.\n' +
+        '- To start without its data, set DATABASE_URL to a new, empty database. Without DATABASE_URL, set DATA_DIR to a new folder.\n' +
+        '- To take its data along, first start the build that made it, and run nightledger export FOLDER --agency SLUG for each agency. ' +
+        'Then start this one on the new database, and run nightledger import FOLDER for each. An export has units, rates, fees, guests and bookings; ' +
+        'API keys, access tokens, webhook endpoints, the audit trail and the history of changes are not in it.',
     )
   }
-  if (last > 0 && last < oldest) {
+  const last = done.at(-1)?.version ?? 0
+  if (last > migrations.length) {
     throw new MigrationError(
-      `Cannot start on this database: its schema is at version ${last}, but this program supports versions from ${oldest} on. Set DATABASE_URL to another database.`,
+      `Cannot start on this database: its schema is at version ${last}, but this program supports versions up to ${migrations.length}. Start the newer program that migrated it, or set DATABASE_URL to another database.`,
     )
   }
   for (const [index, row] of done.entries()) {
     const migration = migrations[index]
-    if (row.version !== oldest + index || migration === undefined) {
+    if (row.version !== index + 1 || migration === undefined) {
       throw new MigrationError(
-        `Cannot migrate: schema_migration lacks version ${oldest + index} but has ${row.version}. Restore that row, or the database from a backup.`,
+        `Cannot migrate: schema_migration lacks version ${index + 1} but has ${row.version}. Restore that row, or the database from a backup.`,
       )
     }
     if (row.checksum !== checksumOf(migration)) {
@@ -193,14 +205,10 @@ function checkApplied(done: readonly Applied[], migrations: readonly Migration[]
   }
 }
 
-function oldestOf(migrations: readonly Migration[]): number {
-  return migrations[0]?.version ?? 1
-}
-
-function newestOf(migrations: readonly Migration[]): number {
-  return migrations.at(-1)?.version ?? 0
+function checksumOfFirst([first]: readonly Migration[]): string | null {
+  return first === undefined ? null : checksumOf(first)
 }
 
 function fileOf({ version, name }: Migration): string {
-  return `${String(version).padStart(4, '0')}_${name}.sql`
+  return `${String(version).padStart(3, '0')}_${name}.sql`
 }

@@ -114,7 +114,7 @@ function texts(each: readonly string[]): string | null {
 }
 
 /** An entry as a row of `journal_row`. */
-export function entryRow(entry: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
+function entryRow(entry: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
   return {
     shard: entry.shard,
     seq: entry.seq,

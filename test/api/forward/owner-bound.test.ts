@@ -1,20 +1,22 @@
 import { expect, test } from 'bun:test'
 import { HOLD_MS_MAX } from '../../../src/api/forward/holding.ts'
+import type { CallOutcome } from '../../../src/api/forward/node-call.ts'
 import { ownerBound } from '../../../src/api/forward/owner-bound.ts'
 import { ShardWatch } from '../../../src/api/forward/shard-watch.ts'
 import type { NodeAddress } from '../../../src/cluster/owners.ts'
 import { sleep } from '../../../src/lib/clock.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 const NODE: NodeAddress = { id: 'b', url: 'http://b' }
 /** How often a call looks at the owner of its shard while nothing changes. */
 const LOOK_MS = 500
 
-/** A call to a node that never answers. */
+/** A call to a node that answers when it is told to. */
 function opened() {
   const clock = new FakeClock()
   const asked: { owner: NodeAddress | null; isEnded: boolean } = { owner: NODE, isEnded: false }
   const never = new AbortController().signal
+  const answered = Promise.withResolvers<CallOutcome>()
   void ownerBound(
     {
       ...{ owners: { ownerOf: () => asked.owner }, watch: new ShardWatch({ changed: (_, ms) => sleep(clock, ms) }) },
@@ -24,10 +26,11 @@ function opened() {
       signal.addEventListener('abort', () => {
         asked.isEnded = true
       })
-      return new Promise(() => {})
+      return answered.promise
     },
   )
-  return { clock, asked }
+  const answer = () => answered.resolve({ kind: 'answered', response: new Response(), isStream: false })
+  return { clock, asked, answer }
 }
 
 test('a call ends when its shard has been without an owner for as long as a request may wait, not earlier', async () => {
@@ -39,6 +42,16 @@ test('a call ends when its shard has been without an owner for as long as a requ
   expect(asked.isEnded).toBe(false)
   await clock.advance(1)
   expect(asked.isEnded).toBe(true)
+})
+
+test('nothing is left of a call that was answered while its shard moved to another node', async () => {
+  const { clock, asked, answer } = opened()
+  asked.owner = { id: 'c', url: 'http://c' }
+  await clock.advance(LOOK_MS)
+  answer()
+  await settle()
+  // That of the look that is under way, which ends the watch.
+  expect(clock.nextTimerIn).toBe(LOOK_MS)
 })
 
 test('a call does not end if its node has the shard again before that', async () => {

@@ -650,3 +650,18 @@ test('a sign-in belongs to the agency of its token, and ends the session that th
   expect(a.asked.map(({ method, url }) => `${method} ${new URL(url).pathname}`)).toEqual(['DELETE /portal/session'])
   expect(a.asked[0]?.headers.get('cookie')).toBe('nightledger_session=former')
 })
+
+test('only a sign-in ends the session that the browser had: no other change does', async () => {
+  const { a } = two('a')
+  addSecret('session', 'current', SHARD)
+  const headers = { 'content-type': 'application/json', cookie: 'nightledger_session=current' }
+  const path = `/portal/v1/agencies/agency-${SHARD}/units`
+  const paths: string[] = []
+  a.app = async (request) => {
+    paths.push(`${request.method} ${new URL(request.url).pathname}`)
+    return Response.json({})
+  }
+  for (let i = 0; i < 2; i++)
+    expect((await fetch(a.url + path, { method: 'POST', headers, body: '{}' })).status).toBe(200)
+  expect(paths).toEqual([`POST ${path}`, `POST ${path}`])
+})

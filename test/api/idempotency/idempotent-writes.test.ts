@@ -46,7 +46,7 @@ class Kept {
   access: Promise<void> = Promise.resolve()
   commands = this.restart()
 
-  restart(openMax?: number): IdempotentWrites {
+  restart(openMax?: number, openPerAgencyMax?: number): IdempotentWrites {
     this.commands = new IdempotentWrites({
       clock: this.clock,
       find: async (scope, newerThan) => {
@@ -63,6 +63,7 @@ class Kept {
         return row ?? null
       },
       ...(openMax === undefined ? {} : { openMax }),
+      ...(openPerAgencyMax === undefined ? {} : { openPerAgencyMax }),
     })
     return this.commands
   }
@@ -323,6 +324,21 @@ describe('bounds and bugs', () => {
     first.resolve(REFUSED)
     await Promise.all(open)
     expect(commands.open).toBe(0)
+    expect((await commands.run(REQUEST, kept.booking().execute)).kind).toBe('answered')
+  })
+
+  test('A1: an agency has half of them at most, and another still has its own', async () => {
+    const kept = new Kept()
+    const commands = kept.restart(4, 2)
+    const first = heldExecution()
+    const open = [commands.run(REQUEST, first.execute), commands.run(REQUEST, first.execute)]
+    expect(await failureOf(commands.run({ ...REQUEST, idempotencyKey: 'order 2' }, never))).toBeInstanceOf(
+      IdempotencyFullError,
+    )
+    const other = { ...REQUEST, agencyId: sampleId('agc', 'b') }
+    expect((await commands.run(other, kept.booking().execute)).kind).toBe('answered')
+    first.resolve(REFUSED)
+    await Promise.all(open)
     expect((await commands.run(REQUEST, kept.booking().execute)).kind).toBe('answered')
   })
 

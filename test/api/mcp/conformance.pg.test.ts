@@ -73,7 +73,7 @@ const NOT_OURS: Readonly<Record<string, readonly string[]>> = {
     'sep-2243-server-reject-invalid-param-chars',
     'sep-2243-server-reject-param-mismatch',
   ],
-  'is about servers without authentication, by its own words; here any origin may call, with a key (docs/decisions.md)':
+  'is about servers without authentication, by its own words; here any origin may call, with a key (docs/decisions.md#http-and-mcp)':
     ['localhost-host-rebinding-rejected'],
 }
 

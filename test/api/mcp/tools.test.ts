@@ -93,9 +93,10 @@ describe('a mistake of the agent is answered with a sentence that says how to co
   const unit = sampleUnit({ rules: sampleRules({ minStay: 5 }) })
   const { memory } = await openMemoryMcp({ units: [unit] })
   const { catalogue, commands } = memory
+  const access = { charge: () => {} }
   const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
   const call = (name: string, args: Record<string, unknown>) =>
-    toolNamed(name)?.call({ catalogue, commands, bookingList }, AGENCY, args)
+    toolNamed(name)?.call({ access, catalogue, commands, bookingList }, AGENCY, args)
 
   const stay = { unit: 'sea-view', arrival: '2027-03-07', departure: '2027-03-10' }
   const range = { unit: 'sea-view', from: '2027-03-01', to: '2027-03-15' }
@@ -246,13 +247,14 @@ test.each<[string, Record<string, unknown>]>([
 ])("%s answers the same when the agency's units are not in memory yet", async (name, args) => {
   const { memory } = await openMemoryMcp()
   const { catalogue, commands } = memory
+  const access = { charge: () => {} }
   const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
   const notLoaded = {
     peekInventory: () => null,
     inventory: (agencyId: string) => catalogue.inventory(agencyId),
   } as unknown as typeof catalogue
   const [known, loaded] = [catalogue, notLoaded].map((each) =>
-    toolNamed(name)?.call({ catalogue: each, commands, bookingList }, AGENCY, args),
+    toolNamed(name)?.call({ access, catalogue: each, commands, bookingList }, AGENCY, args),
   )
   expect(await known).toBeString()
   expect(await loaded).toBe((await known) as string)

@@ -47,7 +47,7 @@ if (shards === null) throw new Error('Cannot run an engine: it has no shards to 
 shards.onFenced = (lost) => fenced.push(...lost)
 
 const app = appOver(
-  { ledger: { ...ledger, journal: ledger.journal, reports: { fenced: [], defects: [], failures: [] } } },
+  { ledger: { ...ledger, journal: ledger.journal, reports: { fenced: [], defects: [], damaged: [], failures: [] } } },
   { log: { error: () => {} }, onBug: bug },
 )
 

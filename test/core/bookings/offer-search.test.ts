@@ -285,5 +285,30 @@ test('a stay of given dates up to 366 nights is the only one of its window', asy
     ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'total' },
     page: { offset: 0, limit: 10 },
   })
-  expect(found).toEqual({ rows: [{ unit, arrival: ABOUT as Night, total: 366 * 10_000 + 5_000 }], total: 1 })
+  expect(found).toMatchObject({ rows: [{ unit, arrival: ABOUT as Night, total: 366 * 10_000 + 5_000 }], total: 1 })
+})
+
+test('A1: one search of an agency runs at a time, so that of others is not behind all of its own', async () => {
+  const unit = sampleUnit()
+  const held = Promise.withResolvers<void>()
+  const begun: string[] = []
+  const search = new OfferSearch({
+    ...directoryOf({ states: new Map([[unit.id, UnitState.empty(unit.id)]]) }),
+    activate: async ([first]) => {
+      begun.push(first?.agencyId ?? '')
+      if (first?.agencyId === AGENCY.id) await held.promise
+    },
+  })
+  const asked: OffersAsked = {
+    ...{ window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 3 }, adults: 2, children: 0, extraBed: false },
+    ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'total' },
+    page: { offset: 0, limit: 10 },
+  }
+  const inventory = new Inventory([unit], [])
+  const own = [1, 2, 3].map(() => search.page(AGENCY, inventory, asked))
+  await search.page({ ...AGENCY, id: 'agc_other' }, inventory, asked)
+  expect(begun).toEqual([AGENCY.id, 'agc_other'])
+  held.resolve()
+  await Promise.all(own)
+  expect(begun).toHaveLength(4)
 })

@@ -135,12 +135,14 @@ describe('a journal entry', () => {
     const encoded = encode({ ...moved, pricing: 'keep' })
     expect(encoded.payload).toEndWith(',"pricing":"keep"}')
     const payload = encoded.payload.replace('"keep"', '"free"')
-    const { seq, unitId, otherUnitId, bookingId, kind } = encoded
-    const covered = `${seq}|${unitId}|${otherUnitId ?? ''}|${bookingId ?? ''}|${kind}|${payload}`
-    const checksum = BigInt.asIntN(64, Bun.hash.xxHash64(covered)).toString()
-    expect(() => decodeEntry({ ...encoded, payload, checksum })).toThrow(
+    expect(() => decodeEntry(withChecksum({ ...encoded, payload }))).toThrow(
       'its pricing free is not known to this version',
     )
+  })
+
+  test('of a booking names it', () => {
+    const entry = withChecksum({ ...encode({ kind: 'booking_created', after: BEFORE }), bookingId: null })
+    expect(() => decodeEntry(entry)).toThrow('Cannot read journal entry 7: it names no booking')
   })
 
   test('names neither the reference nor the reason of a cancellation', () => {
@@ -214,7 +216,34 @@ describe('a journal entry', () => {
   }
 })
 
+/** The entry with the checksum of what it says: only an entry that was written so has it. */
+function withChecksum<E extends Parameters<typeof decodeEntry>[0]>(entry: E): E {
+  const { seq, unitId, otherUnitId, bookingId, kind, payload } = entry
+  const covered = `${seq}|${unitId}|${otherUnitId ?? ''}|${bookingId ?? ''}|${kind}|${payload}`
+  return { ...entry, checksum: BigInt.asIntN(64, Bun.hash.xxHash64(covered)).toString() }
+}
+
 describe('a snapshot (S1)', () => {
+  test('is the same whichever of two guests was expected to stay longer first', () => {
+    const stays = ['a', 'b'].map((id, i) =>
+      sampleBooking({
+        ...{ id: sampleId('bkg', id), unitId: UNIT_A, status: 'checked_in' },
+        ...{ arrival: night(`2027-0${i + 3}-01`), departure: night(`2027-0${i + 3}-03`) },
+      }),
+    )
+    const states = [stays, stays.toReversed()].map((inOrder) => {
+      const of = UnitState.empty(UNIT_A)
+      let seq = 0
+      for (const after of stays) of.apply({ kind: 'booking_created', after }, ++seq)
+      for (const before of inOrder) {
+        const after = { ...before, expectedUntil: addNights(before.departure, 2), version: 2 }
+        of.apply({ kind: 'booking_changed', before, after }, ++seq)
+      }
+      return stateHash(of)
+    })
+    expect(new Set(states).size).toBe(1)
+  })
+
   const state = UnitState.empty(UNIT_A)
   for (const [i, event] of EVENTS.slice(0, 2).entries()) state.apply(event, i + 1)
   const snapshot = encodeSnapshot(AGENCY.id, state)

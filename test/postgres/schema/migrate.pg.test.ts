@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
-import { MigrationError, migrate } from '../../../src/postgres/schema/migrate.ts'
-import { MIGRATIONS, type Migration, OLD_MIGRATIONS } from '../../../src/postgres/schema/migrations.ts'
+import { checkSchema, MigrationError, migrate } from '../../../src/postgres/schema/migrate.ts'
+import { MIGRATIONS, type Migration } from '../../../src/postgres/schema/migrations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
@@ -54,29 +54,40 @@ describe('migrate', () => {
     expect(outcomes.flatMap(({ applied }) => applied)).toHaveLength(MIGRATIONS.length)
   })
 
-  test('a database of the layout before the shards is refused, and left as it is', async () => {
-    await migrate(sql, { migrations: OLD_MIGRATIONS })
-    const error = await failure(migrate(sql))
-    expect(error.message).toContain('its schema is at version 10, but this program supports versions from 11 on')
-    expect(await sql`select version from schema_migration`).toHaveLength(10)
-    expect(await sql`select to_regclass('shard') as shard`).toEqual([{ shard: null }] as never)
+  test('a database of a build before 1.0 is refused with what to do, and is not changed', async () => {
+    const before10 = [
+      { ...FIRST, name: 'ledger' },
+      { ...SECOND, version: 11, name: 'shards' },
+      { ...SECOND, version: 29, name: 'nothing_ahead_of_the_log' },
+    ]
+    await migrate(sql, { migrations: [FIRST] })
+    for (const newest of before10) {
+      await sql`delete from schema_migration`
+      const rows = before10.filter(({ version }) => version <= newest.version && (newest.version === 1 || version > 1))
+      await sql`
+        insert into schema_migration ${sql(rows.map(({ version, name }) => ({ version, name, checksum: name })))}`
+      const stored = await sql`select * from schema_migration order by version`
+      for (const refused of [failure(migrate(sql)), failure(checkSchema(sql))]) {
+        const { message } = await refused
+        expect(message).toStartWith('Cannot use this database: another build of nightledger made its schema')
+        expect(message).toContain('set DATABASE_URL to a new, empty database')
+        expect(message).toContain('nightledger export FOLDER --agency SLUG')
+        expect(message).toContain('nightledger import FOLDER')
+      }
+      expect(await sql`select * from schema_migration order by version`).toEqual(stored)
+      expect(await sql`select to_regclass('shard') as shard`).toEqual([{ shard: null }] as never)
+    }
   })
 
-  test('the first migration of a new database need not have number 1', async () => {
-    const [eleventh, twelfth] = [
-      { ...FIRST, version: 11 },
-      { ...SECOND, version: 12 },
-    ]
-    expect(await migrate(sql, { migrations: [eleventh] })).toEqual({ applied: [11], version: 11 })
-    expect(await migrate(sql, { migrations: [eleventh, twelfth] })).toEqual({ applied: [12], version: 12 })
-    const error = await failure(migrate(sql, { migrations: [eleventh] }))
-    expect(error.message).toContain('its schema is at version 12, but this program supports versions up to 11')
+  test('a look at the schema of an empty database finds no fault, and creates nothing', async () => {
+    await checkSchema(sql)
+    expect(await sql`select to_regclass('schema_migration') as ledger`).toEqual([{ ledger: null }] as never)
   })
 
   test('a migration that fails half-way leaves nothing, and the client can be used on', async () => {
     const broken: Migration = { version: 2, name: 'broken', sql: 'create table half (id int); select 1 / 0;' }
     const error = await failure(migrate(sql, { migrations: [FIRST, broken] }))
-    expect(error.message).toBe('Cannot apply migration 0002_broken.sql: division by zero. It was rolled back.')
+    expect(error.message).toBe('Cannot apply migration 002_broken.sql: division by zero. It was rolled back.')
     expect(await sql`select to_regclass('half') as half`).toEqual([{ half: null }] as never)
     expect(await migrate(sql, { migrations: [FIRST, SECOND] })).toEqual({ applied: [2], version: 2 })
   })
@@ -85,8 +96,8 @@ describe('migrate', () => {
     await migrate(sql, { migrations: [FIRST, SECOND] })
     const windows = { ...SECOND, sql: SECOND.sql.replaceAll('\n', '\r\n') }
     expect(await migrate(sql, { migrations: [FIRST, windows] })).toEqual({ applied: [], version: 2 })
-    const error = await failure(migrate(sql, { migrations: [{ ...FIRST, sql: `${FIRST.sql} ` }, SECOND] }))
-    expect(error.message).toContain('0001_stay.sql differs from what was applied')
+    const error = await failure(migrate(sql, { migrations: [FIRST, { ...SECOND, sql: `${SECOND.sql} ` }] }))
+    expect(error.message).toContain('002_guest.sql differs from what was applied')
     expect(error.message).toContain('make the change in a new migration')
   })
 
@@ -97,15 +108,16 @@ describe('migrate', () => {
   })
 
   test('refuses a gap in what was applied', async () => {
-    await migrate(sql, { migrations: [FIRST, SECOND] })
-    await sql`delete from schema_migration where version = 1`
-    const error = await failure(migrate(sql, { migrations: [FIRST, SECOND] }))
-    expect(error.message).toContain('schema_migration lacks version 1 but has 2')
+    const third: Migration = { version: 3, name: 'night', sql: 'create table night (id int)' }
+    await migrate(sql, { migrations: [FIRST, SECOND, third] })
+    await sql`delete from schema_migration where version = 2`
+    const error = await failure(migrate(sql, { migrations: [FIRST, SECOND, third] }))
+    expect(error.message).toContain('schema_migration lacks version 2 but has 3')
   })
 
   test('refuses a gap in the files before it touches the database', async () => {
     const error = await failure(migrate(sql, { migrations: [FIRST, { ...SECOND, version: 3 }] }))
-    expect(error.message).toContain('0003_guest.sql should have number 2')
+    expect(error.message).toContain('003_guest.sql should have number 2')
     expect(await sql`select to_regclass('schema_migration') as ledger`).toEqual([{ ledger: null }] as never)
   })
 

@@ -175,7 +175,7 @@ test('the owner of a database who is no superuser can migrate it', async () => {
   const { version } = await migrate(owner)
   const extensions = await owner<{ name: string }[]>`select extname as name from pg_extension order by extname`
   await owner.end()
-  expect(version).toBeGreaterThanOrEqual(6)
+  expect(version).toBeGreaterThan(0)
   expect(extensions.map((extension) => extension.name)).toEqual(expect.arrayContaining(['btree_gin', 'pg_trgm']))
   await empty.drop()
   await database.sql.unsafe(`drop role ${role}`)

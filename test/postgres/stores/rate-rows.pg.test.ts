@@ -145,12 +145,4 @@ describe('of several nodes', () => {
     await keepOfNode(here, [slot(130, { [KEY_A]: 4 }, { shard: 7 })], 9)
     expect(await countsOf([7])).toEqual([{ [KEY_A]: 2 }, { [KEY_A]: 4 }])
   })
-
-  test('a node of the version before, which does not divide its slots, is read by every node', async () => {
-    const [row] = await ledger.sql<{ term: number }[]>`select -nextval('node_term')::float8 as "term"`
-    const { shard: _, ...before } = slot(1, { [KEY_A]: 3 })
-    const text = JSON.stringify([{ ...before, counts: JSON.stringify(before.counts) }])
-    await ledger.sql`select keep_node_rate(${row?.term ?? 0}::text::bigint, ${text}::text::jsonb, 0)`
-    expect(await countsOf([200])).toEqual([{ [KEY_A]: 3 }])
-  })
 })

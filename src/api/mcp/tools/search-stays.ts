@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { STEPS_PER_PART } from '../../../core/bookings/offer-search.ts'
 import { OffersJson, offersText } from '../../json/offers-json.ts'
 import { PARTY_FIELDS } from '../../json/request-fields.ts'
 import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../../json/search-query.ts'
@@ -29,11 +30,13 @@ export const SEARCH_STAYS = toolOf({
     { additionalProperties: false },
   ),
   output: OffersJson,
-  run: async ({ catalogue, commands }, agency, args) => {
+  run: async ({ access, catalogue, commands }, agency, args) => {
     const page = toolPageOf(args)
     const asked = searchOf(args, args.extraBed ?? false, page)
     if ('code' in asked) return fault(asked.title)
     const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
-    return offersText(agency, await commands.search(agency, inventory, asked), asked.window.nights, page)
+    const found = await commands.search(agency, inventory, asked)
+    access.charge(agency.id, Math.floor(found.steps / STEPS_PER_PART))
+    return offersText(agency, found, asked.window.nights, page)
   },
 })

@@ -1,0 +1,285 @@
+/**
+ * A1  An agency has a share of everything: of whatever it can make, hold or spend there is a limit of its own, and beyond it the agency alone
+ *     is refused, with a code, and with `Retry-After` where waiting helps. Others notice nothing.
+ *
+ * This is the list of those limits, and of what needs none. docs/operating.md#the-share-of-an-agency shows it, and a test fails for a route
+ * or a table that is not in it (test/app/shares.test.ts). Each limit is upheld where its constant is.
+ */
+
+import { LARGE_ANSWERS_PER_AGENCY_MAX } from '../access/partner-access.ts'
+import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../access/portal-sessions.ts'
+import {
+  AGENCY_BUDGET_FACTOR,
+  ANSWER_CHARS_PER_REQUEST,
+  BODY_BYTES_PER_REQUEST,
+  REFUSAL_LINES_PER_AGENCY_MAX,
+  REFUSAL_LINES_PER_TOKEN_MAX,
+} from '../access/token-rate-limit.ts'
+import { FEE_TYPES_PER_AGENCY_MAX } from '../admin/fee-commands.ts'
+import { UNITS_PER_AGENCY_MAX } from '../admin/unit-commands.ts'
+import { HELD_OF_SHARD_MAX } from '../api/forward/holding.ts'
+import { BODY_BYTES_MAX } from '../api/http/strict-json.ts'
+import { OPEN_PER_AGENCY_MAX } from '../api/idempotency/idempotent-writes.ts'
+import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
+import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
+import { RENDERINGS_PER_AGENCY_MAX } from '../api/portal/renderings.ts'
+import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../changes/waiting-places.ts'
+import { SEARCHES_PER_AGENCY_MAX } from '../core/bookings/offer-search.ts'
+import { LIVE_CREDENTIALS_MAX } from '../core/catalogue/credentials.ts'
+import { SEASONS_MAX } from '../core/domain/rules.ts'
+import { STAY_NIGHTS_MAX } from '../core/domain/stay.ts'
+import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
+import { LISTS_PER_AGENCY_MAX, LISTS_WAITING_PER_AGENCY_MAX } from '../postgres/stores/list-reads.ts'
+import { POOL_LIMITS } from '../webhooks/send-pool.ts'
+import { PINGS_PER_AGENCY_MAX } from '../webhooks/webhook-commands.ts'
+import { ENDPOINTS_PER_AGENCY_MAX } from '../webhooks/webhook-endpoint.ts'
+import { LIMITS } from './config.ts'
+
+export interface Share {
+  readonly how: 'make' | 'hold' | 'spend'
+  readonly what: string
+  /** With its numbers. */
+  readonly limit: string
+  readonly beyond: string
+}
+
+const count = (value: number) => value.toLocaleString('en')
+const VALIDATION = '400 `VALIDATION`'
+const LIMITED = '429 `RATE_LIMITED`, `Retry-After`'
+const BUSY = '500 `INTERNAL`, `Retry-After`; nothing was done'
+
+export const SHARES = {
+  keys: share('make', 'API keys', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
+  tokens: share('make', 'access tokens', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
+  endpoints: share('make', 'webhook endpoints', String(ENDPOINTS_PER_AGENCY_MAX), VALIDATION),
+  units: share('make', 'units', `${count(UNITS_PER_AGENCY_MAX)}, archived ones included`, VALIDATION),
+  feeTypes: share('make', 'fee types', `${FEE_TYPES_PER_AGENCY_MAX}, inactive ones included`, VALIDATION),
+  rates: share('make', 'seasons of a unit', String(SEASONS_MAX), VALIDATION),
+  notes: share('make', 'notes of a booking', `${count(NOTES_LENGTH_MAX)} characters`, VALIDATION),
+  nights: share(
+    'make',
+    'bookings and blocks of a unit',
+    `a night is sold once; a stay has ${STAY_NIGHTS_MAX} nights at most`,
+    '409 `BOOKING_CONFLICT`, 400 `VALIDATION`',
+  ),
+  sessions: share(
+    'hold',
+    'sessions of the page',
+    `${SESSIONS_PER_TOKEN_MAX} of a token, ${SESSIONS_PER_AGENCY_MAX} of the agency`,
+    "the agency's own that was not used for longest ends",
+  ),
+  waiting: share(
+    'hold',
+    'long polls and streams of changes',
+    `${WAITING_PER_KEY_MAX} of a key or token, ${WAITING_PER_AGENCY_MAX} of the agency`,
+    LIMITED,
+  ),
+  pings: share('hold', 'pings', `${PINGS_PER_AGENCY_MAX} at once`, LIMITED),
+  lists: share(
+    'hold',
+    'pages of lists and searches of guests',
+    `${LISTS_PER_AGENCY_MAX} at once, ${LISTS_WAITING_PER_AGENCY_MAX} wait`,
+    BUSY,
+  ),
+  renderings: share('hold', 'large answers that are being written', `${RENDERINGS_PER_AGENCY_MAX} at once`, BUSY),
+  searches: share('hold', 'searches of stays', `${SEARCHES_PER_AGENCY_MAX} at once`, BUSY),
+  mailbox: share('hold', 'writes that wait for a unit', `${LIMITS.mailboxMax.fallback} (\`MAILBOX_MAX\`)`, BUSY),
+  queue: share(
+    'hold',
+    'writes that wait for the database',
+    `${count(LIMITS.journalWaitingMax.fallback * AGENCY_SHARE_OF_QUEUE)} (half of \`JOURNAL_WAITING_MAX\`)`,
+    BUSY,
+  ),
+  idempotency: share('hold', 'requests with an `Idempotency-Key` in progress', count(OPEN_PER_AGENCY_MAX), BUSY),
+  held: share(
+    'hold',
+    'requests held for a shard that moves between nodes',
+    `${count(HELD_OF_SHARD_MAX)} of its shard`,
+    BUSY,
+  ),
+  keyRequests: share(
+    'spend',
+    'requests of a key, those to `/mcp` included',
+    'per minute as in the plan; per month those of all keys together',
+    `${LIMITED}; 429 \`QUOTA_EXCEEDED\`, \`Retry-After\``,
+  ),
+  largeAnswers: share(
+    'spend',
+    'large answers to keys',
+    `${count(LARGE_ANSWERS_PER_AGENCY_MAX)} parts of ${count(ANSWER_CHARS_PER_REQUEST)} characters per minute; a search counts by the stays it prices`,
+    LIMITED,
+  ),
+  tokenRequests: share(
+    'spend',
+    'requests of access tokens',
+    `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_REQUEST)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
+    LIMITED,
+  ),
+  body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
+  auditLines: share(
+    'spend',
+    'audit lines of refused writes by tokens',
+    `${REFUSAL_LINES_PER_TOKEN_MAX} per minute of a token, ${REFUSAL_LINES_PER_AGENCY_MAX} of the agency`,
+    'further ones are counted in one line per outcome and minute',
+  ),
+  attempts: share('spend', 'webhook attempts', `${POOL_LIMITS.perAgencyMax} at once`, 'the others wait for their turn'),
+  calendars: share(
+    'spend',
+    'reads of calendar addresses',
+    `${CALENDARS_PER_UNIT_MAX} per minute of a unit; ${count(CALENDAR_PAGES_PER_AGENCY_MAX)} pages written per minute of the agency`,
+    LIMITED,
+  ),
+} as const satisfies Record<string, Share>
+
+export type ShareName = keyof typeof SHARES
+
+/** The shares that a route or a table draws on, or why it needs none. */
+export type Bound = readonly ShareName[] | { readonly none: string }
+
+const none = (reason: string): Bound => ({ none: reason })
+const AGENCY = '/portal/v1/agencies/{agencySlug}'
+const UNIT = `${AGENCY}/units/{unitSlug}`
+const BOOKING = `${AGENCY}/bookings/{bookingId}`
+const ENDPOINT = `${AGENCY}/webhook-endpoints/{endpointId}`
+const STATIC = none('a text that is made once, the same for everybody')
+const OPERATORS = none("the operator's alone")
+const ONE = (...more: ShareName[]): Bound => ['tokenRequests', ...more]
+const WRITE = (...more: ShareName[]): Bound => [
+  'tokenRequests',
+  'body',
+  'idempotency',
+  'auditLines',
+  'queue',
+  'held',
+  ...more,
+]
+const KEY_WRITE: Bound = ['keyRequests', 'body', 'idempotency', 'mailbox', 'queue', 'held', 'nights']
+
+/** By method and path. Every route of every surface. */
+export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
+  'OPTIONS /partner/v1/*': STATIC,
+  'GET /docs': STATIC,
+  'GET /docs/*': STATIC,
+  'GET /portal': STATIC,
+  'GET /portal/': STATIC,
+  'GET /portal/assets/*': STATIC,
+  'GET /partner/v1/openapi.json': STATIC,
+  'GET /portal/v1/openapi.json': STATIC,
+  'GET /healthz': none('for the network of the operator: docs/operating/alerts.md'),
+  'GET /readyz': none('for the network of the operator: docs/operating/alerts.md'),
+  'GET /metrics': none('for the network of the operator: docs/operating/alerts.md'),
+  'GET /partner/v1/me': ['keyRequests'],
+  'GET /partner/v1/units': ['keyRequests', 'units', 'largeAnswers'],
+  'GET /partner/v1/units/{slug}': ['keyRequests'],
+  'GET /partner/v1/availability': ['keyRequests'],
+  'GET /partner/v1/calendar': ['keyRequests', 'largeAnswers'],
+  'GET /partner/v1/search': ['keyRequests', 'searches', 'largeAnswers'],
+  'POST /partner/v1/quote': ['keyRequests', 'body', 'rates', 'feeTypes'],
+  'GET /partner/v1/fee-types': ['keyRequests', 'feeTypes', 'largeAnswers'],
+  'GET /partner/v1/bookings': ['keyRequests', 'lists', 'largeAnswers'],
+  'GET /partner/v1/bookings/{id}': ['keyRequests'],
+  'POST /partner/v1/bookings': KEY_WRITE,
+  'POST /partner/v1/bookings/{id}/cancel': KEY_WRITE,
+  'GET /partner/v1/guests': ['keyRequests', 'lists', 'largeAnswers'],
+  'GET /partner/v1/guests/{id}': ['keyRequests', 'lists'],
+  'GET /partner/v1/changes': ['keyRequests', 'waiting', 'largeAnswers'],
+  'POST /mcp': ['keyRequests', 'body', 'lists', 'searches', 'largeAnswers'],
+  'GET /portal/v1/me': ONE(),
+  'POST /portal/v1/agencies': OPERATORS,
+  'GET /portal/v1/agencies': OPERATORS,
+  [`GET ${AGENCY}`]: ONE(),
+  [`PATCH ${AGENCY}`]: OPERATORS,
+  [`POST ${AGENCY}/access-tokens`]: WRITE('tokens'),
+  [`GET ${AGENCY}/access-tokens`]: ONE('tokens'),
+  [`DELETE ${AGENCY}/access-tokens/{tokenId}`]: WRITE(),
+  [`POST ${AGENCY}/keys`]: WRITE('keys'),
+  [`GET ${AGENCY}/keys`]: ONE('keys'),
+  [`DELETE ${AGENCY}/keys/{keyId}`]: WRITE(),
+  [`POST ${AGENCY}/units`]: WRITE('units', 'mailbox'),
+  [`GET ${AGENCY}/units`]: ONE(),
+  [`GET ${UNIT}`]: ONE(),
+  [`PATCH ${UNIT}`]: WRITE('mailbox'),
+  [`GET ${UNIT}/rates`]: ONE('rates'),
+  [`PUT ${UNIT}/rates`]: WRITE('rates', 'mailbox'),
+  [`POST ${UNIT}/rates/preview`]: ONE('body', 'rates'),
+  [`POST ${AGENCY}/fee-types`]: WRITE('feeTypes'),
+  [`GET ${AGENCY}/fee-types`]: ONE('feeTypes'),
+  [`PATCH ${AGENCY}/fee-types/{feeTypeId}`]: WRITE('feeTypes'),
+  [`GET ${AGENCY}/bookings`]: ONE('lists'),
+  [`GET ${BOOKING}`]: ONE(),
+  [`POST ${AGENCY}/bookings`]: WRITE('mailbox', 'nights'),
+  [`PATCH ${BOOKING}`]: WRITE('mailbox', 'nights'),
+  [`POST ${BOOKING}/cancel`]: WRITE('mailbox'),
+  [`PUT ${BOOKING}/notes`]: WRITE('notes'),
+  [`GET ${BOOKING}/quote`]: ONE(),
+  [`GET ${AGENCY}/changes`]: ONE('waiting', 'renderings'),
+  [`GET ${AGENCY}/guests`]: ONE('lists'),
+  [`GET ${AGENCY}/guests/{guestId}`]: ONE('lists'),
+  [`PATCH ${AGENCY}/guests/{guestId}`]: WRITE(),
+  [`GET ${AGENCY}/audit`]: ONE('lists'),
+  [`GET ${AGENCY}/usage`]: ONE(),
+  'GET /portal/v1/verification': OPERATORS,
+  [`GET ${AGENCY}/tape`]: ONE('renderings'),
+  [`GET ${UNIT}/calendar`]: ONE('nights'),
+  [`GET ${UNIT}/calendar-feed`]: ONE(),
+  [`POST ${UNIT}/calendar-feed`]: WRITE('units'),
+  [`GET ${UNIT}/calendar.ics`]: ['calendars'],
+  [`POST ${AGENCY}/webhook-endpoints`]: WRITE('endpoints'),
+  [`GET ${AGENCY}/webhook-endpoints`]: ONE('endpoints'),
+  [`GET ${ENDPOINT}`]: ONE(),
+  [`PATCH ${ENDPOINT}`]: WRITE(),
+  [`DELETE ${ENDPOINT}`]: WRITE(),
+  [`POST ${ENDPOINT}/rotate-secret`]: WRITE(),
+  [`POST ${ENDPOINT}/ping`]: WRITE('pings'),
+  [`GET ${ENDPOINT}/deliveries`]: ONE('lists'),
+  [`GET ${BOOKING}/deliveries`]: ONE('lists'),
+  [`POST ${AGENCY}/deliveries/{deliveryId}/resend`]: WRITE('attempts'),
+  'POST /portal/session': ['tokenRequests', 'sessions', 'body'],
+  'DELETE /portal/session': none('it gives a place back'),
+}
+
+const ONE_ROW = none('one row of the service')
+const PER_SHARD = none('one row per shard')
+
+/** By table. */
+export const TABLE_BOUNDS: Readonly<Record<string, Bound>> = {
+  access_token: ['tokens', 'tokenRequests'],
+  agency: OPERATORS,
+  api_key: ['keys', 'tokenRequests'],
+  audit_line: ['tokenRequests', 'keyRequests', 'auditLines'],
+  booking: ['nights', 'keyRequests', 'tokenRequests'],
+  calendar_feed: ['units'],
+  fee_type: ['feeTypes'],
+  guest: ['nights', 'keyRequests', 'tokenRequests'],
+  idempotency: ['keyRequests', 'tokenRequests'],
+  journal: ['keyRequests', 'tokenRequests'],
+  ledger: ONE_ROW,
+  portal_session: ['sessions'],
+  rate_slot: ['keys'],
+  secret_key_check: ONE_ROW,
+  sending: ONE_ROW,
+  sending_node: none('one row per node of the cluster'),
+  shard: PER_SHARD,
+  shard_chain: PER_SHARD,
+  snapshot: ['units'],
+  unit: ['units'],
+  usage_day: none('one row per agency and day, kept for 13 months'),
+  usage_month: none('one row per agency and month'),
+  webhook_attempt: ['endpoints', 'keyRequests', 'tokenRequests'],
+  webhook_delivery: ['endpoints', 'keyRequests', 'tokenRequests'],
+  webhook_endpoint: ['endpoints', 'tokenRequests'],
+  webhook_sender: ONE_ROW,
+  writer: none('one row per process that waits to serve'),
+}
+
+/** As in docs/operating.md. */
+export function sharesTable(): string {
+  const rows = Object.values<Share>(SHARES).map(
+    ({ how, what, limit, beyond }) => `| ${how} | ${what} | ${limit} | ${beyond} |`,
+  )
+  return ['| | of | limit | beyond it |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+function share(how: Share['how'], what: string, limit: string, beyond: string): Share {
+  return { how, what, limit, beyond }
+}
