@@ -3,12 +3,11 @@ import { encodeBatch, type ShardHead } from '../../src/core/journal/batch.ts'
 import { Journal } from '../../src/core/journal/journal.ts'
 import type { BatchToAppend, NumberedRecord } from '../../src/core/journal/journal-store.ts'
 import type { JournalRecord } from '../../src/core/journal/record.ts'
-import { recoverStored } from '../../src/core/journal/recovery.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
-import { AssertionError } from '../../src/lib/assert.ts'
 import { sleep } from '../../src/lib/clock.ts'
 import { CHAIN_KEYS } from '../support/samples.ts'
 import { brokenPromises } from './oracle.ts'
+import { assertOnDamage } from './sim-damage.ts'
 import type { Build, BuildFaults } from './sim-process.ts'
 import type { SimStore } from './sim-store.ts'
 import { SimWorld } from './sim-world.ts'
@@ -96,18 +95,6 @@ function denyFenced(store: SimStore): void {
   }
   store.wasWritten = async (batch) =>
     batch.shards.every(({ shard, epoch }) => fenced.has(`${shard} ${epoch}`)) ? false : look(batch)
-}
-
-/** What was stored of a unit and contradicts itself is taken for a bug, as it is live. */
-function assertOnDamage(store: SimStore): void {
-  const load = store.loadUnit.bind(store)
-  store.loadUnit = async (agencyId, unitId) => {
-    const stored = await load(agencyId, unitId)
-    await recoverStored(store, { agencyId, unitId }, stored, () => {}).catch((error: Error) => {
-      if (error.cause instanceof AssertionError) throw error.cause
-    })
-    return stored
-  }
 }
 
 function unannounced({ entry, ...of }: NumberedRecord): NumberedRecord {

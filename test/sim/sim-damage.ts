@@ -1,6 +1,9 @@
 import { UnitState } from '../../src/core/domain/unit-state.ts'
+import { CorruptLedgerError } from '../../src/core/journal/corrupt-ledger-error.ts'
 import { decodeEntry, type StoredEntry } from '../../src/core/journal/entry-codec.ts'
+import { recoverStored } from '../../src/core/journal/recovery.ts'
 import { decodeSnapshot, type StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
+import { AssertionError } from '../../src/lib/assert.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { SimStore } from './sim-store.ts'
 
@@ -84,5 +87,17 @@ function isReplayed(state: UnitState, entries: readonly StoredEntry[]): boolean 
     return true
   } catch {
     return false
+  }
+}
+
+/** Makes a broken build: what is stored of a unit and contradicts itself is a bug there. */
+export function assertOnDamage(store: SimStore): void {
+  const load = store.loadUnit.bind(store)
+  store.loadUnit = async (agencyId, unitId) => {
+    const stored = await load(agencyId, unitId)
+    await recoverStored(store, { agencyId, unitId }, stored, () => {}).catch((error: unknown) => {
+      throw error instanceof CorruptLedgerError ? new AssertionError(error.message) : error
+    })
+    return stored
   }
 }

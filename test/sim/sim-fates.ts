@@ -53,18 +53,6 @@ export class SimFates {
     if (this.#losses.rows) await this.#stepOfRows()
   }
 
-  /**
-   * A process is about to take over. If a fail-over has lost the take-over of an earlier one, or what raised its epochs, both would have
-   * the same epochs: of such two, the earlier one is gone here. Its heartbeat tells it within a second, and nothing else does.
-   */
-  beforeTakeOver(): void {
-    const { store, webhooks, processes } = this.#world
-    const isAhead = (process: SimProcess) =>
-      process.senderTerm > webhooks.store.term ||
-      SIM_SHARDS.some((shard) => process.journal.epochOfShard(shard) > (store.shards[shard]?.epoch ?? 0))
-    if (store.history.generation > 0) for (const process of processes) if (isAhead(process)) process.die()
-  }
-
   /** Everything heals. */
   end(): void {
     this.#world.store.damage = null
@@ -90,9 +78,23 @@ export class SimFates {
     if (!this.#dice.chance(0.15)) return
     store.history.failOverTo(this.#standby.moment)
     webhooks.returnTo(this.#standby.webhooks)
+    this.#endThoseWithLostEpochs()
     this.#standby = null
-    if (this.#dice.chance(0.2)) for (const shard of SIM_SHARDS) store.history.oldVersion.add(shard)
+    if (this.#dice.chance(0.5)) for (const shard of SIM_SHARDS) store.history.oldVersion.add(shard)
     await this.#respond()
+  }
+
+  /**
+   * Take-overs and raised epochs are lost too, and the same epochs are given again: to two processes, which then do not fence out each other.
+   * So a process with such an epoch is gone here together with the primary. This is what the simulation leaves out, and not a promise.
+   */
+  #endThoseWithLostEpochs(): void {
+    const { store, webhooks, processes } = this.#world
+    for (const process of processes) {
+      const isLost = (shard: number) => process.journal.epochOfShard(shard) > (store.shards[shard]?.epoch ?? 0)
+      if (process.senderTerm > webhooks.store.term || SIM_SHARDS.some(isLost)) process.die()
+    }
+    store.loseAllOnTheWay()
   }
 
   /** What becomes of the processes, whose memory is ahead of the log. */

@@ -39,6 +39,8 @@ export const POISON = 'poison'
  */
 export type Unchecked = 'fences' | 'fences but the first' | 'gaps' | 'snapshots' | 'cut back' | 'versions'
 
+const LOST: AppendFailure = { kind: 'unknown', cause: new Error('connection lost') }
+
 /** The store behind a network that delays, loses, and delivers late what it seemed to have lost. */
 export class SimStore extends MemoryJournalStore {
   readonly #clock: FakeClock
@@ -57,6 +59,8 @@ export class SimStore extends MemoryJournalStore {
   damage: Damage | null = null
   /** Counts the servers: what one of them had not committed when it died is gone. */
   #server = 0
+  /** Rises when everything that is on its way is lost. */
+  #era = 0
   #failingOverUntil = 0
   /** Cancels batches of more than one record. */
   #slowUntil = 0
@@ -74,16 +78,17 @@ export class SimStore extends MemoryJournalStore {
   /** A connection that can stall while those of the other lanes work. */
   override lane(_lane: number): LaneStore {
     let stalledUntil = 0
-    const whenWorking = async <T>(work: () => Promise<T>): Promise<T> => {
+    const whenWorking = async <T>(work: () => Promise<T>, lost: T): Promise<T> => {
       const now = this.#clock.monotonicMs()
+      const era = this.#era
       if (this.#dice.chance(this.troublePercent / 500)) stalledUntil = now + this.#dice.below(3_000)
       if (stalledUntil > now) await new Promise<void>((resolve) => this.#clock.after(stalledUntil - now, resolve))
-      return work()
+      return era === this.#era ? work() : lost
     }
     return {
-      appendBatch: (batch) => whenWorking(() => this.appendBatch(batch)),
-      renewEpochs: (shards, renewal) => whenWorking(() => this.renewEpochs(shards, renewal)),
-      wasWritten: (batch) => whenWorking(() => this.wasWritten(batch)),
+      appendBatch: (batch) => whenWorking(() => this.appendBatch(batch), LOST),
+      renewEpochs: (shards, renewal) => whenWorking(() => this.renewEpochs(shards, renewal), LOST),
+      wasWritten: (batch) => whenWorking(() => this.wasWritten(batch), null),
       reconnect: () => {
         stalledUntil = 0
         this.reconnect()
@@ -93,7 +98,9 @@ export class SimStore extends MemoryJournalStore {
 
   override async appendBatch(batch: BatchToAppend): Promise<'durable' | AppendFailure> {
     const fate = this.#fate()
+    const era = this.#era
     await this.#travel()
+    if (era !== this.#era) return LOST
     switch (fate) {
       case 'late':
         this.#later(() => this.write(batch))
@@ -130,7 +137,9 @@ export class SimStore extends MemoryJournalStore {
     renewal: string,
   ): Promise<readonly ShardEpoch[] | AppendFailure> {
     const fate = this.#fate()
+    const era = this.#era
     await this.#travel()
+    if (era !== this.#era) return LOST
     const renew = () => super.renewEpochs(shards, renewal)
     switch (fate) {
       case 'late':
@@ -181,6 +190,12 @@ export class SimStore extends MemoryJournalStore {
   /** Half of the times soon: while the sender is still determining the outcome. */
   #someMs(): number {
     return this.#dice.below(this.#dice.chance(0.5) ? 150 : 3_000)
+  }
+
+  /** Loses what has been sent and has not arrived. */
+  loseAllOnTheWay(): void {
+    this.#server += 1
+    this.#era += 1
   }
 
   /** What this server had not committed is gone, and the next one takes no writes for a while. */

@@ -116,7 +116,6 @@ export class SimWorld {
 
   /** @param shards what it takes over: all shards unless given */
   async start(shards?: readonly number[]): Promise<SimProcess> {
-    this.fates.beforeTakeOver()
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const started = SimProcess.start({
       ...{

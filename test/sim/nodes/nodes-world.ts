@@ -6,6 +6,7 @@ import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import type { Life } from '../life.ts'
 import { AGENCIES, unitsOf } from '../sim-agencies.ts'
+import { Damage } from '../sim-damage.ts'
 import { SimStore } from '../sim-store.ts'
 import { SimWebhooks } from '../sim-webhooks.ts'
 import { DatabaseCuts } from './database-cuts.ts'
@@ -17,6 +18,7 @@ import { SimNetwork } from './sim-network.ts'
 import { AHEAD_MS_MAX, type NodeFaults, type Peer, SimNode } from './sim-node.ts'
 
 const NAMES = ['a', 'b', 'c'] as const
+const UNIT_IDS = AGENCIES.flatMap((agency) => unitsOf(agency.id).map(({ id }) => id))
 const JOINED_MS_MAX = 10_000
 /** Longer than a lease, a hold and the wait of a reader together, and than it takes until nobody misses the database any more. */
 const HEALED_MS = 38_000
@@ -28,6 +30,8 @@ const SPELL_MS_MAX = 12_000
 const LONG_CUT_MS_MAX = 40_000
 /** Of so many seeds, one ends with a long time without the database. */
 const DATABASE_CUTS_EVERY = 3
+/** And in so many, stored rows of a unit are damaged now and then. */
+const DAMAGE_EVERY = 2
 const SETTLED_LOOK_MS = 500
 /** How long a process that is stopped has to hand over. */
 const LEAVE_MS_MAX = 4_000
@@ -70,12 +74,15 @@ export class NodesWorld {
   /** Of the journal: so many have been there for `SHOWN_MS_MAX` at the end. */
   settledEntries = 0
   readonly #faults: NodeFaults
+  /** Of their own, so that they change nothing else of a seed. */
+  readonly #damageDice: SeededRandom
   #ids = 0
 
   private constructor(seed: number, faults: NodeFaults) {
     const { clock, nodes } = this
     const dice = new SeededRandom(seed)
     this.dice = dice
+    this.#damageDice = new SeededRandom(seed + 5_000_000)
     this.store = new NodesStore(clock, dice)
     this.etcd = new SimEtcd(clock, new SeededRandom(seed + 1_000_000))
     this.network = new SimNetwork(clock, new SeededRandom(seed + 2_000_000), nodes)
@@ -93,7 +100,10 @@ export class NodesWorld {
   static async run(seed: number, steps: number, faults: NodeFaults = {}): Promise<NodesWorld> {
     const world = new NodesWorld(seed, faults)
     await world.#begin()
-    for (let step = 0; step < steps; step++) await world.#step()
+    for (let step = 0; step < steps; step++) {
+      await world.#step()
+      if (seed % DAMAGE_EVERY === 0) world.#damageRows()
+    }
     if (seed % DATABASE_CUTS_EVERY === 0) await world.#cutFromDatabase()
     await world.#end()
     return world
@@ -152,7 +162,14 @@ export class NodesWorld {
     await this.clock.advance(SHOWN_MS_MAX)
   }
 
+  #damageRows(): void {
+    const [dice, { store }] = [this.#damageDice, this]
+    if (store.damage !== null) store.damage = dice.chance(0.05) ? null : store.damage
+    else if (dice.chance(0.05)) store.damage = Damage.to(dice.pick(UNIT_IDS), store, dice)
+  }
+
   #heal(): void {
+    this.store.damage = null
     this.store.troublePercent = 0
     this.network.lossPermille = 0
     this.webhooks.lossPercent = 0

@@ -4,6 +4,7 @@ import type { NodeFetch } from '../../../src/api/forward/node-call.ts'
 import type { Entry, Etcd } from '../../../src/cluster/etcd/etcd.ts'
 import { HOUR_MS } from '../../../src/lib/duration.ts'
 import { seedsOf } from '../seeds.ts'
+import { assertOnDamage } from '../sim-damage.ts'
 import { brokenPromises } from './nodes-oracle.ts'
 import { NodesWorld } from './nodes-world.ts'
 import type { NodeFaults } from './sim-node.ts'
@@ -107,6 +108,7 @@ const BROKEN: Record<string, [NodeFaults, noticed: RegExp]> = {
     { keepsQueue: true },
     /^W2: .* had left it to others/,
   ],
+  'takes damaged rows for a bug': [{ changeStore: assertOnDamage }, /^A bug ended/],
   'claims shards without raising their epochs': [{ keepsEpochs: true }, /^(C6|U1|S1|\S+ is sold)/],
 }
 
