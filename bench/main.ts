@@ -30,6 +30,8 @@ const ALONE = [
   'calendar',
   'search',
   'changes',
+  'shares',
+  'answers',
   'webhook-fairness',
   'micro',
 ] as const
@@ -64,6 +66,8 @@ if (isWanted('calendar')) await runAlone('calendar')
 if (isWanted('search')) await runAlone('search')
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
 if (isWanted('changes')) await runAlone('changes')
+if (isWanted('shares')) await runAlone('shares')
+if (isWanted('answers')) await runAlone('answers')
 if (isWanted('micro')) await runAlone('micro')
 process.exit()
 
