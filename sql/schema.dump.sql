@@ -139,6 +139,13 @@ create table api_key (
   constraint api_key_secret_sha256_check CHECK ((length(secret_sha256) = 64))
 );
 
+create table archived_unit (
+  agency_id uuid not null,
+  unit_id uuid not null,
+  seq bigint not null,
+  constraint archived_unit_pkey PRIMARY KEY (agency_id, unit_id)
+);
+
 create table audit_line (
   at timestamp with time zone not null,
   count bigint not null,
@@ -1544,7 +1551,7 @@ begin
           select other_unit_id, seq from journal where month = retired and other_unit_id is not null) e
     group by unit_id
   ), base as materialized (
-    select distinct on (l.unit_id) l.unit_id, s.seq, l.seq as last_seq
+    select distinct on (l.unit_id) s.agency_id, l.unit_id, s.seq, l.seq as last_seq
     from last_entry l join snapshot s on s.unit_id = l.unit_id and s.seq >= l.seq
     where s.hash = encode(sha256(convert_to('unt_' || replace(s.unit_id::text, '-', '') || E'\n' || s.state, 'UTF8')), 'hex')
     order by l.unit_id, s.seq
@@ -1552,6 +1559,9 @@ begin
     update snapshot s set is_base = (s.seq = b.seq) from base b
     where s.unit_id = b.unit_id and s.seq >= b.last_seq and (s.is_base or s.seq = b.seq)
     returning s.unit_id, s.is_base
+  ), noted as (
+    insert into archived_unit (agency_id, unit_id, seq) select b.agency_id, b.unit_id, b.last_seq from base b
+    on conflict (agency_id, unit_id) do update set seq = excluded.seq
   ), deleted as (
     delete from snapshot s using last_entry l where s.unit_id = l.unit_id and s.seq < l.seq
   )

@@ -79,6 +79,8 @@ export interface VerifyStore {
   ): Promise<readonly UnitEntry[]>
   /** Newest first. */
   snapshots(unit: UnitAddress, limit: number): Promise<readonly VerifiedSnapshot[]>
+  /** Whether entries of the unit were archived, so that a base snapshot must be there (S2). */
+  hasArchivedEntries(unit: UnitAddress): Promise<boolean>
   bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]>
   /** Bookings whose row names a number within the extent of its shard that is not an entry of the booking. */
   strayBookings(

@@ -27,6 +27,7 @@ import shardOwnership from '../../../sql/0026_shard_ownership.sql' with { type: 
 import nodeReadsAndLocks from '../../../sql/0027_node_reads_and_locks.sql' with { type: 'text' }
 import ratesHaveTheirForm from '../../../sql/0028_rates_have_their_form.sql' with { type: 'text' }
 import nothingAheadOfTheLog from '../../../sql/0029_nothing_ahead_of_the_log.sql' with { type: 'text' }
+import archivedUnits from '../../../sql/0030_archived_units.sql' with { type: 'text' }
 
 /** One step of the schema. Versions are consecutive; `sql` runs in one transaction. */
 export type Migration = { readonly version: number; readonly name: string; readonly sql: string }
@@ -56,6 +57,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 27, name: 'node_reads_and_locks', sql: nodeReadsAndLocks },
   { version: 28, name: 'rates_have_their_form', sql: ratesHaveTheirForm },
   { version: 29, name: 'nothing_ahead_of_the_log', sql: nothingAheadOfTheLog },
+  { version: 30, name: 'archived_units', sql: archivedUnits },
 ]
 
 /** The layout before the journal was divided into shards. Applied only to a database that has it, before it is copied. */

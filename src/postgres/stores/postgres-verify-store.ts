@@ -12,6 +12,7 @@ import type {
   VerifyStore,
 } from '../../verify/verify-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+import { archivedOf } from './archived-history.ts'
 import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
 import { cursorsBeyondEnd, missingDeliveries, orphanedDeliveries, strayDeliveries } from './verified-deliveries.ts'
 
@@ -101,6 +102,10 @@ export class PostgresVerifyStore implements VerifyStore {
       where agency_id = ${uuidOf(agencyId)}::text::uuid and unit_id = ${uuidOf(unitId)}::text::uuid
       order by snapshot.seq desc limit ${limit}`
     return rows.map((row) => ({ ...row, agencyId, unitId }))
+  }
+
+  async hasArchivedEntries({ agencyId, unitId }: UnitAddress): Promise<boolean> {
+    return (await archivedOf(this.#sql, agencyId, [unitId])).size > 0
   }
 
   async bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]> {
