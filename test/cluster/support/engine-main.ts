@@ -30,6 +30,7 @@ const { ledger, begin } = await prepareLedger({
   node: { id: node },
   watch: {
     onFenced: bug,
+    onEntriesLost: fail,
     onSnapshotDefect: ({ defect }) => fail(new Error(defect)),
     onDamagedUnit: fail,
     onSnapshotFailure: fail,
@@ -47,7 +48,7 @@ if (shards === null) throw new Error('Cannot run an engine: it has no shards to 
 shards.onFenced = (lost) => fenced.push(...lost)
 
 const app = appOver(
-  { ledger: { ...ledger, journal: ledger.journal, reports: { fenced: [], defects: [], failures: [] } } },
+  { ledger: { ...ledger, journal: ledger.journal, reports: { fenced: [], defects: [], damaged: [], failures: [] } } },
   { log: { error: () => {} }, onBug: bug },
 )
 

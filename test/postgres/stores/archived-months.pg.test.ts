@@ -218,8 +218,8 @@ describe('without the snapshot that takes the place of archived entries', () => 
     expect(await refusal(ledger.directory.read({ agencyId: agency.id, unitId: units.c.id }))).toContain(refused)
     const store = new PostgresJournalStore({ url: database.url, queries: database.sql })
     const together = await store.loadUnits(agency.id, [units.c.id])
-    const newest = together.get(units.c.id)?.snapshots[0]
-    expect(newest === undefined || newest.hash === 'damaged').toBe(true)
+    // Left out, or with what cannot be trusted.
+    expect((together.get(units.c.id)?.snapshots ?? [{ hash: 'damaged' }]).map(({ hash }) => hash)).toEqual(['damaged'])
     await store.close()
     expect(await findings()).toContainEqual(expect.objectContaining({ what: 'snapshot', unitId: units.c.id }))
   })
