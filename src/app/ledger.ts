@@ -38,6 +38,8 @@ export const DEFAULT_LIMITS: LedgerLimits = {
 export interface LedgerWatch {
   /** Stop serving now; exit when `settled` resolves (Journal). */
   onFenced(cause: unknown, settled: Promise<void>): void
+  /** The database has lost entries that were acknowledged (S3). Their shards are fenced. */
+  onEntriesLost(cause: unknown): void
   onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
   /** What is stored of a unit is damaged: it is refused, and nothing else is. Called once for each unit. */
   onDamagedUnit(fields: { agencyId: string; unitId: string; err: unknown }): void

@@ -20,7 +20,7 @@ import { assert } from '../lib/assert.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
-import { isTransient } from '../postgres/client/database-error.ts'
+import { hasLostEntries, isTransient } from '../postgres/client/database-error.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
@@ -199,6 +199,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
         agencyChanges.noteDurable(entries)
       },
       onFenced: (cause, settled) => {
+        if (hasLostEntries(cause)) watch.onEntriesLost(cause)
         changes.end()
         const counted = settled
           .then(() => sleep(clock, COUNT_FENCED_AFTER_MS))
@@ -206,7 +207,14 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
           .catch(watch.onCountersNotWritten)
         watch.onFenced(cause, counted)
       },
-      ...(shards === null ? {} : { onShardsLost: (lost) => shards.lostTo(lost) }),
+      ...(shards === null
+        ? {}
+        : {
+            onShardsLost: (lost, cause) => {
+              if (hasLostEntries(cause)) watch.onEntriesLost(cause)
+              shards.lostTo(lost)
+            },
+          }),
       newRenewalId: () => Bun.randomUUIDv7(),
       // A fifth fewer batches than with a microtask (docs/decisions.md#speed).
       atEndOfTurn: (task) => void setImmediate(task),

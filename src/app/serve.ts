@@ -108,6 +108,8 @@ async function start(
     holder: `${hostname()} ${process.pid}`,
     watch: {
       onFenced: (cause, settled) => service.endAfterFence(cause, settled),
+      onEntriesLost: (err) =>
+        log.error({ err }, 'the database has lost entries: stop every process and run nightledger after-restore'),
       onSnapshotDefect: (fields) => log.error(fields, 'snapshot skipped'),
       onDamagedUnit: (fields) => log.error(fields, 'unit is damaged'),
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),

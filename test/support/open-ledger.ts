@@ -30,6 +30,7 @@ export async function openTestDatabaseLedger(
     onBookingChange: (agencyId) => options.onBookingChange?.(agencyId),
     watch: {
       onFenced: (cause) => reports.fenced.push(cause),
+      onEntriesLost: (error) => reports.failures.push(error),
       onSnapshotDefect: (defect) => reports.defects.push(defect),
       onDamagedUnit: (fields) => reports.damaged.push(fields),
       onSnapshotFailure: (error) => reports.failures.push(error),
