@@ -1,10 +1,11 @@
-/** The portal API, typed by its OpenAPI document. Requests carry the session's cookie. */
+/** The portal API, typed by its operations. Requests carry the session's cookie. */
 import createClient from 'openapi-fetch'
 import { connection } from '../session/connection.ts'
 import { isSomebodyThere } from '../session/presence.ts'
 import { sessionEnded, signedInAt } from '../session/session.ts'
-import type { paths } from './portal.gen.ts'
+
 import { noAnswer, Problem } from './problem.ts'
+import type { PortalPaths } from './schema.ts'
 
 /** No form of another site can send it, so it proves that a write comes from this page. */
 const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
@@ -36,7 +37,7 @@ async function send(request: Request): Promise<Response> {
 }
 
 /** `client.GET('/portal/v1/agencies/{agencySlug}/keys', { params: … })`. Use it through `answerOf`. */
-export const client = createClient<paths, 'application/json'>({
+export const client = createClient<PortalPaths, 'application/json'>({
   baseUrl: location.origin,
   fetch: async (request) => {
     if (!isSomebodyThere()) request.headers.set(AUTOMATIC_HEADER, '1')
