@@ -3,14 +3,14 @@
  * request, and the longest time between two turns. Both are CPU time, so a busy machine does not show in them.
  */
 
+import { cpuMsSince, longestHold } from '../test/support/event-loop.ts'
 import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
 import { AMPLE_PLAN } from '../test/support/samples.ts'
 import { TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
 import { appOver } from '../test/support/test-service.ts'
-import { medianOf } from './compare.ts'
 import { writeResult } from './report.ts'
-import { cpuMsSince, longestHold } from './support/event-loop.ts'
 import { startPostgres } from './support/processes.ts'
+import { medianOf } from './support/statistics.ts'
 import { seedLedger } from './world/seed.ts'
 import { agencyIdOf, secretOf, slugOf } from './world/world.ts'
 

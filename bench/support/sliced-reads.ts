@@ -4,6 +4,7 @@
  */
 import { nextTurn, Slices } from '../../src/lib/slices.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
+import { cpuMsSince, longestHold } from '../../test/support/event-loop.ts'
 import { openTestDatabaseLedger } from '../../test/support/open-ledger.ts'
 import { type BenchPostgres, cpuSecondsOf, cpuSecondsOfFamily, type ServiceHandle } from './processes.ts'
 import { medianOf } from './statistics.ts'
@@ -128,27 +129,4 @@ export async function coldCosts(
       `${cost.postgresCpuMs.toFixed(0)} ms in Postgres, event loop held for at most ${cost.heldMs.toFixed(1)} ms`,
   )
   return cost
-}
-
-/** Measures from now until it is called: the most CPU time between two turns of the event loop, milliseconds. */
-function longestHold(): () => number {
-  let longest = 0
-  let last = process.threadCpuUsage()
-  let isOver = false
-  const turn = () => {
-    longest = Math.max(longest, cpuMsSince(last))
-    last = process.threadCpuUsage()
-    if (!isOver) setImmediate(turn)
-  }
-  setImmediate(turn)
-  return () => {
-    isOver = true
-    return longest
-  }
-}
-
-/** CPU time of this thread, milliseconds. */
-export function cpuMsSince(before: NodeJS.CpuUsage): number {
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000
 }
