@@ -3,7 +3,9 @@ import { encodeBatch, type ShardHead } from '../../src/core/journal/batch.ts'
 import { Journal } from '../../src/core/journal/journal.ts'
 import type { BatchToAppend, NumberedRecord } from '../../src/core/journal/journal-store.ts'
 import type { JournalRecord } from '../../src/core/journal/record.ts'
+import { recoverStored } from '../../src/core/journal/recovery.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
+import { AssertionError } from '../../src/lib/assert.ts'
 import { sleep } from '../../src/lib/clock.ts'
 import { CHAIN_KEYS } from '../support/samples.ts'
 import { brokenPromises } from './oracle.ts'
@@ -90,6 +92,18 @@ function denyFenced(store: SimStore): void {
   }
   store.wasWritten = async (batch) =>
     batch.shards.every(({ shard, epoch }) => fenced.has(`${shard} ${epoch}`)) ? false : look(batch)
+}
+
+/** What was stored of a unit and contradicts itself is taken for a bug, as it is live. */
+function assertOnDamage(store: SimStore): void {
+  const load = store.loadUnit.bind(store)
+  store.loadUnit = async (agencyId, unitId) => {
+    const stored = await load(agencyId, unitId)
+    await recoverStored(store, { agencyId, unitId }, stored, () => {}).catch((error: Error) => {
+      if (error.cause instanceof AssertionError) throw error.cause
+    })
+    return stored
+  }
 }
 
 function unannounced({ entry, ...of }: NumberedRecord): NumberedRecord {
@@ -245,6 +259,31 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
     }),
     /^F1: .* was shown/,
   ],
+  'writes snapshots without looking at fences and log': [
+    () => ({
+      changeStore: (store) => {
+        store.unchecked = 'snapshots'
+      },
+    }),
+    /^S[13]: .* is not what its journal says$/,
+  ],
+  'takes over without deleting what is ahead of the log': [
+    () => ({
+      changeStore: (store) => {
+        store.unchecked = 'cut back'
+      },
+    }),
+    /^S[13]: .* is (ahead of the log|not what its journal says)$/,
+  ],
+  'begins again with the versions of the moment that was restored': [
+    () => ({
+      changeStore: (store) => {
+        store.unchecked = 'versions'
+      },
+    }),
+    /^S3: version \d+ of .* was given twice/,
+  ],
+  'takes damaged rows for a bug': [() => ({ changeStore: assertOnDamage }), /^A bug ended/],
   'leaves one change in ten unannounced': [
     () => ({
       changeStore: (store) =>

@@ -5,11 +5,12 @@ import { UnitState } from '../../src/core/domain/unit-state.ts'
 import { NO_LINK, nextLink } from '../../src/core/journal/chain.ts'
 import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
 import { SHARDS, shardOf } from '../../src/core/journal/shard.ts'
-import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
+import { decodeSnapshot, stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { bodyOfEntry } from '../../src/webhooks/envelope.ts'
 import type { JournalRow } from '../support/memory-journal-store.ts'
 import { CHAIN_KEYS } from '../support/samples.ts'
 import { AGENCIES, unitsOf } from './sim-agencies.ts'
+import type { SimStore } from './sim-store.ts'
 import type { SimWorld } from './sim-world.ts'
 
 /** Every broken promise; empty if all hold. */
@@ -18,10 +19,10 @@ export async function brokenPromises(world: SimWorld): Promise<string[]> {
   const entries = store.journal.map((row) => ({ ...row, event: decodeEntry(row) }))
   const bookings = [...store.bookings.values()].map(({ booking }) => booking)
   return [
-    ...unlikeLogs(store.journal),
+    ...unlikeLogs(store),
     ...lostOrInvented(world, entries, bookings),
     ...soldTwice(bookings),
-    ...unlikeJournal(entries, bookings),
+    ...unlikeJournal(store, entries, bookings),
     ...announcedWrongly(entries),
     ...pricedWrongly(entries),
     ...holdsOffTime(world, entries, bookings),
@@ -31,6 +32,9 @@ export async function brokenPromises(world: SimWorld): Promise<string[]> {
     ...undelivered(world),
     ...deliveredWrongly(world),
     ...unlikeFeed(world),
+    ...store.history.broken,
+    ...world.fates.broken,
+    ...wrongSnapshots(world, entries),
     ...(await unlikeReplay(world, entries)),
   ]
 }
@@ -44,23 +48,24 @@ function isOfBooking(event: LoggedEvent): event is BookingEvent<BookingFacts> {
 }
 
 /** Each shard has gapless numbers, months that never fall, an unbroken chain, and the entries of its own agencies alone. */
-function unlikeLogs(rows: readonly JournalRow[]): string[] {
+function unlikeLogs({ journal: rows, history: { marks } }: SimStore): string[] {
   const foreign = rows.filter(({ shard, agencyId }) => shard !== shardOf(agencyId))
   const logs = Array.from({ length: SHARDS }, (_, shard) => rows.filter((row) => row.shard === shard))
   const ids = new Set(rows.map(({ id }) => id))
   return [
     ...foreign.map(({ shard, seq }) => `C1: entry ${shard}/${seq} is of another shard`),
-    ...logs.flatMap((log) => log.flatMap((row, i) => unlikeNext(row, log[i - 1] ?? null))),
+    ...logs.flatMap((log) => log.flatMap((row, i) => unlikeNext(row, log[i - 1] ?? null, marks))),
     ...(ids.size === rows.length ? [] : ['J3: an entry was written twice']),
   ]
 }
 
-function unlikeNext(row: JournalRow, before: JournalRow | null): string[] {
+function unlikeNext(row: JournalRow, before: JournalRow | null, marks: SimStore['history']['marks']): string[] {
   const { shard, seq, month } = row
   const name = `entry ${shard}/${seq}`
   const link = nextLink(CHAIN_KEYS[shard] ?? NO_LINK, before?.link ?? NO_LINK, row)
+  const isNext = seq === (before?.seq ?? 0) + 1 || marks.get(shard)?.has(seq - 1) === true
   return [
-    ...(seq === (before?.seq ?? 0) + 1 ? [] : [`J3: ${name} comes after ${before?.seq ?? 'nothing'}`]),
+    ...(isNext ? [] : [`J3: ${name} comes after ${before?.seq ?? 'nothing'}`]),
     ...(before === null || month >= before.month ? [] : [`The month of ${name} is before that of the entry before it`]),
     ...(Bun.deepEquals([...row.link], [...link]) ? [] : [`The chain is broken at ${name}`]),
   ]
@@ -71,34 +76,34 @@ export function brokenLedger(world: Pick<SimWorld, 'store' | 'acknowledged' | 'd
   const entries = world.store.journal.map((row) => ({ ...row, event: decodeEntry(row) }))
   const bookings = [...world.store.bookings.values()].map(({ booking }) => booking)
   return [
-    ...unlikeLogs(world.store.journal),
+    ...unlikeLogs(world.store),
     ...lostOrInvented(world, entries, bookings),
     ...soldTwice(bookings),
-    ...unlikeJournal(entries, bookings),
+    ...unlikeJournal(world.store, entries, bookings),
   ]
 }
 
 function lostOrInvented(
-  { acknowledged, denied }: Pick<SimWorld, 'acknowledged' | 'denied'>,
+  { store, acknowledged, denied }: Pick<SimWorld, 'store' | 'acknowledged' | 'denied'>,
   entries: readonly Entry[],
   bookings: readonly Booking[],
 ): string[] {
-  const byPlace = new Map(entries.map((entry) => [`${entry.shard} ${entry.seq}`, entry]))
+  const nameOf = (row: JournalRow): string => {
+    const event = decodeEntry(row)
+    if (!isOfBooking(event)) return ''
+    const { id, version, status } = event.after
+    return `${row.shard} ${row.seq} ${id} ${version} ${status}`
+  }
+  // What a lossy fail-over has taken may be gone, and nothing else.
+  const written = new Set([...entries, ...store.history.lost].map(nameOf))
   const lost = acknowledged.flatMap(({ agencyId, seq, bookingId, version, status }) => {
-    if (seq === null) return []
-    const event = byPlace.get(`${shardOf(agencyId)} ${seq}`)?.event
-    const isThere =
-      event !== undefined &&
-      isOfBooking(event) &&
-      event.after.id === bookingId &&
-      event.after.version === version &&
-      event.after.status === status
+    const isThere = seq === null || written.has(`${shardOf(agencyId)} ${seq} ${bookingId} ${version} ${status}`)
     return isThere ? [] : [`U1: change ${version} of ${bookingId} was acknowledged as ${seq} and is not there`]
   })
   const refs = bookings.map(({ sourceRef }) => sourceRef)
   const twice = refs.length === new Set(refs).size ? [] : ['J3: a booking was written twice']
-  const written = new Set([...refs, ...bookings.map(({ cancelReason }) => cancelReason)])
-  return [...lost, ...twice, ...denied.filter((ref) => written.has(ref)).map((ref) => `${ref} was denied and is there`)]
+  const made = new Set([...refs, ...bookings.map(({ cancelReason }) => cancelReason)])
+  return [...lost, ...twice, ...denied.filter((ref) => made.has(ref)).map((ref) => `${ref} was denied and is there`)]
 }
 
 function soldTwice(bookings: readonly Booking[]): string[] {
@@ -115,11 +120,21 @@ function soldTwice(bookings: readonly Booking[]): string[] {
   })
 }
 
-/** The rows that lists show match the journal. */
-function unlikeJournal(entries: readonly Entry[], bookings: readonly Booking[]): string[] {
+/** The rows that lists show match the journal, but for versions that a restore has raised. */
+function unlikeJournal(
+  { history: { versionMark } }: SimStore,
+  entries: readonly Entry[],
+  bookings: readonly Booking[],
+): string[] {
   const fold = new Map<string, BookingFacts>()
   for (const { event } of entries) if (isOfBooking(event)) fold.set(event.after.id, event.after)
-  const rows = new Map(bookings.map(({ sourceRef: _, cancelReason: __, ...facts }) => [facts.id, facts]))
+  const rows = new Map(
+    bookings.map(({ sourceRef: _, cancelReason: __, ...facts }) => {
+      const version = fold.get(facts.id)?.version ?? facts.version
+      const isRaised = versionMark > 0 && facts.version === Math.max(version + 1, versionMark)
+      return [facts.id, isRaised ? { ...facts, version } : facts]
+    }),
+  )
   return Bun.deepEquals(fold, rows) ? [] : ['J2: the rows of the bookings are not what the journal says']
 }
 
@@ -152,8 +167,10 @@ export function undelivered({ store, webhooks }: Pick<SimWorld, 'store' | 'webho
 /** Receivers get what the journal announces and nothing else, with the same bytes each time; senders send what is theirs, in time. */
 export function deliveredWrongly({ store, webhooks }: Pick<SimWorld, 'store' | 'webhooks'>): string[] {
   const announced = new Map(store.announced.map((row) => [row.id, row]))
+  const lost = new Set(store.history.lost.map(({ id }) => id))
   const wrong = [...webhooks.received].flatMap(([deliveryId, bodies]) => {
     const row = announced.get(deliveryId.split(' ')[0] ?? '')
+    if (row === undefined && lost.has(deliveryId.split(' ')[0] ?? '')) return []
     if (row === undefined) return [`W7: ${deliveryId} was sent and is not in the journal`]
     const sourceRef = store.bookings.get(row.bookingId ?? '')?.booking.sourceRef ?? null
     const expected = bodyOfEntry(row, sourceRef)
@@ -201,6 +218,22 @@ function holdsOffTime({ clock }: SimWorld, entries: readonly Entry[], bookings: 
   })
   const overdue = bookings.filter(({ holdExpiresAt }) => holdExpiresAt !== null && holdExpiresAt < clock.now() - 11_000)
   return [...early, ...overdue.map(({ id }) => `${id} is held beyond its time`)]
+}
+
+/** Whoever wrote it, no snapshot is ahead of the log; what recovery would trust is what the log says (S1, S3). */
+function wrongSnapshots({ store }: SimWorld, entries: readonly Entry[]): string[] {
+  return store.snapshots.flatMap((snapshot) => {
+    const { unitId, agencyId, seq } = snapshot
+    const name = `S3: the snapshot of ${unitId} at ${seq}`
+    if (store.history.isAhead(snapshot)) return [`${name} is ahead of the log`]
+    const { state } = decodeSnapshot(snapshot)
+    if (state === null) return []
+    const replayed = UnitState.empty(unitId)
+    for (const { event, ...of } of entries)
+      if (of.shard === shardOf(agencyId) && of.seq <= seq && (of.unitId === unitId || of.otherUnitId === unitId))
+        replayed.apply(event, of.seq)
+    return stateHash(state) === stateHash(replayed) ? [] : [`${name} is not what its journal says`]
+  })
 }
 
 /** The memory of the remaining process equals a full replay. */

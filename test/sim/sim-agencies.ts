@@ -4,6 +4,9 @@ import { shardOf } from '../../src/core/journal/shard.ts'
 import { agenciesOfShards } from '../support/journal-records.ts'
 import { AGENCY, sampleId, sampleRules, sampleUnit } from '../support/samples.ts'
 
+/** When a world begins: so late in a month that the wall clock goes back and forth across its end. */
+export const BEGIN = Date.UTC(2027, 0, 31, 23, 45)
+
 const [FIRST = '', ...OTHERS] = agenciesOfShards(4)
 
 /** Five agencies. The first two share a shard, the others have one each. */

@@ -64,11 +64,16 @@ export class SimProcess extends Life {
   readonly appends = new AppendWatch()
   /** It was fenced though nobody had taken over any of its shards. */
   isFencedWrongly = false
+  /** Of its webhook sender; 0 without one. */
+  senderTerm = 0
+  /** Of the log that it took over. */
+  readonly generation: number
 
   private constructor(options: ProcessOptions, parts: (process: SimProcess) => Parts) {
     super()
     this.name = options.name
     this.#taken = new Set(options.shards ?? ALL_SHARDS)
+    this.generation = options.store.history.generation
     const { commands, directory, journal, holdTimer, feed } = parts(this)
     this.commands = commands
     this.directory = directory
@@ -99,7 +104,17 @@ export class SimProcess extends Life {
   fence(store: SimStore): void {
     this.isFenced = true
     this.appends.fence()
-    this.isFencedWrongly = [...this.#taken].every((shard) => store.shards[shard]?.holder === this.name)
+    // What a lossy fail-over has taken from the log shows as a gap.
+    const isLogWhole = this.generation === store.history.generation
+    this.isFencedWrongly = isLogWhole && [...this.#taken].every((shard) => store.shards[shard]?.holder === this.name)
+  }
+
+  /** As after SIGTERM: what was decided is written, then snapshots of what is in memory. */
+  async stop(): Promise<void> {
+    await this.#holdTimer.stop()
+    await this.journal.close()
+    if (this.journal.stats.state === 'closed') await this.directory.snapshotAll().catch(() => {})
+    this.die()
   }
 
   override get isRunning(): boolean {
@@ -117,7 +132,7 @@ type Parts = Core & { holdTimer: HoldTimer; feed: ChangeFeed }
 function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm): Parts {
   const { faults } = options
   const clock = clockOf(process, options.clock)
-  const store = storeSeenBy(process, options.store)
+  const store = storeSeenBy(process, options.store, (agencyId) => core.journal.epochOf(agencyId))
   const feed = options.partners.feedOf(process, clock, () => core.journal)
   faults.changeFeed?.(feed)
   const onFenced = () => {
@@ -173,7 +188,8 @@ export function clockOf(process: Mortal, clock: Clock): Clock {
 
 export function storeSeenBy(
   process: Mortal & Pick<SimProcess, 'appends'>,
-  store: JournalStore & BookingRows,
+  store: JournalStore & BookingRows & Pick<SimStore, 'writeSnapshots'>,
+  epochOf: (agencyId: string) => number,
 ): JournalStore & BookingRows {
   return {
     takeOver: (holder) => store.takeOver(holder),
@@ -181,7 +197,7 @@ export function storeSeenBy(
     loadUnit: (agencyId, unitId) => process.receive(store.loadUnit(agencyId, unitId)),
     loadUnits: (agencyId, unitIds) => process.receive(store.loadUnits(agencyId, unitIds)),
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
-    writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots)),
+    writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots, epochOf)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
     expiredHolds: (at, after, limit) => process.receive(store.expiredHolds(at, after, limit)),
     nextExpiry: (at) => process.receive(store.nextExpiry(at)),

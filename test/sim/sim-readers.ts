@@ -11,7 +11,6 @@ import { AGENCIES } from './sim-agencies.ts'
 import type { BuildFaults, SimProcess } from './sim-process.ts'
 import type { SimStore } from './sim-store.ts'
 
-const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'
 /** By agency: two of the first share what they read and wait for. */
 const READERS = [['poll', 'poll', 'stream'], ...Array.from({ length: 4 }, () => ['poll', 'stream'] as const)] as const
 /** After this, a client takes its connection for lost; a stream says something every 15 s. */
@@ -22,8 +21,10 @@ export interface SimReader {
   readonly name: string
   readonly how: 'poll' | 'stream'
   readonly agencyId: string
-  /** Numbers of the changes that it was shown, in the order in which it was. */
+  /** Numbers of the changes that it was shown, in the order in which it was, since it last began. */
   readonly shown: number[]
+  /** Of the log that its last cursor is of, as the process that gave it knew it. */
+  generation: number
   readonly faults: string[]
 }
 
@@ -47,7 +48,7 @@ export class SimReaders {
     this.#wrapRows = options.wrapRows ?? ((rows) => rows)
     this.readers = AGENCIES.flatMap(({ id, slug }, i) =>
       (READERS[i] ?? []).map((how, n) => ({
-        ...{ name: `reader ${n} of ${slug}`, how, agencyId: id, shown: [], faults: [] },
+        ...{ name: `reader ${n} of ${slug}`, how, agencyId: id, shown: [], generation: 0, faults: [] },
       })),
     )
   }
@@ -63,7 +64,7 @@ export class SimReaders {
     }
     return new ChangeFeed({
       rows: { read: (agencyId, asked) => process.receive(read(agencyId, asked)) },
-      ...{ clock, historyId: HISTORY, view: PARTNER_VIEW, places: new WaitingPlaces(clock) },
+      ...{ clock, historyId: this.#store.history.historyId, view: PARTNER_VIEW, places: new WaitingPlaces(clock) },
       endOf: (agencyId) => journal().endOf(agencyId),
     })
   }
@@ -90,7 +91,7 @@ export class SimReaders {
     const answer = process.feed.page({ ...this.#asked(reader, after, leaving.signal), waitMs })
     const got = await this.#received(process, answer)
     if (got === null) leaving.abort()
-    return got === null ? after : this.#take(reader, got, after)
+    return got === null ? after : this.#take(process, reader, got, after)
   }
 
   /** One connection. @returns the cursor to continue with */
@@ -99,11 +100,11 @@ export class SimReaders {
     const stream = await this.#received(process, process.feed.stream(this.#asked(reader, after, leaving.signal)))
     if (stream === null || 'kind' in stream) {
       leaving.abort()
-      return stream === null ? after : this.#take(reader, stream, after)
+      return stream === null ? after : this.#take(process, reader, stream, after)
     }
     let last = after
     for (let page: ChangePage | null = stream.first; page !== null; ) {
-      last = this.#take(reader, page, last)
+      last = this.#take(process, reader, page, last)
       page = last === page.cursor ? await this.#received(process, stream.next()) : null
     }
     leaving.abort()
@@ -116,11 +117,17 @@ export class SimReaders {
   }
 
   /** Takes what a page shows. The connection may be lost within it. @returns the cursor of the last thing that was taken */
-  #take(reader: SimReader, page: ChangePage | NoChanges, after: string): string {
+  #take(process: SimProcess, reader: SimReader, page: ChangePage | NoChanges, after: string): string {
     if ('kind' in page) {
+      // As docs/partner-guide.md says: the log has lost what it has read, so it begins again.
+      if (page.kind === 'expired' && reader.generation < this.#store.history.generation) {
+        reader.shown.length = 0
+        return 'start'
+      }
       reader.faults.push(`${page.kind} after ${after}`)
       return after
     }
+    reader.generation = process.generation
     const { changes } = page
     const taken = this.#dice.chance(0.2) ? changes.slice(0, this.#dice.below(changes.length + 1)) : changes
     reader.shown.push(...taken.map(({ json }) => JSON.parse(json).seq as number))

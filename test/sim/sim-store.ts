@@ -1,16 +1,21 @@
 import type { BookingRow } from '../../src/core/bookings/booking-rows.ts'
 import type { ShardHead } from '../../src/core/journal/batch.ts'
+import type { StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {
   AppendFailure,
   BatchToAppend,
   LaneStore,
   ShardEpoch,
   StoredUnit,
+  WriterTerm,
 } from '../../src/core/journal/journal-store.ts'
+import { shardOf } from '../../src/core/journal/shard.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
 import { type Fate, type JournalRow, MemoryJournalStore } from '../support/memory-journal-store.ts'
+import type { Damage } from './sim-damage.ts'
+import { SimHistory } from './sim-history.ts'
 
 /**
  * Beyond the fates of a send. `late`: the request is lost to the sender, and still reaches the server later. `held_up`: the same,
@@ -28,8 +33,11 @@ const TROUBLES = [
 /** A booking whose reference ends like this is refused by the database as a data error, always. */
 export const POISON = 'poison'
 
-/** What a broken database does not check. */
-export type Unchecked = 'fences' | 'fences but the first' | 'gaps'
+/**
+ * What a broken database does not check. `snapshots`: whether a snapshot is of the writer of its shard, and of an entry in the log.
+ * `cut back`: at a take-over, whether a snapshot is ahead of the log. `versions`: after a restore, which ones partners have seen.
+ */
+export type Unchecked = 'fences' | 'fences but the first' | 'gaps' | 'snapshots' | 'cut back' | 'versions'
 
 /** The store behind a network that delays, loses, and delivers late what it seemed to have lost. */
 export class SimStore extends MemoryJournalStore {
@@ -43,6 +51,10 @@ export class SimStore extends MemoryJournalStore {
   flipped = 0
   /** Only a broken build sets it. */
   unchecked: Unchecked | null = null
+  /** What a fail-over to an asynchronous standby, and a restore, have made of the database. */
+  readonly history = new SimHistory(this)
+  /** Of the rows that recovery reads. */
+  damage: Damage | null = null
   /** Counts the servers: what one of them had not committed when it died is gone. */
   #server = 0
   #failingOverUntil = 0
@@ -95,7 +107,7 @@ export class SimStore extends MemoryJournalStore {
       }
       case 'fail_over':
         if (this.#dice.chance(0.5)) this.write(batch)
-        this.#failOver()
+        this.failOver()
         return { kind: 'unknown', cause: new Error('connection lost') }
       case 'slow_spell':
         this.#slowUntil = this.#clock.monotonicMs() + this.#dice.below(10_000)
@@ -171,14 +183,35 @@ export class SimStore extends MemoryJournalStore {
     return this.#dice.below(this.#dice.chance(0.5) ? 150 : 3_000)
   }
 
-  #failOver(): void {
+  /** What this server had not committed is gone, and the next one takes no writes for a while. */
+  failOver(): void {
     this.#server += 1
     this.#failingOverUntil = this.#clock.monotonicMs() + this.#dice.below(4_000)
   }
 
+  override takeOverShards(taken: Iterable<number>, holder: string): WriterTerm {
+    const shards = new Set(taken)
+    this.cutBackSnapshots(shards)
+    return super.takeOverShards(shards, holder)
+  }
+
+  /** As `cut_back_snapshots`. */
+  cutBackSnapshots(shards: ReadonlySet<number>): void {
+    this.history.noteTaken(shards)
+    if (this.unchecked === 'cut back') return
+    const kept = this.snapshots.filter((s) => !shards.has(shardOf(s.agencyId)) || !this.history.isAhead(s))
+    this.snapshots.splice(0, this.snapshots.length, ...kept)
+  }
+
   override async loadUnit(agencyId: string, unitId: string): Promise<StoredUnit> {
     await this.#travelSafely()
-    return super.loadUnit(agencyId, unitId)
+    const { snapshots, tail } = await super.loadUnit(agencyId, unitId)
+    return { tail, snapshots: this.damage?.snapshots(unitId, snapshots) ?? snapshots }
+  }
+
+  override async loadEntries(agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
+    const entries = await super.loadEntries(agencyId, unitId, afterSeq)
+    return this.damage?.entries(unitId, entries) ?? entries
   }
 
   override async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {
@@ -186,13 +219,34 @@ export class SimStore extends MemoryJournalStore {
     return super.find(agencyId, bookingId)
   }
 
-  override async writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void> {
+  /** @param epochOf of the writer that sends them */
+  override async writeSnapshots(
+    snapshots: readonly StoredSnapshot[],
+    epochOf: (agencyId: string) => number = () => 0,
+  ): Promise<void> {
+    const sent = snapshots.map((snapshot) => ({ snapshot, epoch: epochOf(snapshot.agencyId) }))
     await this.#travelSafely()
     const isDamaged = this.#dice.chance(0.1)
     if (isDamaged) this.flipped += 1
+    const written = sent.filter(({ snapshot, epoch }) => this.#takesSnapshot(snapshot, epoch))
     await super.writeSnapshots(
-      snapshots.map((s) => (isDamaged ? { ...s, state: s.state.replace('"seq":', '"seq": ') } : s)),
+      written.map(({ snapshot: s }) => (isDamaged ? { ...s, state: s.state.replace('"seq":', '"seq": ') } : s)),
     )
+  }
+
+  /** As the statement of PostgresJournalStore does (S3). */
+  #takesSnapshot({ agencyId, unitId, seq }: StoredSnapshot, epoch: number): boolean {
+    const shard = shardOf(agencyId)
+    if (this.unchecked === 'snapshots' || this.history.oldVersion.has(shard)) return true
+    const isOfUnit = (row: JournalRow) => row.unitId === unitId || row.otherUnitId === unitId
+    return this.shards[shard]?.epoch === epoch && this.journal.some((row) => row.seq === seq && isOfUnit(row))
+  }
+
+  protected override write(batch: BatchToAppend): 'durable' | AppendFailure {
+    const before = this.journal.length
+    const outcome = super.write(batch)
+    this.history.noteWritten(this.journal.slice(before))
+    return outcome
   }
 
   #fate(): SimFate {

@@ -8,7 +8,12 @@ import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import type { ClaimedDelivery } from '../../src/webhooks/sender-store.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import type { FakeClock } from '../support/fake-clock.ts'
-import { type MemoryEntry, MemorySenderStore } from '../webhooks/support/memory-sender-store.ts'
+import {
+  type MemoryDelivery,
+  type MemoryEndpoint,
+  type MemoryEntry,
+  MemorySenderStore,
+} from '../webhooks/support/memory-sender-store.ts'
 import { AGENCIES } from './sim-agencies.ts'
 import type { Mortal, SimProcess } from './sim-process.ts'
 import type { SimStore } from './sim-store.ts'
@@ -19,6 +24,12 @@ const SECRET = `whsec_${Buffer.alloc(32).toString('base64')}`
 /** Of each agency one that takes everything, and one that fails, hangs and recovers at random. */
 const RECEIVERS = ['healthy', 'flaky'] as const
 type Receiver = (typeof RECEIVERS)[number]
+
+interface SendersMoment {
+  readonly term: number
+  readonly endpoints: readonly MemoryEndpoint[]
+  readonly deliveries: readonly MemoryDelivery[]
+}
 
 /** A process that sends webhooks. */
 export interface SenderHost {
@@ -81,6 +92,24 @@ export class SimWebhooks {
     return this.#received.get(`${eventId} to ${endpointOf(agencyId, 'healthy')}`) ?? []
   }
 
+  /** All that the database has of endpoints and deliveries. */
+  moment(): SendersMoment {
+    const { term, endpoints, deliveries } = this.store
+    return { term, endpoints: copies(endpoints), deliveries: copies(deliveries) }
+  }
+
+  /** The database is as it was then. What was sent since is not known there, and is sent again; but for events that are gone. */
+  returnTo({ term, endpoints, deliveries }: SendersMoment): void {
+    const { store } = this
+    for (const { deliveryId } of [...store.deliveries.values(), ...deliveries]) this.#interrupted.add(deliveryId)
+    store.term = term
+    store.endpoints.clear()
+    for (const endpoint of endpoints) store.endpoints.set(endpoint.id, endpoint)
+    store.deliveries.clear()
+    for (const delivery of deliveries) store.deliveries.set(delivery.deliveryId, delivery)
+    this.#entries.length = Math.min(this.#entries.length, this.#journal.journal.length)
+  }
+
   #readEntries(): readonly MemoryEntry[] {
     for (const row of this.#journal.journal.slice(this.#entries.length)) {
       const booking = () => this.#journal.bookings.get(row.bookingId ?? '')?.booking
@@ -99,6 +128,7 @@ export class SimWebhooks {
     const { epoch } = process.journal
     this.store.epoch = epoch
     const term = await this.store.takeOver(epoch)
+    process.senderTerm = term
     const sender = this.senderOf({ process, clock, isCut: () => false, leftAt: () => null, onReplaced() {} }, term)
     sender.wake()
     return sender
@@ -207,4 +237,8 @@ export class SimWebhooks {
 /** Also its host name. */
 function endpointOf(agencyId: string, receiver: Receiver): string {
   return `${receiver}-${AGENCIES.findIndex(({ id }) => id === agencyId)}`
+}
+
+function copies<T extends object>(rows: ReadonlyMap<string, T>): readonly T[] {
+  return [...rows.values()].map((row) => ({ ...row }))
 }

@@ -4,12 +4,14 @@ import type { BookingStatus } from '../../src/core/domain/booking.ts'
 import { PRICINGS } from '../../src/core/domain/event.ts'
 import { addNights } from '../../src/core/domain/night.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
+import { AssertionError } from '../../src/lib/assert.ts'
 import { HOUR_MS } from '../../src/lib/duration.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { night, sampleId } from '../support/samples.ts'
-import { AGENCIES, SIM_SHARDS, unitsOf } from './sim-agencies.ts'
+import { AGENCIES, BEGIN, SIM_SHARDS, unitsOf } from './sim-agencies.ts'
+import { SimFates } from './sim-fates.ts'
 import { type BuildFaults, SimProcess } from './sim-process.ts'
 import { SimReaders } from './sim-readers.ts'
 import { POISON, SimStore } from './sim-store.ts'
@@ -26,8 +28,6 @@ export interface Acknowledgement {
 
 const CALLER: Caller = { actor: { kind: 'key', id: sampleId('key', 'a') }, route: 'sim', requestId: null }
 const FIRST = night('2027-03-01')
-/** So late in a month that the wall clock goes back and forth across its end. */
-const BEGIN = Date.UTC(2027, 0, 31, 23, 45)
 
 /**
  * A service, its database and its clients on one simulated clock, everything chosen by the seed: commands, network, disk,
@@ -43,6 +43,7 @@ export class SimWorld {
   /** References of bookings and cancellations whose client was told that nothing was written. */
   readonly denied: string[] = []
   readonly processes: SimProcess[] = []
+  readonly fates: SimFates
   readonly #faults: BuildFaults
   #ids = 0
   #refs = 0
@@ -55,9 +56,10 @@ export class SimWorld {
     this.store.onLost = ({ shards }) => {
       // While a batch is in doubt, one of its shards is taken over: the rest of the batch stays its writer's.
       if (shards.length > 1 && this.store.troublePercent > 0 && this.dice.chance(0.4))
-        void this.#start([this.dice.pick(shards).shard])
+        void this.start([this.dice.pick(shards).shard])
     }
     this.#faults = faults
+    this.fates = new SimFates(this, seed)
     this.partners = new SimReaders({
       ...{ clock: this.clock, store: this.store, wrapRows: faults.wrapChangeRows },
       // Of its own, so that what partners read changes nothing else.
@@ -69,7 +71,10 @@ export class SimWorld {
     const world = new SimWorld(seed, faults)
     faults.changeStore?.(world.store)
     await world.#begin()
-    for (let step = 0; step < steps; step++) await world.#step()
+    for (let step = 0; step < steps; step++) {
+      await world.#step()
+      await world.fates.step()
+    }
     await world.#end()
     return world
   }
@@ -83,7 +88,7 @@ export class SimWorld {
 
   async #begin(): Promise<void> {
     this.store.troublePercent = 0
-    const first = await this.#start()
+    const first = await this.start()
     const set = AGENCIES.flatMap((agency) =>
       unitsOf(agency.id).map((unit) => first.commands.setUnit(agency, unit.id, () => unit, CALLER)),
     )
@@ -102,14 +107,16 @@ export class SimWorld {
   /** The network heals, the clock is set right, all other processes die, and the one left has three minutes to settle. */
   async #end(): Promise<void> {
     this.store.troublePercent = 0
+    this.fates.end()
     for (const process of this.processes) process.die()
     this.clock.jumpWall(this.clock.highestNow - this.clock.now())
-    await this.#start()
+    await this.start()
     await this.clock.advance(180_000)
   }
 
   /** @param shards what it takes over: all shards unless given */
-  async #start(shards?: readonly number[]): Promise<SimProcess> {
+  async start(shards?: readonly number[]): Promise<SimProcess> {
+    this.fates.beforeTakeOver()
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const started = SimProcess.start({
       ...{
@@ -141,12 +148,12 @@ export class SimWorld {
     else if (roll < 95) {
       // Usually this is noticed, and another process takes over from the one that hangs.
       this.#ownerOf(this.#someAgency()).pause()
-      if (this.dice.chance(0.8)) await this.#start()
+      if (this.dice.chance(0.8)) await this.start()
     } else if (roll < 96) {
       this.#ownerOf(this.#someAgency()).die()
-      await this.#start()
-    } else if (roll < 97) await this.#start()
-    else if (roll < 98) await this.#start([this.dice.pick(SIM_SHARDS), this.dice.pick(SIM_SHARDS)])
+      await this.start()
+    } else if (roll < 97) await this.start()
+    else if (roll < 98) await this.start([this.dice.pick(SIM_SHARDS), this.dice.pick(SIM_SHARDS)])
     else await this.#command()
   }
 
@@ -164,7 +171,7 @@ export class SimWorld {
     const agency = this.#someAgency()
     const owner = this.#ownerOf(agency)
     // A process that is fenced exits, and is started again.
-    if (owner.isFenced && this.dice.chance(0.2)) await this.#start()
+    if (owner.isFenced && this.dice.chance(0.2)) await this.start()
     const process = this.dice.chance(0.85)
       ? owner
       : this.dice.pick(this.processes.filter((each) => each.hasTaken(agency.id)))
@@ -184,6 +191,8 @@ export class SimWorld {
         this.acknowledged.push({ agencyId: agency.id, seq: outcome.seq, bookingId: id, version, status })
       },
       (error: { kind?: string }) => {
+        if (error instanceof AssertionError) process.bugs.push(error)
+        this.fates.noteRefusal(process, agency.id, error)
         if (error.kind !== 'outcome_unknown') this.denied.push(ref)
       },
     )

@@ -27,7 +27,7 @@ export interface ShardRow {
   renewal: string | null
   /** Of the last take-over. */
   holder: string
-  /** The number before the first that the journal has. */
+  /** No number up to this one is given any more, as after an archiving or a restore. */
   mark: number
 }
 
@@ -214,9 +214,10 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
 
   /** The end of a shard's log. */
   headOf(shard: number): ShardHead {
+    const { mark } = this.#shard(shard)
     const last = this.journal.findLast((row) => row.shard === shard)
-    if (last !== undefined) return headAt(last)
-    return { lastSeq: this.#shard(shard).mark, lastMonth: MONTHS.oldest, lastLink: NO_LINK }
+    if (last === undefined) return { lastSeq: mark, lastMonth: MONTHS.oldest, lastLink: NO_LINK }
+    return { ...headAt(last), lastSeq: Math.max(last.seq, mark) }
   }
 
   #shard(shard: number): ShardRow {

@@ -73,6 +73,7 @@ export function behindNetwork(store: SimStore, isCut: () => boolean, clock: Fake
 
 /** `take_shards`. */
 export function take(store: SimStore, shards: readonly number[], holder: string, keepsEpochs: boolean): WriterTerm {
+  store.cutBackSnapshots(new Set(shards))
   const taken = shards.map((shard) => {
     const row = store.shards[shard]
     if (row === undefined) throw new Error(`There is no shard ${shard}`)

@@ -52,7 +52,7 @@ export interface SimEngine {
 
 export function openEngine(options: NodeEngineOptions): SimEngine {
   const { name, node, clock, worldClock, store, dice, newId, faults, onBug, isCutFromDatabase: isCut } = options
-  const seen = storeSeenBy(node, behindNetwork(store, isCut, worldClock))
+  const seen = storeSeenBy(node, behindNetwork(store, isCut, worldClock), (agencyId) => journal.epochOf(agencyId))
   const ask = <T>(what: () => T): Promise<T> => node.receive(asked({ store, clock: worldClock, dice, isCut }, what))
   const shards = new NodeShards({
     clock,

@@ -1,0 +1,154 @@
+import { UnitState } from '../../src/core/domain/unit-state.ts'
+import { CorruptLedgerError } from '../../src/core/journal/corrupt-ledger-error.ts'
+import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
+import { shardOf } from '../../src/core/journal/shard.ts'
+import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
+import { MINUTE_MS } from '../../src/lib/duration.ts'
+import { SeededRandom } from '../../src/lib/seeded-random.ts'
+import { AGENCIES, BEGIN, SIM_SHARDS, unitsOf } from './sim-agencies.ts'
+import { Damage } from './sim-damage.ts'
+import type { Moment } from './sim-history.ts'
+import type { SimProcess } from './sim-process.ts'
+import type { SimWorld } from './sim-world.ts'
+
+const UNITS = AGENCIES.flatMap(({ id: agencyId }) => unitsOf(agencyId).map(({ id: unitId }) => ({ agencyId, unitId })))
+
+/** What of the database a seed loses, beside what network, processes and clocks do. */
+interface Losses {
+  /** The end of its log, at fail-overs to a standby that was behind. */
+  readonly end: boolean
+  /** Rows of a unit, for a while. */
+  readonly rows: boolean
+}
+
+/** One seed in four keeps everything. */
+const LOSSES: readonly Losses[] = [
+  { end: true, rows: false },
+  { end: false, rows: true },
+  { end: false, rows: false },
+  { end: true, rows: true },
+]
+
+/** What befalls the database for good, and what people do about it. By dice of its own: what else happens to a seed stays the same. */
+export class SimFates {
+  /** Reads that were neither right nor refused, and refusals without damage. */
+  readonly broken: string[] = []
+  readonly #world: SimWorld
+  readonly #dice: SeededRandom
+  readonly #losses: Losses
+  /** What the standby has since it is behind; null while it follows. */
+  #standby: { readonly moment: Moment; readonly webhooks: ReturnType<SimWorld['webhooks']['moment']> } | null = null
+  /** Units that were damaged at any time. */
+  readonly #damaged = new Set<string>()
+
+  constructor(world: SimWorld, seed: number) {
+    this.#world = world
+    this.#dice = new SeededRandom(seed + 5_000_000)
+    this.#losses = LOSSES[seed % LOSSES.length] as Losses
+  }
+
+  /** Called after each step of the world. */
+  async step(): Promise<void> {
+    if (this.#losses.end) await this.#stepOfStandby()
+    if (this.#losses.rows) await this.#stepOfRows()
+  }
+
+  /**
+   * A process is about to take over. If a fail-over has lost the take-over of an earlier one, or what raised its epochs, both would have
+   * the same epochs: of such two, the earlier one is gone here. Its heartbeat tells it within a second, and nothing else does.
+   */
+  beforeTakeOver(): void {
+    const { store, webhooks, processes } = this.#world
+    const isAhead = (process: SimProcess) =>
+      process.senderTerm > webhooks.store.term ||
+      SIM_SHARDS.some((shard) => process.journal.epochOfShard(shard) > (store.shards[shard]?.epoch ?? 0))
+    if (store.history.generation > 0) for (const process of processes) if (isAhead(process)) process.die()
+  }
+
+  /** Everything heals. */
+  end(): void {
+    this.#world.store.damage = null
+  }
+
+  /** A command of the agency was refused with this error. A process that is not the writer any more takes what it does not know for damage. */
+  noteRefusal(process: SimProcess, agencyId: string, error: unknown): void {
+    const { store } = this.#world
+    const isWriter =
+      process.generation === store.history.generation &&
+      process.journal.epochOf(agencyId) === store.shards[shardOf(agencyId)]?.epoch
+    const isDamaged = UNITS.some((unit) => unit.agencyId === agencyId && this.#damaged.has(unit.unitId))
+    if (error instanceof CorruptLedgerError && isWriter && !isDamaged)
+      this.broken.push(`D1: ${agencyId} was refused: ${error.message}`)
+  }
+
+  async #stepOfStandby(): Promise<void> {
+    const { store, webhooks } = this.#world
+    if (this.#standby === null) {
+      if (this.#dice.chance(0.05)) this.#standby = { moment: store.history.moment(), webhooks: webhooks.moment() }
+      return
+    }
+    if (!this.#dice.chance(0.15)) return
+    store.history.failOverTo(this.#standby.moment)
+    webhooks.returnTo(this.#standby.webhooks)
+    this.#standby = null
+    if (this.#dice.chance(0.2)) for (const shard of SIM_SHARDS) store.history.oldVersion.add(shard)
+    await this.#respond()
+  }
+
+  /** What becomes of the processes, whose memory is ahead of the log. */
+  async #respond(): Promise<void> {
+    const { clock, store } = this.#world
+    const roll = this.#dice.below(10)
+    if (roll < 3) return
+    if (roll < 5) for (const { directory } of this.#running) directory.sweep()
+    else if (roll < 7) {
+      const stopped = this.#running.map((process) => process.stop())
+      if (this.#dice.chance(0.5)) await Promise.race([Promise.all(stopped), clock.advance(10_000)])
+      await this.#world.start()
+    } else if (roll < 8) await this.#world.start()
+    else {
+      // As docs/operating.md says: every process is stopped first. It takes people a minute.
+      for (const process of this.#running) void process.stop()
+      await clock.advance(MINUTE_MS)
+      for (const process of this.#world.processes) process.die()
+      store.history.afterRestore(BEGIN + clock.monotonicMs())
+      await this.#world.start()
+    }
+  }
+
+  get #running(): readonly SimProcess[] {
+    return this.#world.processes.filter((process) => process.isRunning)
+  }
+
+  async #stepOfRows(): Promise<void> {
+    const { store } = this.#world
+    if (store.damage === null) {
+      if (this.#dice.chance(0.05)) store.damage = Damage.to(this.#dice.pick(UNITS).unitId, store, this.#dice)
+      if (store.damage !== null) this.#damaged.add(store.damage.unitId)
+    } else if (this.#dice.chance(0.05)) store.damage = null
+    if (this.#dice.chance(0.2)) void this.#read(this.#dice.chance(0.3) ? store.damage?.unitId : undefined)
+  }
+
+  /** Whatever is stored of a unit: what is read of it is right, or refused (D1). */
+  async #read(unitId = this.#dice.pick(UNITS).unitId): Promise<void> {
+    const unit = UNITS.find((each) => each.unitId === unitId)
+    const { store, processes } = this.#world
+    const process = unit && processes.findLast((each) => each.hasTaken(unit.agencyId))
+    if (unit === undefined || process === undefined || !process.isRunning) return
+    const before = store.damage?.unitId
+    try {
+      const state = await process.directory.read(unit)
+      // Its memory may be ahead of the log, until it learns that it is not the writer of this one.
+      if (process.generation < store.history.generation) return
+      const replayed = UnitState.empty(unitId)
+      for (const row of store.journal.filter((of) => of.shard === shardOf(unit.agencyId) && of.seq <= state.seq))
+        if (row.unitId === unitId || row.otherUnitId === unitId) replayed.apply(decodeEntry(row), row.seq)
+      if (stateHash(state) !== stateHash(replayed))
+        this.broken.push(`D1: ${unitId} was read, and is not what its journal says`)
+    } catch (error) {
+      const isDamaged = [before, store.damage?.unitId].includes(unitId)
+      if (error instanceof CorruptLedgerError ? !isDamaged : !/connection lost/.test(String(error)))
+        this.broken.push(`D1: ${unitId} was not read: ${error}`)
+    }
+  }
+}
