@@ -83,7 +83,7 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
   return {
     attacks: {
       'partner key': of(
-        keys,
+        keys.slice(0, KEYS / 2),
         { path: '/partner/v1/changes?after=start&limit=500' },
         { path: '/partner/v1/units' },
         { path: '/partner/v1/bookings?pageSize=200' },
@@ -91,7 +91,8 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
         { path: `/partner/v1/search?${window}&nights=2&each=stay&page=100` },
       ),
       MCP: of(
-        keys,
+        // Others: they share their budgets with those of REST.
+        keys.slice(KEYS / 2),
         rpc('search_stays', { from: '2033-01-01', to: '2033-04-01', nights: 2, each: 'stay', page: 100 }),
         rpc('list_units', {}),
         rpc('list_bookings', { pageSize: 200 }),
