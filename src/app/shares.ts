@@ -246,6 +246,7 @@ export const TABLE_BOUNDS: Readonly<Record<string, Bound>> = {
   access_token: ['tokens', 'tokenRequests'],
   agency: OPERATORS,
   api_key: ['keys', 'tokenRequests'],
+  archived_unit: ['units'],
   audit_line: ['tokenRequests', 'keyRequests', 'auditLines'],
   booking: ['nights', 'keyRequests', 'tokenRequests'],
   calendar_feed: ['units'],
