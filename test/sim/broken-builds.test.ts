@@ -32,7 +32,11 @@ function answerBeforeAppend(journal: Journal, { database }: Build): Journal {
 
 function withAppend(journal: Journal, append: Journal['append']): Journal {
   return new Proxy(journal, {
-    get: (target, name) => (name === 'append' ? append : Reflect.get(target, name, target)),
+    get: (target, name) => {
+      if (name === 'append') return append
+      const member = Reflect.get(target, name, target)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
   })
 }
 
