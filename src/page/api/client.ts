@@ -1,5 +1,5 @@
 /** The portal API, typed by its operations. Requests carry the session's cookie. */
-import createClient from 'openapi-fetch'
+import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch'
 import { connection } from '../session/connection.ts'
 import { isSomebodyThere } from '../session/presence.ts'
 import { sessionEnded, signedInAt } from '../session/session.ts'
@@ -36,6 +36,24 @@ async function send(request: Request): Promise<Response> {
   }
 }
 
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+type PathWith<M extends Method> = {
+  [P in keyof PortalPaths]: M extends keyof PortalPaths[P] ? P : never
+}[keyof PortalPaths]
+type OperationAt<P extends keyof PortalPaths, M extends Method> =
+  PortalPaths[P] extends Record<M, infer O extends Record<string, unknown>> ? O : never
+type Init<P extends keyof PortalPaths, M extends Method> = MaybeOptionalInit<Record<M, OperationAt<P, M>>, M>
+
+/**
+ * openapi-fetch takes the type of `init` from the call, which lets misspelt optional members pass. Here it follows from the path alone.
+ */
+type Call<M extends Method> = <P extends PathWith<M>>(
+  path: P,
+  ...init: undefined extends Init<P, M> ? [init?: Init<P, M>] : [init: Init<P, M>]
+) => Promise<FetchResponse<OperationAt<P, M>, object, 'application/json'>>
+
+type Client = { readonly [M in Method as Uppercase<M>]: Call<M> }
+
 /** `client.GET('/portal/v1/agencies/{agencySlug}/keys', { params: … })`. Use it through `answerOf`. */
 export const client = createClient<PortalPaths, 'application/json'>({
   baseUrl: location.origin,
@@ -48,7 +66,7 @@ export const client = createClient<PortalPaths, 'application/json'>({
     return response
   },
   headers: PAGE_HEADER,
-})
+}) as unknown as Client
 
 /**
  * The body of an answer.
