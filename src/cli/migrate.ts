@@ -3,6 +3,7 @@ import { parseSecretKey } from '../app/config.ts'
 import { checkServer } from '../postgres/client/check-server.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
+import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { goBack } from '../postgres/upgrade/back.ts'
 import { finishUpgrade, reportUpgrade, type UpgradeReport } from '../postgres/upgrade/finish.ts'
 import { upgradeState } from '../postgres/upgrade/old-ledger.ts'
@@ -84,6 +85,8 @@ async function run(sql: Sql, url: string, options: Options, { env, err }: Termin
     return { json: { copied: outcome }, text: copyText(outcome) }
   }
   const { applied, version } = await migrate(sql, { onStep })
+  // For a service whose role may create no tables.
+  await ensureMonths(sql)
   return { json: { applied, version }, text: `The schema is at version ${version}; ${applied.length} applied now.\n` }
 }
 
