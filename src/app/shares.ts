@@ -211,6 +211,7 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`PATCH ${BOOKING}`]: WRITE('mailbox', 'nights'),
   [`POST ${BOOKING}/cancel`]: WRITE('mailbox'),
   [`PUT ${BOOKING}/notes`]: WRITE('notes'),
+  [`POST ${BOOKING}/erase-texts`]: WRITE(),
   [`GET ${BOOKING}/quote`]: ONE(),
   [`GET ${AGENCY}/changes`]: ONE('waiting', 'renderings'),
   [`GET ${AGENCY}/guests`]: ONE('lists'),
