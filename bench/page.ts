@@ -102,7 +102,7 @@ async function screenFigures(browser: Browser): Promise<object> {
         const context = await openContext(browser, service.baseUrl, { selector, token: isSignedIn ? token : null })
         for (const kind of ['first', 'again'] as const) {
           const page = await context.newPage()
-          views.get(name)?.[kind].push((await draw(page, `${service.baseUrl}/portal/${hash}`)).view)
+          views.get(name)?.[kind].push(await draw(page, `${service.baseUrl}/portal/${hash}`))
           await page.close()
         }
         await context.close()
@@ -161,7 +161,7 @@ async function chartRounds(browser: Browser, baseUrl: string) {
   for (let round = 0; round < ROUNDS; round++) {
     const context = await openContext(browser, baseUrl, { selector: BAR, token })
     const page = await context.newPage()
-    const { view, session } = await draw(page, `${baseUrl}/portal/#/calendar?zoom=quarter`)
+    const view = await draw(page, `${baseUrl}/portal/#/calendar?zoom=quarter`)
     views.push(view)
     const count = (selector: string) => page.evaluate<number>(`document.querySelectorAll('${selector}').length`)
     Object.assign(counts, { nodes: await count('*'), bars: await count(BAR) })
@@ -169,7 +169,7 @@ async function chartRounds(browser: Browser, baseUrl: string) {
     for (const axis of ['down', 'across'] as const)
       for (const speed of ['steady', 'fast'] as const) {
         const name = `${axis}, ${speed}`
-        scrolls[name] = [...(scrolls[name] ?? []), await scroll(browser, page, session, axis, STEPS_PX[speed])]
+        scrolls[name] = [...(scrolls[name] ?? []), await scroll(browser, page, axis, STEPS_PX[speed])]
       }
     await context.close()
   }
@@ -177,7 +177,6 @@ async function chartRounds(browser: Browser, baseUrl: string) {
     const of = (figure: keyof Frames) => spreadOf(rounds.map((round) => round[figure]))
     const frames = { medianMs: of('medianMs'), longestMs: of('longestMs'), over50Ms: of('over50') }
     const cpu = {
-      busyMsPerFrame: of('cpuMs'),
       taskCpuMsPerFrame: of('taskCpuMs'),
       longestTaskCpuMs: of('longestTaskMs'),
     }
@@ -213,7 +212,7 @@ interface View {
   readonly busyMs: number
 }
 
-async function draw(page: Page, url: string): Promise<{ view: View; session: CDPSession }> {
+async function draw(page: Page, url: string): Promise<View> {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')
   await page.goto(url)
@@ -223,37 +222,27 @@ async function draw(page: Page, url: string): Promise<{ view: View; session: CDP
     const at = (name: string) => performance.getEntriesByName(name)[0]?.startTime ?? Number.NaN
     return { ms: at('drawn'), sinceAnswerMs: at('drawn') - at('answered') }
   })
-  return { view: { ...times, busyMs }, session }
+  return { ...times, busyMs }
 }
 
 interface Frames {
   readonly medianMs: number
   readonly longestMs: number
   readonly over50: number
-  /** How long the main thread was busy, for each frame. */
-  readonly cpuMs: number
   /** CPU time of the main thread's tasks, for each frame. */
   readonly taskCpuMs: number
   /** CPU time of the longest task: what the longest frame would be with a core to itself. */
   readonly longestTaskMs: number
 }
 
-async function scroll(
-  browser: Browser,
-  page: Page,
-  session: CDPSession,
-  axis: 'down' | 'across',
-  stepPx: number,
-): Promise<Frames> {
-  const before = await taskMs(session)
+async function scroll(browser: Browser, page: Page, axis: 'down' | 'across', stepPx: number): Promise<Frames> {
   await browser.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline'] })
   const frames = await page.evaluate<number[]>(scrollScript(axis === 'down' ? 'top' : 'left', stepPx))
-  const cpuMs = ((await taskMs(session)) - before) / FRAMES
   const tasks = tasksOf((await browser.stopTracing()).toString())
   const taskCpuMs = tasks.reduce((sum, { name, ms }) => sum + (name === 'RunTask' ? ms : 0), 0) / FRAMES
   const longestTaskMs = Math.max(...tasks.map(({ ms }) => ms))
   const over50 = frames.filter((ms) => ms > 50).length
-  return { medianMs: medianOf(frames), longestMs: Math.max(...frames), over50, cpuMs, taskCpuMs, longestTaskMs }
+  return { medianMs: medianOf(frames), longestMs: Math.max(...frames), over50, taskCpuMs, longestTaskMs }
 }
 
 interface TraceEvent {

@@ -21,10 +21,10 @@ const newKey = () => newKeySecret(random)
 const newToken = () => newTokenSecret(random)
 
 const keys = storedOf(newKey)
-timeGuesses('API key', newKey, [keys.victim], (authorization) =>
-  // Its look-up is the catalogue's; what it would find is never found.
-  authenticate(authorization, { holderByHash: (hash) => (keys.hashes.has(hash) ? impossible() : null) }, Date.now()),
-)
+// Its look-up is the catalogue's; what it would find is never found.
+const catalogue = { holderByHash: (hash: string) => (keys.hashes.has(hash) ? impossible() : null) }
+const now = Date.now()
+timeGuesses('API key', newKey, [keys.victim], (authorization) => authenticate(authorization, catalogue, now))
 
 const tokens = storedOf(newToken)
 // Two of the operator's, as while the token is being changed.

@@ -10,7 +10,7 @@ const SOURCES = ['src/**/*.ts', 'test/**/*.{ts,js,py,php,go}', 'bench/**/*.ts', 
 const DOCUMENTS = ['*.md', 'docs/**/*.md', 'bench/**/*.md']
 
 /** A document in docs/ or a file in bench/, with a heading or without. */
-const CITATION = /(?<![\w./-])(?:docs|bench)\/[\w./-]+\.(?:md|yaml|ts|json|svg)(?:#[\w-]+)?/g
+const CITATION = /(?:\bdocs\/[\w./-]+\.(?:md|yaml)|(?<![\w./])bench\/[\w./-]+\.(?:md|ts|json))(?:#[\w-]+)?/g
 
 /** The former way to cite: a document's name and a heading, which nothing checks. It may run over the end of a line. */
 const UNCHECKED = /\b(?:[Cc]ontract|[Dd]esign),(?:\s|\*|\/\/)+(?:[A-Z]|\d\b|conventions\b).{0,40}/g
