@@ -46,6 +46,7 @@ type Init<P extends keyof PortalPaths, M extends Method> = MaybeOptionalInit<Rec
 
 /**
  * openapi-fetch takes the type of `init` from the call, which lets misspelt optional members pass. Here it follows from the path alone.
+ * The compiler cannot compare the two, so the client is cast.
  */
 type Call<M extends Method> = <P extends PathWith<M>>(
   path: P,
