@@ -236,10 +236,11 @@ export class SimStore extends MemoryJournalStore {
 
   /** As the statement of PostgresJournalStore does (S3). */
   #takesSnapshot({ agencyId, unitId, seq }: StoredSnapshot, epoch: number): boolean {
-    const shard = shardOf(agencyId)
-    if (this.unchecked === 'snapshots' || this.history.oldVersion.has(shard)) return true
-    const isOfUnit = (row: JournalRow) => row.unitId === unitId || row.otherUnitId === unitId
-    return this.shards[shard]?.epoch === epoch && this.journal.some((row) => row.seq === seq && isOfUnit(row))
+    const row = this.shards[shardOf(agencyId)]
+    if (this.unchecked === 'snapshots') return true
+    if (row?.epoch !== epoch) return false
+    const isOfUnit = (of: JournalRow) => of.unitId === unitId || of.otherUnitId === unitId
+    return this.history.oldVersion.has(shardOf(agencyId)) || this.journal.some((of) => of.seq === seq && isOfUnit(of))
   }
 
   protected override write(batch: BatchToAppend): 'durable' | AppendFailure {
