@@ -38,6 +38,7 @@ const { ledger, begin } = await prepareLedger({
     onBug: bug,
     onHousekeepingFailure: fail,
     onTakeOverFailure: fail,
+    onConfirmed: () => {},
     onCountersNotWritten: fail,
   },
 })
