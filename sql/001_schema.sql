@@ -1693,7 +1693,9 @@ create table writer (
   beat_at     timestamptz not null default clock_timestamp(),
   draining_at timestamptz,
   released_at timestamptz,
-  node        text
+  node        text,
+  -- When a process last waited for its turn behind this one: the writer reads it with its heartbeat (P3).
+  awaited_at  timestamptz
 );
 
 -- Makes the caller the only writer of all shards, and returns the ends of their logs.

@@ -49,6 +49,8 @@ export interface LedgerWatch {
   onHoldFailure(fields: { agencyId: string; unitId: string; bookingId: string; err: unknown }): void
   /** An invariant was broken outside any request: the process must exit. */
   onBug(error: unknown): void
+  /** P3: whether heartbeats are confirmed, after it has changed. While they are not, `ledger.isConfirmed` is false. */
+  onConfirmed(isConfirmed: boolean): void
   onHousekeepingFailure(error: unknown): void
   /** The take-over, or a read after it, got no answer from the database. It is retried. */
   onTakeOverFailure(error: unknown): void
@@ -85,6 +87,8 @@ export interface Ledger extends PartnerLedger {
    * process (J5).
    */
   reportFenced(): void
+  /** P3: whether what is in memory may be shown as current. Nodes ask for each shard instead (C6). */
+  readonly isConfirmed: boolean
   /** Tells the process that waits for its turn that it comes in a moment. */
   announceEnd(): Promise<void>
   /** Finishes writes in flight, gives the shards up, writes snapshots, and closes every connection. */

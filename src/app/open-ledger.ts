@@ -39,6 +39,8 @@ import { warmUpStatements } from './warm-up.ts'
 const APPEND_LANES = 2
 
 const SWEEP_MS = 5_000
+/** What a node shows is confirmed shard by shard (C6). */
+const OF_A_NODE = { isAwaited: false } as const
 /** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
@@ -160,11 +162,11 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   })
   const housekeeping = openHousekeeping({ stores, clock, watch, shards, onDefect, writing })
 
-  const beatOf = async (writer: string): Promise<boolean> => {
+  const beatOf = async (writer: string) => {
     if (shards === null) return writers.beat(writer)
     // A process that takes over all shards deletes the rows of all nodes.
-    if (shards.owned.size > 0 && !(await writers.beat(writer))) await shards.confirm()
-    return true
+    if (shards.owned.size > 0 && (await writers.beat(writer)) === null) await shards.confirm()
+    return OF_A_NODE
   }
 
   let sweep: NodeJS.Timeout | undefined
@@ -221,8 +223,12 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     })
     const rateSlots = await openRateSlots(journal)
     const heartbeat = new Heartbeat({
-      ...{ clock, beat: () => beatOf(writerId) },
+      ...{ clock, since: taken.since, beat: () => beatOf(writerId) },
       onReplaced: () => void reportFenced(),
+      onConfirmed: (isConfirmed) => {
+        places.pause(!isConfirmed)
+        watch.onConfirmed(isConfirmed)
+      },
     })
     shards?.serveWith({
       ...{ journal, directory, catalogue, usage, limiter, sessions, rateSlots, refusals, holdTimer },
@@ -269,6 +275,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       return writing().journal.epoch
     },
     reportFenced: () => void reportFenced(),
+    get isConfirmed() {
+      return shards !== null || writing().heartbeat.isConfirmed
+    },
     announceEnd: () => writers.drain(writerId),
     close: async () => {
       const { journal, rateSlots, heartbeat } = writing()

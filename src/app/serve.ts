@@ -116,6 +116,10 @@ async function start(
       onHoldTimerFailure: (err) => log.warn({ err }, 'cannot look for expired holds'),
       onHoldFailure: (fields) => log.error(fields, 'hold not released'),
       onBug: (error) => service.endAfterBug(error),
+      onConfirmed: (isConfirmed) =>
+        isConfirmed
+          ? log.info('heartbeat confirmed: requests are answered again')
+          : log.error('heartbeat not confirmed, and a standby may take over: requests are refused'),
       onHousekeepingFailure: (err) => log.warn({ err }, 'housekeeping failed'),
       onTakeOverFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
@@ -163,6 +167,7 @@ async function start(
         // A node waits for a process that has all shards, not for other nodes.
         list: async () => (await writers.list()).filter(({ node: of }) => node === null || of === null),
         change: (asked) => writers.change(asked),
+        await: () => writers.await(),
       },
       watch: {
         onWaiting: ({ name, shards }) => {

@@ -39,6 +39,7 @@ export async function openTestDatabaseLedger(
       onBug: (error) => reports.failures.push(error),
       onHousekeepingFailure: (error) => reports.failures.push(error),
       onTakeOverFailure: (error) => reports.failures.push(error),
+      onConfirmed: () => {},
       onCountersNotWritten: (error) => reports.failures.push(error),
     },
   })

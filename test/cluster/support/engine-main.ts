@@ -39,6 +39,7 @@ const { ledger, begin } = await prepareLedger({
     onBug: bug,
     onHousekeepingFailure: fail,
     onTakeOverFailure: fail,
+    onConfirmed: () => {},
     onCountersNotWritten: fail,
   },
 })
