@@ -8,9 +8,9 @@
  * Ten streams or requests of each of 100 agencies. Takes about 50 s.
  */
 import { loadavg } from 'node:os'
-import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
 import { cpuSecondsOf, cpuSecondsOfFamily, startPostgres, startService } from './support/processes.ts'
+import { Latencies, medianOf } from './support/statistics.ts'
 import { seedLedger } from './world/seed.ts'
 import { saleOf, secretOf, slugOf, type WorldSize } from './world/world.ts'
 
@@ -149,10 +149,9 @@ async function bookingCost(): Promise<Used> {
   return { service: (after.service - before.service) * per, postgres: (after.postgres - before.postgres) * per }
 }
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 const medians = (rows: readonly Used[]) => ({
-  service: median(rows.map((row) => row.service)),
-  postgres: median(rows.map((row) => row.postgres)),
+  service: medianOf(rows.map((row) => row.service)),
+  postgres: medianOf(rows.map((row) => row.postgres)),
 })
 
 interface Used {
@@ -202,14 +201,6 @@ for (const [which, { service, postgres }] of Object.entries(cpuPerBooking))
 
 await service.stop()
 await postgres.stop()
-await writeResult('changes', {
-  ...{
-    loadBefore,
-    loadAfter: loadavg()[0],
-    waiting: WAITING,
-    cpuPerThousand,
-    delayMs,
-    cpuPerBooking,
-  },
-})
+const figures = { cpuPerThousand, delayMs, cpuPerBooking }
+await writeResult('changes', { loadBefore, loadAfter: loadavg()[0], waiting: WAITING, ...figures })
 process.exit()

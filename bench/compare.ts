@@ -1,6 +1,7 @@
 /** Runs the sides of a scenario in turn, A B A B, and summarizes the samples. */
 import type { Harness, Sample } from './harness.ts'
 import type { Arm, Scenario } from './scenarios.ts'
+import { medianOf } from './support/statistics.ts'
 
 export interface Pace {
   readonly rounds: number
@@ -79,8 +80,4 @@ function ratios(own: ArmFigures, other: ArmFigures): Ratios {
   const of = (figure: (sample: Sample) => number) =>
     medianOf(own.samples.map((sample, i) => figure(sample) / figure(other.samples[i] ?? sample)))
   return { throughput: of((s) => s.perSecond), p50: of((s) => s.p50Ms), p99: of((s) => s.p99Ms) }
-}
-
-export function medianOf(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
 }

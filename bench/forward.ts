@@ -3,7 +3,7 @@
  *
  * Two nodes on one Postgres and one etcd, one agency: the same requests to its owner (`local`) and to the other node (`forwarded`), in turn,
  * with 32 connections and with one. CPU of both nodes together, and of Postgres, per request. A forwarded write keeps its answer, and looks
- * for an earlier one (C8); a local one without an Idempotency-Key does neither. Takes about a minute.
+ * for an earlier one (C8); a local one does both only with an `Idempotency-Key` (`local with key`). Takes about a minute.
  */
 import { loadavg } from 'node:os'
 import { EtcdServers } from '../test/support/etcd.ts'
@@ -13,11 +13,11 @@ import type { Kind } from './load/requests.ts'
 import { writeResult } from './report.ts'
 import { JsonChild } from './support/json-child.ts'
 import { cpuSecondsOf, cpuSecondsOfFamily, startPostgres } from './support/processes.ts'
+import { medianOf, rounded } from './support/statistics.ts'
 import { seedLedger } from './world/seed.ts'
 import { secretOf, type WorldSize } from './world/world.ts'
 
 const SIZE: WorldSize = { agencies: 1, unitsPerAgency: 200, bookingsPerUnit: 0, bookingsOfFirst: 0 }
-const KINDS: readonly Kind[] = ['availability-31', 'create']
 const CONNECTIONS = [32, 1]
 const ROUNDS = 5
 const COMPILE_MS = 1_000
@@ -35,6 +35,10 @@ const nodes = [
 ]
 const owner = await settledOwner()
 const other = nodes.find((node) => node !== owner) as NodeProcess
+const SIDES: Readonly<Record<string, Readonly<Record<string, readonly [NodeProcess, Kind]>>>> = {
+  reads: { local: [owner, 'availability-31'], forwarded: [other, 'availability-31'] },
+  bookings: { local: [owner, 'create'], 'local with key': [owner, 'create-with-key'], forwarded: [other, 'create'] },
+}
 const load = JsonChild.start(`${import.meta.dir}/load/load-process.ts`)
 let sold = 0
 
@@ -73,27 +77,26 @@ async function run(node: NodeProcess, kind: Kind, connections: number, pace: { w
 
 type Sample = Awaited<ReturnType<typeof run>>
 
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 const figuresOf = (samples: readonly Sample[]) =>
   Object.fromEntries(
     (['perSecond', 'p50Ms', 'p99Ms', 'nodesUs', 'postgresUs'] as const).map((name) => [
       name,
-      Number(median(samples.map((sample) => sample[name])).toFixed(3)),
+      rounded(medianOf(samples.map((sample) => sample[name])), 3),
     ]),
   )
 
 const results: object[] = []
-for (const kind of KINDS)
+for (const [what, sides] of Object.entries(SIDES))
   for (const connections of CONNECTIONS) {
-    const sides = { local: [] as Sample[], forwarded: [] as Sample[] }
-    for (const node of [owner, other]) await run(node, kind, connections, { warmMs: 0, runMs: COMPILE_MS })
-    for (let round = 0; round < ROUNDS; round++) {
-      sides.local.push(await run(owner, kind, connections, PACE))
-      sides.forwarded.push(await run(other, kind, connections, PACE))
-    }
-    const result = { kind, connections, local: figuresOf(sides.local), forwarded: figuresOf(sides.forwarded) }
-    console.log(JSON.stringify(result))
-    results.push(result)
+    const samples = new Map(Object.keys(sides).map((side) => [side, [] as Sample[]]))
+    for (const [node, kind] of Object.values(sides))
+      await run(node, kind, connections, { warmMs: 0, runMs: COMPILE_MS })
+    for (let round = 0; round < ROUNDS; round++)
+      for (const [side, [node, kind]] of Object.entries(sides))
+        samples.get(side)?.push(await run(node, kind, connections, PACE))
+    const figures = Object.fromEntries([...samples].map(([side, of]) => [side, figuresOf(of)]))
+    console.log(JSON.stringify({ what, connections, ...figures }))
+    results.push({ what, connections, ...figures })
   }
 
 await load.stop()

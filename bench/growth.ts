@@ -1,6 +1,6 @@
 /**
- * How cost grows with the number of units stored: start-up time and memory of the service, time to activate a unit, size of a
- * snapshot, memory of a resident unit.
+ * What the number of units stored costs: the start with 1,000,000 of them, the activation of a unit from the journal and from a snapshot, and
+ * the memory of a resident unit.
  */
 import { heapStats } from 'bun:jsc'
 import { Inventory } from '../src/core/catalogue/inventory.ts'
@@ -12,16 +12,19 @@ import { UnitActor } from '../src/core/units/unit-actor.ts'
 import { uuidOf } from '../src/lib/ids.ts'
 import type { Sql } from '../src/postgres/client/connect.ts'
 import { openTestDatabaseLedger } from '../test/support/open-ledger.ts'
-import { Latencies } from './load/histogram.ts'
 import { writeResult } from './report.ts'
-import { measureStoredUnits } from './stored-units.ts'
-import { residentMbOf, startPostgres, startService } from './support/processes.ts'
+import { type BenchPostgres, residentMbOf, startPostgres, startService } from './support/processes.ts'
+import { Latencies, medianOf } from './support/statistics.ts'
 import type { Figures } from './targets.ts'
 import { BatchWriter, bookedOf, seedLedger } from './world/seed.ts'
 import { agencyIdOf, calendarOf, unitIdOf, unitOf, type WorldSize } from './world/world.ts'
 
-const UNITS = [1_000, 10_000, 100_000] as const
 const UNITS_PER_AGENCY = 20
+/** One is written as the service writes it; the others are its rows, copied in SQL with other ids, and have no log. */
+const AGENCIES_STORED = 50_000
+const STARTS = 3
+/** Those whose units are sampled for the activation. */
+const AGENCIES = 500
 /** Bookings of the sampled units, and how many units of each are sampled. */
 const CALENDARS = [
   { bookings: 10, units: 200 },
@@ -36,43 +39,66 @@ export async function measureGrowth(say: (text: string) => void): Promise<Figure
   const memory = memoryPerUnit()
   say(`memory of a resident unit with 20 bookings: ${memory.heapBytes} bytes of heap, ${memory.residentBytes} resident`)
   const postgres = await startPostgres()
-  const rows: object[] = []
-  let stored: Awaited<ReturnType<typeof measureStoredUnits>>
   try {
-    stored = await measureStoredUnits(postgres)
-    say(`${stored.units} units stored: ready in ${stored.readyMs.toFixed(0)} ms, ${stored.residentMb.toFixed(0)} MB`)
-    for (const units of UNITS) {
-      const { url, sql } = await postgres.createDatabase(`growth_${units}`)
-      const size = {
-        agencies: units / UNITS_PER_AGENCY,
-        unitsPerAgency: UNITS_PER_AGENCY,
-        bookingsPerUnit: 0,
-        bookingsOfFirst: 0,
-      }
-      await seedLedger(sql, size, () => {})
-      await seedCalendars(sql, size)
-      const service = await startService(url)
-      const { readyMs } = service
-      const residentMb = residentMbOf(service.pid)
-      await service.stop()
-      say(`${units} units stored: ready in ${readyMs.toFixed(0)} ms, ${residentMb.toFixed(0)} MB`)
-      const replayed = await activations(url, size)
-      const fromSnapshot = await activations(url, size)
-      const snapshots = await snapshotSizes(sql, size)
-      for (const [i, { bookings }] of CALENDARS.entries())
-        say(
-          `  ${bookings} bookings: activation ${told(replayed[i])} from the journal, ${told(fromSnapshot[i])} from a snapshot of ${snapshots[i]} bytes`,
-        )
-      rows.push({ units, readyMs, residentMb, calendars: CALENDARS, replayed, fromSnapshot, snapshotBytes: snapshots })
+    const start = await measureStart(postgres)
+    say(`${start.units} units stored: ready in ${start.readyMs.toFixed(0)} ms, ${start.residentMb.toFixed(0)} MB`)
+    const { url, sql } = await postgres.createDatabase('growth')
+    const size = sizeOf(AGENCIES)
+    await seedLedger(sql, size, () => {})
+    await seedCalendars(sql, size)
+    const [fromJournal, fromSnapshot] = [await activations(url, size), await activations(url, size)]
+    const snapshots = await snapshotSizes(sql, size)
+    const activation = CALENDARS.map(({ bookings }, i) => {
+      const [journal, snapshot] = [fromJournal[i], fromSnapshot[i]]
+      say(`${bookings} bookings: activation ${textOf(journal)} from the journal, ${textOf(snapshot)} from a snapshot`)
+      return { bookings, fromJournal: journal, fromSnapshot: snapshot, snapshotBytes: snapshots[i] }
+    })
+    await writeResult('growth', { memory, start, activation })
+    return {
+      'bytes of heap per resident unit with 20 bookings': memory.heapBytes,
+      'ms until ready with 1,000,000 units stored': start.readyMs,
     }
   } finally {
     await postgres.stop()
   }
-  await writeResult('growth', { memory, stored, rows })
-  return {
-    'bytes of heap per resident unit with 20 bookings': memory.heapBytes,
-    'ms until ready with 1,000,000 units stored': stored.readyMs,
+}
+
+function sizeOf(agencies: number): WorldSize {
+  return { agencies, unitsPerAgency: UNITS_PER_AGENCY, bookingsPerUnit: 0, bookingsOfFirst: 0 }
+}
+
+async function measureStart(postgres: BenchPostgres) {
+  const { url, sql } = await postgres.createDatabase('stored_units')
+  await seedLedger(sql, sizeOf(1), () => {})
+  await copyAgency(sql)
+  const starts: { readyMs: number; residentMb: number }[] = []
+  for (let start = 0; start < STARTS; start++) {
+    const service = await startService(url)
+    starts.push({ readyMs: service.readyMs, residentMb: residentMbOf(service.pid) })
+    await service.stop()
   }
+  const readyMs = medianOf(starts.map((start) => start.readyMs))
+  const residentMb = medianOf(starts.map((start) => start.residentMb))
+  return { units: AGENCIES_STORED * UNITS_PER_AGENCY, agencies: AGENCIES_STORED, readyMs, residentMb }
+}
+
+async function copyAgency(sql: Sql): Promise<void> {
+  const copies = AGENCIES_STORED - 1
+  await sql`
+    insert into agency select r.* from agency a, generate_series(1, ${copies}::int) n,
+      lateral jsonb_populate_record(a, jsonb_build_object('agency_id', md5('agency' || n), 'slug', 'copy-' || n)) r`
+  await sql`
+    insert into api_key select r.* from api_key k, generate_series(1, ${copies}::int) n,
+      lateral jsonb_populate_record(k, jsonb_build_object('agency_id', md5('agency' || n), 'key_id', md5('key' || n),
+        'secret_sha256', md5('a' || n) || md5('b' || n))) r`
+  await sql`
+    insert into fee_type overriding system value select r.* from fee_type f, generate_series(1, ${copies}::int) n,
+      lateral jsonb_populate_record(f, jsonb_build_object('agency_id', md5('agency' || n))) r`
+  await sql`
+    insert into unit select r.* from unit u, generate_series(1, ${copies}::int) n,
+      lateral jsonb_populate_record(u, jsonb_build_object('agency_id', md5('agency' || n))) r`
+  await sql`vacuum analyze`
+  await sql`checkpoint`
 }
 
 /** The sampled units: from the first on, as many of each calendar as its row says. */
@@ -183,6 +209,6 @@ function heapBytes(): number {
   return heapSize + extraMemorySize
 }
 
-function told(of: { p50Ms: number; p99Ms: number } | undefined): string {
+function textOf(of: { p50Ms: number; p99Ms: number } | undefined): string {
   return of === undefined ? '' : `p50 ${of.p50Ms.toFixed(2)} ms, p99 ${of.p99Ms.toFixed(2)} ms`
 }

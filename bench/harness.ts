@@ -228,8 +228,9 @@ interface Receiver extends Up {
   readonly child: JsonChild
 }
 
+/** A floor that was given no answer: it accepts each webhook. */
 async function startReceiver(): Promise<Receiver> {
-  const child = JsonChild.start(join(import.meta.dir, 'webhook-receiver.ts'))
+  const child = JsonChild.start(join(import.meta.dir, 'floor.ts'))
   return { child, ...(await child.told<Up>()) }
 }
 

@@ -7,11 +7,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Compared, compare, type Pace } from './compare.ts'
 import { measureDeliveries } from './deliveries.ts'
-import { measureGroupCommit } from './group-commit.ts'
 import { measureGrowth } from './growth.ts'
 import { Harness } from './harness.ts'
 import { measureLargeWorld } from './large-world.ts'
-import { tableOf, writePicture, writeResult } from './report.ts'
+import { tableOf, writeResult } from './report.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
 import { measureStorage } from './storage.ts'
 import { type Figures, type Judged, judge, judgeFigures, RATIO_TARGETS } from './targets.ts'
@@ -20,18 +19,18 @@ import { FULL_WORLD, QUICK_WORLD } from './world/world.ts'
 const FULL: Pace = { rounds: 5, compileMs: 4_000, warmMs: 120, runMs: 600 }
 const MEDIUM: Pace = { rounds: 5, compileMs: 3_000, warmMs: 100, runMs: 500 }
 const QUICK: Pace = { rounds: 5, compileMs: 2_000, warmMs: 100, runMs: 450 }
-/** Measured alone, not together with the peer. The last two are separate programs. */
+/** Measured alone, not together with the peer. */
 const ALONE = [
   'large-world',
   'growth',
   'deliveries',
-  'group-commit',
   'storage',
   'calendar',
   'search',
   'changes',
+  'shares',
+  'answers',
   'webhook-fairness',
-  'micro',
 ] as const
 
 const began = performance.now()
@@ -58,13 +57,13 @@ if (isWanted('large-world') || (only === null && extent === 'medium'))
   tellJudged(judge([await measureLargeWorld(say, paceOf(extent))]))
 if (isWanted('growth')) tellFigures(await measureGrowth(say))
 if (isWanted('deliveries')) tellFigures(await measureDeliveries(say))
-if (isWanted('group-commit')) await measureGroupCommit(say)
 if (isWanted('storage')) await measureStorage(say)
 if (isWanted('calendar')) await runAlone('calendar')
 if (isWanted('search')) await runAlone('search')
 if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
 if (isWanted('changes')) await runAlone('changes')
-if (isWanted('micro')) await runAlone('micro')
+if (isWanted('shares')) await runAlone('shares')
+if (isWanted('answers')) await runAlone('answers')
 process.exit()
 
 /** Prints the usage and exits if asked for, or if an argument is unknown. */
@@ -129,13 +128,7 @@ async function compareAll(): Promise<void> {
   const judged = judge(compared)
   tellJudged(judged)
   if (only !== null) return
-  const result = { world: size, pace, loadBefore: busy, loadAfter: loadavg()[0], targets: judged, compared }
-  await writeResult(extent, result)
-  // The README's picture is of runs with all of the data.
-  if (extent !== 'quick')
-    await writePicture(
-      compared.filter(({ connections, scenario }) => [32, 64].includes(connections) && scenario !== 'create-cancel'),
-    )
+  await writeResult(extent, { world: size, pace, loadBefore: busy, loadAfter: loadavg()[0], targets: judged, compared })
 }
 
 function tellFigures(figures: Figures): void {

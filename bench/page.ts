@@ -1,30 +1,55 @@
 /*
- * `bun bench/page.ts`: the agency's page in headless Chromium, against the service on loopback with 500 units and 10,000 stays in 90 days:
- * how much is sent, how long it is until the first view and until the chart is drawn, and how long the frames of a scroll are. The main
- * thread's CPU time stands beside the frames: on a busy machine, the time that passed says how long others ran.
+ * `bun bench/page.ts`: the agency's page in headless Chromium, with the service on loopback.
+ *
+ * - The first view of three screens of the demo agency, with an empty cache and when the page is opened again.
+ * - The calendar of 500 units with 10,000 stays in 90 days: how much is sent, how long it is until the chart is drawn, and how long the frames
+ *   of a scroll are.
+ *
+ * The main thread's CPU time stands beside the times: on a busy machine, the time that passed says how long others ran.
  */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from 'playwright-core'
 import type { Sql } from '../src/postgres/client/connect.ts'
-import { TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
-import { medianOf } from './compare.ts'
+import { startService as startDemo, TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
 import { writeResult } from './report.ts'
-import { type ServiceHandle, startPostgres, startService } from './support/processes.ts'
+import { startPostgres, startService } from './support/processes.ts'
+import { medianOf, spreadOf } from './support/statistics.ts'
 import { seedLedger } from './world/seed.ts'
 import { agencyIdOf } from './world/world.ts'
 
+const ROUNDS = 5
 const UNITS = 500
 const DAYS = 90
 const STAYS_PER_UNIT = 20
-const ROUNDS = 4
 const FRAMES = 80
 /** A steady scroll, and one as with the scroll bar. */
 const STEPS_PX = { steady: 60, fast: 400 } as const
 const VIEWPORT = { width: 1440, height: 900 }
 const EXECUTABLE = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+const BAR = '.chart-row .chart-bar'
 
-/** Scripts of the browser are texts: the benchmarks know no document. The second frame begins when the first has been drawn. */
-const MARK_WHEN_DRAWN = `
+interface Screen {
+  readonly name: string
+  readonly hash: string
+  readonly isSignedIn: boolean
+  /** There as soon as the screen shows its data. */
+  readonly selector: string
+}
+
+const SCREENS: readonly Screen[] = [
+  { name: 'sign-in', hash: '', isSignedIn: false, selector: 'form input' },
+  { name: 'overview', hash: '#/overview', isSignedIn: true, selector: '.overview-lists .stay' },
+  { name: 'calendar', hash: '#/calendar', isSignedIn: true, selector: BAR },
+]
+
+/**
+ * Scripts of the browser are texts: the benchmarks know no document. `answered` is the beginning of the tape's answer. The second frame begins
+ * when the first has been drawn.
+ */
+const markWhenDrawn = (selector: string) => `
   const send = window.fetch
   window.fetch = async (request) => {
     const answer = await send(request)
@@ -32,7 +57,7 @@ const MARK_WHEN_DRAWN = `
     return answer
   }
   const observer = new MutationObserver(() => {
-    if (document.querySelector('.chart-row .chart-bar') === null) return
+    if (document.querySelector('${selector}') === null) return
     observer.disconnect()
     requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('drawn')))
   })
@@ -54,22 +79,63 @@ const scrollScript = (side: 'top' | 'left', stepPx: number) => `new Promise((res
   })
 })`
 
-const postgres = await startPostgres()
-let service: ServiceHandle | null = null
-let browser: Browser | null = null
+const browser = await chromium.launch({
+  executablePath: EXECUTABLE,
+  args: ['--no-sandbox', '--disable-dev-shm-usage'],
+})
 try {
-  const { url, sql } = await postgres.createDatabase('page')
-  await seedLedger(sql, { agencies: 1, unitsPerAgency: UNITS, bookingsPerUnit: 0, bookingsOfFirst: 0 }, console.log)
-  await addStays(sql)
-  service = await startService(url)
-  browser = await chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
-  const figures = { ...(await sizes(service.baseUrl)), ...(await chartFigures(browser, service.baseUrl)) }
+  const figures = { rounds: ROUNDS, screens: await screenFigures(browser), chart: await chartFigures(browser) }
   console.log(JSON.stringify(figures, null, 2))
   await writeResult('page', figures)
 } finally {
-  await browser?.close()
-  await service?.stop()
-  await postgres.stop()
+  await browser.close()
+}
+
+async function screenFigures(browser: Browser): Promise<object> {
+  const folder = mkdtempSync(join(tmpdir(), 'nightledger-bench-page-'))
+  const service = await startDemo({ DATA_DIR: folder })
+  try {
+    const token = readFileSync(join(folder, 'demo-owner-token'), 'utf8').trim()
+    const views = new Map(SCREENS.map(({ name }) => [name, { first: [] as View[], again: [] as View[] }]))
+    for (let round = 0; round < ROUNDS; round++)
+      for (const { name, hash, isSignedIn, selector } of SCREENS) {
+        const context = await openContext(browser, service.baseUrl, { selector, token: isSignedIn ? token : null })
+        for (const kind of ['first', 'again'] as const) {
+          const page = await context.newPage()
+          views.get(name)?.[kind].push(await draw(page, `${service.baseUrl}/portal/${hash}`))
+          await page.close()
+        }
+        await context.close()
+      }
+    return Object.fromEntries(
+      [...views].map(([name, { first, again }]) => [name, { first: of(first), again: of(again) }]),
+    )
+  } finally {
+    service.kill('SIGTERM')
+    await service.exited
+    rmSync(folder, { recursive: true, force: true })
+  }
+
+  function of(views: readonly View[]) {
+    return { ms: spreadOf(views.map(({ ms }) => ms)), busyMs: spreadOf(views.map(({ busyMs }) => busyMs)) }
+  }
+}
+
+async function chartFigures(browser: Browser): Promise<object> {
+  const postgres = await startPostgres()
+  try {
+    const { url, sql } = await postgres.createDatabase('page')
+    await seedLedger(sql, { agencies: 1, unitsPerAgency: UNITS, bookingsPerUnit: 0, bookingsOfFirst: 0 }, console.log)
+    await addStays(sql)
+    const service = await startService(url)
+    try {
+      return { ...(await sizes(service.baseUrl)), ...(await chartRounds(browser, service.baseUrl)) }
+    } finally {
+      await service.stop()
+    }
+  } finally {
+    await postgres.stop()
+  }
 }
 
 /** What is sent before the first view, bytes. */
@@ -87,95 +153,96 @@ async function sizes(baseUrl: string) {
   return { script: await sizeOf('.js'), styles: await sizeOf('.css') }
 }
 
-async function chartFigures(browser: Browser, baseUrl: string) {
+async function chartRounds(browser: Browser, baseUrl: string) {
   const token = await accessToken(baseUrl)
-  const draws: Draw[] = []
+  const views: View[] = []
   const scrolls: Record<string, Frames[]> = {}
+  const counts = { nodes: 0, bars: 0 }
   for (let round = 0; round < ROUNDS; round++) {
-    const context = await browser.newContext({ viewport: VIEWPORT })
-    await context.request.post(`${baseUrl}/portal/session`, {
-      data: { token },
-      headers: { Origin: baseUrl, 'X-Nightledger-Page': '1' },
-    })
+    const context = await openContext(browser, baseUrl, { selector: BAR, token })
     const page = await context.newPage()
-    const session = await context.newCDPSession(page)
-    await session.send('Performance.enable')
-    draws.push(await draw(page, session, `${baseUrl}/portal/#/calendar?zoom=quarter`))
+    const view = await draw(page, `${baseUrl}/portal/#/calendar?zoom=quarter`)
+    views.push(view)
+    const count = (selector: string) => page.evaluate<number>(`document.querySelectorAll('${selector}').length`)
+    Object.assign(counts, { nodes: await count('*'), bars: await count(BAR) })
     await page.waitForTimeout(500)
     for (const axis of ['down', 'across'] as const)
       for (const speed of ['steady', 'fast'] as const) {
         const name = `${axis}, ${speed}`
-        scrolls[name] = [...(scrolls[name] ?? []), await scroll(page, session, axis, STEPS_PX[speed])]
+        scrolls[name] = [...(scrolls[name] ?? []), await scroll(browser, page, axis, STEPS_PX[speed])]
       }
     await context.close()
   }
+  const spreads = Object.entries(scrolls).map(([name, rounds]) => {
+    const of = (figure: keyof Frames) => spreadOf(rounds.map((round) => round[figure]))
+    const frames = { medianMs: of('medianMs'), longestMs: of('longestMs'), over50Ms: of('over50') }
+    const cpu = {
+      taskCpuMsPerFrame: of('taskCpuMs'),
+      longestTaskCpuMs: of('longestTaskMs'),
+    }
+    return [name, { ...frames, ...cpu }]
+  })
   return {
-    ...{ units: UNITS, stays: UNITS * STAYS_PER_UNIT, days: DAYS, rounds: ROUNDS },
-    firstViewMs: spread(draws.map(({ firstViewMs }) => firstViewMs)),
-    /** From the beginning of the tape's answer to the frame with the bars. */
-    drawMs: spread(draws.map(({ drawMs }) => drawMs)),
-    drawBusyMs: spread(draws.map(({ cpuMs }) => cpuMs)),
-    nodes: draws.at(-1)?.nodes,
-    bars: draws.at(-1)?.bars,
-    frames: Object.fromEntries(
-      Object.entries(scrolls).map(([name, rounds]) => [
-        name,
-        {
-          medianMs: spread(rounds.map(({ medianMs }) => medianMs)),
-          longestMs: spread(rounds.map(({ longestMs }) => longestMs)),
-          over50Ms: spread(rounds.map(({ over50 }) => over50)),
-          busyMsPerFrame: spread(rounds.map(({ cpuMs }) => cpuMs)),
-          taskCpuMsPerFrame: spread(rounds.map(({ taskCpuMs }) => taskCpuMs)),
-          longestTaskCpuMs: spread(rounds.map(({ longestTaskMs }) => longestTaskMs)),
-        },
-      ]),
-    ),
+    ...{ units: UNITS, stays: UNITS * STAYS_PER_UNIT, days: DAYS, ...counts },
+    firstViewMs: spreadOf(views.map(({ ms }) => ms)),
+    drawMs: spreadOf(views.map(({ sinceAnswerMs }) => sinceAnswerMs)),
+    drawBusyMs: spreadOf(views.map(({ busyMs }) => busyMs)),
+    frames: Object.fromEntries(spreads),
   }
 }
 
-interface Draw {
-  readonly firstViewMs: number
-  readonly drawMs: number
-  readonly cpuMs: number
-  readonly nodes: number
-  readonly bars: number
+/** Pages of it mark when `selector` is drawn. */
+async function openContext(
+  browser: Browser,
+  baseUrl: string,
+  { selector, token }: { selector: string; token: string | null },
+): Promise<BrowserContext> {
+  const context = await browser.newContext({ viewport: VIEWPORT })
+  const headers = { Origin: baseUrl, 'X-Nightledger-Page': '1' }
+  if (token !== null) await context.request.post(`${baseUrl}/portal/session`, { data: { token }, headers })
+  await context.addInitScript({ content: markWhenDrawn(selector) })
+  return context
 }
 
-async function draw(page: Page, session: CDPSession, url: string): Promise<Draw> {
-  await page.addInitScript({ content: MARK_WHEN_DRAWN })
+interface View {
+  /** From the beginning of the navigation to the frame that shows the data. */
+  readonly ms: number
+  /** From the beginning of the tape's answer to that frame; not a number without a tape. */
+  readonly sinceAnswerMs: number
+  readonly busyMs: number
+}
+
+async function draw(page: Page, url: string): Promise<View> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable')
   await page.goto(url)
   await page.waitForFunction(() => performance.getEntriesByName('drawn').length > 0)
-  const cpuMs = await taskMs(session)
-  const measured = await page.evaluate(() => {
+  const busyMs = await taskMs(session)
+  const times = await page.evaluate(() => {
     const at = (name: string) => performance.getEntriesByName(name)[0]?.startTime ?? Number.NaN
-    return { firstViewMs: at('drawn'), drawMs: at('drawn') - at('answered') }
+    return { ms: at('drawn'), sinceAnswerMs: at('drawn') - at('answered') }
   })
-  const count = (selector: string) => page.evaluate<number>(`document.querySelectorAll('${selector}').length`)
-  return { ...measured, cpuMs, nodes: await count('*'), bars: await count('.chart-row .chart-bar') }
+  return { ...times, busyMs }
 }
 
 interface Frames {
   readonly medianMs: number
   readonly longestMs: number
   readonly over50: number
-  /** How long the main thread was busy, for each frame. */
-  readonly cpuMs: number
   /** CPU time of the main thread's tasks, for each frame. */
   readonly taskCpuMs: number
   /** CPU time of the longest task: what the longest frame would be with a core to itself. */
   readonly longestTaskMs: number
 }
 
-async function scroll(page: Page, session: CDPSession, axis: 'down' | 'across', stepPx: number): Promise<Frames> {
-  const before = await taskMs(session)
-  await browser?.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline'] })
+async function scroll(browser: Browser, page: Page, axis: 'down' | 'across', stepPx: number): Promise<Frames> {
+  await browser.startTracing(page, { categories: ['toplevel', 'disabled-by-default-devtools.timeline'] })
   const frames = await page.evaluate<number[]>(scrollScript(axis === 'down' ? 'top' : 'left', stepPx))
-  const cpuMs = ((await taskMs(session)) - before) / FRAMES
-  const tasks = tasksOf((await browser?.stopTracing())?.toString() ?? '')
+  const tasks = tasksOf((await browser.stopTracing()).toString())
   const taskCpuMs = tasks.reduce((sum, { name, ms }) => sum + (name === 'RunTask' ? ms : 0), 0) / FRAMES
   const longestTaskMs = Math.max(...tasks.map(({ ms }) => ms))
   const over50 = frames.filter((ms) => ms > 50).length
-  return { medianMs: medianOf(frames), longestMs: Math.max(...frames), over50, cpuMs, taskCpuMs, longestTaskMs }
+  return { medianMs: medianOf(frames), longestMs: Math.max(...frames), over50, taskCpuMs, longestTaskMs }
 }
 
 interface TraceEvent {
@@ -231,13 +298,4 @@ async function addStays(sql: Sql): Promise<void> {
       case when n < 2 then 'checked_in' else 'confirmed' end, 'portal', 'REF-' || n, 50000, n + 100, now(), now(), 2, 1, 1, false
     from generate_series(0, ${STAYS_PER_UNIT - 1}) n, (select unit_id, row_number() over () as unit from unit where agency_id = ${agency}) units`
   await sql`vacuum analyze`
-}
-
-function spread(values: readonly number[]): { min: number; median: number; max: number } {
-  const rounded = (value: number) => Math.round(value * 10) / 10
-  return {
-    min: rounded(Math.min(...values)),
-    median: rounded(medianOf([...values])),
-    max: rounded(Math.max(...values)),
-  }
 }

@@ -5,8 +5,7 @@
  * arrival, so it includes the write. It also measures throughput: 2,000 bookings at once, 40 for each healthy endpoint.
  * Takes about 40 s.
  */
-import { mkdirSync } from 'node:fs'
-import { cpus, loadavg } from 'node:os'
+import { loadavg } from 'node:os'
 import { openWebhooks } from '../src/app/open-webhooks.ts'
 import { successLine } from '../src/core/bookings/audit-lines.ts'
 import type { Agency } from '../src/core/catalogue/agency.ts'
@@ -16,6 +15,7 @@ import { SERVER_URL_VARIABLE, testDatabase } from '../test/support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../test/support/samples.ts'
 import { TestAuthority } from '../test/support/test-authority.ts'
 import { startTestServer } from '../test/support/test-server.ts'
+import { writeResult } from './report.ts'
 import { linesOf } from './support/json-child.ts'
 
 const HANGING = 500
@@ -28,7 +28,6 @@ const FLOOD = HEALTHY * FLOOD_OF_EACH
 const FLOOD_MS_MAX = 30_000
 /** Of the healthy endpoints. */
 const P99_MS_MAX = 1_000
-const RESULT = 'bench/results/webhook-fairness.json'
 
 if (process.argv[2] === '--receive') await receive()
 else await measure()
@@ -151,8 +150,6 @@ async function measure(): Promise<void> {
   const flood = arrivals.filter(({ occurredAt }) => occurredAt >= floodSince && occurredAt < besideSince)
   const floodMs = Math.max(...flood.map(({ at }) => at)) - Math.min(...flood.map(({ at }) => at))
   const result = {
-    at: new Date().toISOString(),
-    machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, bun: Bun.version },
     // Other load on the machine affects every figure below.
     loadAverageBefore,
     endpoints: { hanging: HANGING, healthy: HEALTHY },
@@ -164,8 +161,7 @@ async function measure(): Promise<void> {
     requestsLeftHanging: hanging,
     sender: stats.sender,
   }
-  mkdirSync('bench/results', { recursive: true })
-  await Bun.write(RESULT, `${JSON.stringify(result, null, 2)}\n`)
+  await writeResult('webhook-fairness', result)
   console.log(result)
   const isFine = result.beside.p99Ms < P99_MS_MAX && arrivals.length === result.expected
   console.log(`${result.flood.perSecond} webhooks a second to ${HEALTHY} endpoints`)

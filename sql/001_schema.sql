@@ -301,6 +301,16 @@ create table snapshot (
 -- cut_back_snapshots.
 create index snapshot_of_shard on snapshot (shard_of(agency_id), seq);
 
+-- Units whose oldest entries were archived, each with its last archived entry: they are recovered from a snapshot that includes it, or
+-- not at all (S2). What is left of the journal does not show which they are: an entry that changes a unit looks like the one that
+-- created it.
+create table archived_unit (
+  agency_id uuid not null,
+  unit_id   uuid not null,
+  seq       bigint not null,
+  primary key (agency_id, unit_id)
+);
+
 -- Functions that read the journal have one plan for all calls, because planning for all partitions takes longer than the reading. It
 -- must not be the plan for a table that was still small, so they switch scans and joins off.
 
@@ -400,8 +410,8 @@ begin
 end $$;
 
 -- Archives the oldest month, all or nothing: detaches its partitions and returns their names. What replaces them: for each shard the
--- link from which its chain continues, and for each unit a snapshot. Reads before it locks, and gives up rather than make the service
--- wait. Errors: NL020.
+-- link from which its chain continues, and for each unit a snapshot, without which the unit is not recovered. Reads before it locks, and
+-- gives up rather than make the service wait. Errors: NL020.
 create function retire_month(retired date) returns setof text language plpgsql
 set lock_timeout = '500ms'
 as $$
@@ -444,7 +454,7 @@ begin
           select other_unit_id, seq from journal where month = retired and other_unit_id is not null) e
     group by unit_id
   ), base as materialized (
-    select distinct on (l.unit_id) l.unit_id, s.seq, l.seq as last_seq
+    select distinct on (l.unit_id) s.agency_id, l.unit_id, s.seq, l.seq as last_seq
     from last_entry l join snapshot s on s.unit_id = l.unit_id and s.seq >= l.seq
     where s.hash = encode(sha256(convert_to('unt_' || replace(s.unit_id::text, '-', '') || E'\n' || s.state, 'UTF8')), 'hex')
     order by l.unit_id, s.seq
@@ -452,6 +462,9 @@ begin
     update snapshot s set is_base = (s.seq = b.seq) from base b
     where s.unit_id = b.unit_id and s.seq >= b.last_seq and (s.is_base or s.seq = b.seq)
     returning s.unit_id, s.is_base
+  ), noted as (
+    insert into archived_unit (agency_id, unit_id, seq) select b.agency_id, b.unit_id, b.last_seq from base b
+    on conflict (agency_id, unit_id) do update set seq = excluded.seq
   ), deleted as (
     delete from snapshot s using last_entry l where s.unit_id = l.unit_id and s.seq < l.seq
   )
@@ -1680,7 +1693,9 @@ create table writer (
   beat_at     timestamptz not null default clock_timestamp(),
   draining_at timestamptz,
   released_at timestamptz,
-  node        text
+  node        text,
+  -- When a process last waited for its turn behind this one: the writer reads it with its heartbeat (P3).
+  awaited_at  timestamptz
 );
 
 -- Makes the caller the only writer of all shards, and returns the ends of their logs.

@@ -89,6 +89,12 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   ],
 }
 
+/** Files that may also import these, but only with `import type`. */
+const MAY_IMPORT_TYPES: Record<string, readonly string[]> = {
+  // The types of the portal are made from its operations.
+  'page/api/schema.ts': ['api/portal/portal-surface.ts'],
+}
+
 /** Packages that only some parts may import; a part not in the first column may import any package but these. */
 const PACKAGE_ONLY_IN: Record<string, readonly string[]> = {
   postgres: ['postgres/client', 'postgres/schema', 'postgres/embedded', 'postgres/stores'],
@@ -132,6 +138,13 @@ const FORBIDDEN: readonly { part: string; pattern: RegExp; why: string }[] = [
     pattern,
     why: 'the domain is pure (U3)',
   })),
+  ...[/\bBun\b/, /\bprocess\b\./, /\bBuffer\b/, /['"](?:node:|bun\b)/, /\bimport\.meta\b/, /\brequire\(/].map(
+    (pattern) => ({
+      part: 'page',
+      pattern,
+      why: 'browsers do not have it; the types do, because those of the portal are made from its routes',
+    }),
+  ),
 ]
 
 /** The part that a file belongs to; null when it has no row. */
@@ -153,6 +166,7 @@ function forbiddenImports(sources: readonly Source[]): string[] {
     if (part === null) return []
     return imports
       .filter(({ kind, target }) => kind === 'own' && !mayImport(part, target))
+      .filter(({ target, isType }) => !(isType && (MAY_IMPORT_TYPES[path] ?? []).includes(target)))
       .map(({ target }) => `${path} imports ${target}`)
   })
 }
@@ -245,6 +259,15 @@ describe('the rules see', () => {
     expect(forbiddenImports(importing('app/a.ts', "import '../postgres/client/connect.ts'"))).toEqual([])
   })
 
+  test('whatever the page imports of the service that is not erased from its bundle', () => {
+    const surface = "'../../api/portal/portal-surface.ts'"
+    const imports = (path: string, what: string) => forbiddenImports(importing(path, `import ${what} from ${surface}`))
+    expect(imports('page/api/schema.ts', 'type { PortalPaths }')).toEqual([])
+    expect(imports('page/api/schema.ts', '{ type PortalPaths }')).toHaveLength(1)
+    expect(imports('page/api/schema.ts', '{ PORTAL_OPERATIONS }')).toHaveLength(1)
+    expect(imports('page/api/client.ts', 'type { PortalPaths }')).toHaveLength(1)
+  })
+
   test('a comment is no import', () => {
     expect(
       forbiddenImports(
@@ -267,6 +290,14 @@ describe('the rules see', () => {
     (text) => {
       expect(forbiddenText(importing('core/domain/a.ts', text))).toHaveLength(1)
       expect(forbiddenText(importing('core/units/a.ts', text))).toEqual([])
+    },
+  )
+
+  test.each(['Bun.file(path)', 'process.env', 'Buffer.from(text)', "import { join } from 'node:path'"])(
+    '%s in the page',
+    (text) => {
+      expect(forbiddenText(importing('page/data/a.ts', text))).toHaveLength(1)
+      expect(forbiddenText(importing('webhooks/a.ts', text))).toEqual([])
     },
   )
 

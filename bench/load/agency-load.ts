@@ -1,7 +1,8 @@
 /** Requests of many agencies through one address: a closed loop, in this process. */
+import type { LoadAgency } from '../../test/support/cluster/agencies.ts'
 import { eventually } from '../../test/support/eventually.ts'
-import type { AgencyRequests } from './agency-requests.ts'
-import { HttpConnection } from './http-client.ts'
+import { SALES_PER_UNIT, saleOf } from '../world/world.ts'
+import { HttpConnection, type Planned } from './http-client.ts'
 
 /**
  * - `alike`: every connection asks for one agency after the other, so all agencies get equally many answers, and a node that owns more of
@@ -85,4 +86,64 @@ export class AgencyLoad {
   #check(): void {
     if (this.#fault !== null) throw new Error(`Cannot measure: ${this.#fault}`)
   }
+}
+
+export interface AgencyRequests {
+  /** How many. */
+  readonly agencies: number
+  /** The next request of the agency with this index. */
+  next(agency: number): Planned
+}
+
+/** Availability of a month, of one unit after the other. */
+export function readsOf(agencies: readonly LoadAgency[], units: number): AgencyRequests {
+  const requests = agencies.map(({ secret }) => Array.from({ length: units }, (_, unit) => read(secret, unit)))
+  const next = inTurn(agencies)
+  return {
+    agencies: agencies.length,
+    next: (agency) => requests[agency]?.[next(agency) % units] as Planned,
+  }
+}
+
+/**
+ * Stays of two nights in one unit after the other, each later than all before it: one source serves a whole run and never asks for a night
+ * twice. A unit has nights for thousands of them.
+ */
+export function bookingsOf(agencies: readonly LoadAgency[], units: number): AgencyRequests {
+  const next = inTurn(agencies)
+  return {
+    agencies: agencies.length,
+    next: (agency) => {
+      const n = next(agency)
+      const sale = Math.floor(n / units)
+      if (sale >= SALES_PER_UNIT) throw new Error('Cannot sell: every night is sold')
+      const body = { unit: `unit-${n % units}`, ...saleOf(sale), adults: 2, sourceRef: `B-${agency}-${n}` }
+      return booking((agencies[agency] as LoadAgency).secret, body)
+    },
+  }
+}
+
+/** By agency, how often it was asked before. */
+function inTurn(agencies: readonly LoadAgency[]): (agency: number) => number {
+  const counts = agencies.map(() => 0)
+  return (agency) => {
+    const count = counts[agency] as number
+    counts[agency] = count + 1
+    return count
+  }
+}
+
+function read(secret: string, unit: number): Planned {
+  const path = `/partner/v1/availability?unit=unit-${unit}&from=2027-03-01&to=2027-04-01`
+  return { bytes: Buffer.from(`GET ${path} HTTP/1.1\r\n${commonOf(secret)}\r\n`), status: 200 }
+}
+
+function booking(secret: string, body: object): Planned {
+  const text = JSON.stringify(body)
+  const head = `POST /partner/v1/bookings HTTP/1.1\r\n${commonOf(secret)}Content-Type: application/json\r\n`
+  return { bytes: Buffer.from(`${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`), status: 201 }
+}
+
+function commonOf(secret: string): string {
+  return `Host: bench\r\nAuthorization: Bearer ${secret}\r\n`
 }

@@ -1,6 +1,6 @@
 /** The load generator, a separate process: it reads a run's settings from each line of its input and prints the result. */
 import { answerQuestions } from '../support/json-child.ts'
-import { Latencies } from './histogram.ts'
+import { Latencies } from '../support/statistics.ts'
 import { HttpConnection, type Run } from './http-client.ts'
 import { type Asked, sourceOf } from './requests.ts'
 

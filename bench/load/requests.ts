@@ -14,6 +14,7 @@ export type Kind =
   | 'bookings-page-50'
   | 'guest-search'
   | 'create'
+  | 'create-with-key'
   | 'create-cancel'
   | 'contended'
   | 'mix'
@@ -42,6 +43,7 @@ const CONTENDED_UNITS = 10
 export function sourceOf(asked: Asked): Source {
   switch (asked.kind) {
     case 'create':
+    case 'create-with-key':
       return sales(asked, unitsOf(asked))
     case 'contended':
       return sales(asked, CONTENDED_UNITS)
@@ -160,7 +162,9 @@ function salesmanOf(asked: Asked, units: number): (n: number) => Planned {
     if (round >= SALES_PER_UNIT) throw new Error('Cannot sell: every night is sold')
     const { agency, unit } = place(n)
     const stay = saleOf(round)
-    return post(agency, '/partner/v1/bookings', { unit: slugOf(unit), ...stay, adults: 2, sourceRef: `B-${n}` }, 201)
+    const key = asked.kind === 'create-with-key' ? `idempotency-key: B-${n}\r\n` : ''
+    const body = { unit: slugOf(unit), ...stay, adults: 2, sourceRef: `B-${n}` }
+    return post(agency, '/partner/v1/bookings', body, 201, key)
   }
 }
 

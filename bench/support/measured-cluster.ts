@@ -3,9 +3,9 @@ import { cpus as machineCpus } from 'node:os'
 import type { LoadAgency } from '../../test/support/cluster/agencies.ts'
 import type { Cluster } from '../../test/support/cluster/cluster.ts'
 import { eventually } from '../../test/support/eventually.ts'
-import { AgencyLoad, type Shape } from '../load/agency-load.ts'
-import type { AgencyRequests } from '../load/agency-requests.ts'
-import { type ClusterUse, countsOf, useOf } from './cluster-use.ts'
+import { AgencyLoad, type AgencyRequests, type Shape } from '../load/agency-load.ts'
+import { cpuSecondsOf, cpuSecondsOfFamily, machineSeconds } from './processes.ts'
+import { rounded } from './statistics.ts'
 
 const IDLE_MS = 3_000
 const SETTLE_MS = 1_000
@@ -68,8 +68,8 @@ export class MeasuredCluster {
   }
 
   /** Without a limit, until everything is in memory and compiled. @param answers for each agency */
-  async warm(requests: AgencyRequests, answers: number, url = this.#cluster.url): Promise<void> {
-    const load = await AgencyLoad.start(url, requests, { shape: 'alike', connections: requests.agencies })
+  async warm(requests: AgencyRequests, answers: number): Promise<void> {
+    const load = await AgencyLoad.start(this.#cluster.url, requests, { shape: 'alike', connections: requests.agencies })
     await load.untilEachHas(answers)
     await load.stop()
   }
@@ -82,15 +82,11 @@ export class MeasuredCluster {
     return after.nodes.map(({ cpuS }, i) => rounded((cpuS - (before.nodes[i]?.cpuS ?? 0)) / (IDLE_MS / 1_000), 3))
   }
 
-  /** @param url where the load enters */
-  async measure(
-    requests: AgencyRequests,
-    { url = this.#cluster.url, ...load }: { shape: Shape; connections: number; url?: string },
-  ): Promise<Figures> {
+  async measure(requests: AgencyRequests, load: { shape: Shape; connections: number }): Promise<Figures> {
     const [owners, primary] = [await this.#owners(), await this.#cluster.postgres.primary()]
     const countedBefore = await countsOf(this.#cluster)
     this.#limit(this.#cpus)
-    const running = await AgencyLoad.start(url, requests, load)
+    const running = await AgencyLoad.start(this.#cluster.url, requests, load)
     await Bun.sleep(SETTLE_MS)
     const [answered, before] = [[...running.answered], useOf(this.#cluster)]
     await Bun.sleep(RUN_MS)
@@ -184,6 +180,53 @@ function sum(values: readonly number[]): number {
   return values.reduce((all, value) => all + value, 0)
 }
 
-export function rounded(value: number, digits: number): number {
-  return Number(value.toFixed(digits))
+/** What the parts of a cluster have used of the machine. */
+interface ClusterUse {
+  readonly atMs: number
+  /** Seconds of CPU of each node with its sender of webhooks; periods of its limit, and those of them that it used up. */
+  readonly nodes: readonly { readonly cpuS: number; readonly limited: number; readonly throttled: number }[]
+  /** Seconds of CPU of the PostgreSQL on each host. */
+  readonly postgresS: readonly number[]
+  readonly haproxyS: number
+  readonly clientS: number
+  readonly machine: ReturnType<typeof machineSeconds>
+}
+
+/** Since the start of each. */
+function useOf({ hosts, entrance, postgres }: Cluster): ClusterUse {
+  const secondsOf = (pids: readonly number[]) => pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0)
+  return {
+    atMs: performance.now(),
+    nodes: hosts.map((host) => {
+      const group = host.cpusOf('nightledger')
+      return { cpuS: secondsOf(group.pids), ...group.periods }
+    }),
+    postgresS: hosts.map((host) => cpuSecondsOfFamily(postgres.postmasterOf(host))),
+    haproxyS: secondsOf(entrance.network.pids(entrance.name)),
+    clientS: cpuSecondsOf(process.pid),
+    machine: machineSeconds(),
+  }
+}
+
+const COUNTED = {
+  /** Requests that came in at a node and were answered by another. */
+  forwarded: 'nightledger_cluster_requests_total{outcome="forwarded"}',
+  /** Group commits, and the writes in them. */
+  batches: 'nightledger_journal_batch_records_count',
+  records: 'nightledger_journal_batch_records_sum',
+} as const
+
+type ClusterCounts = Readonly<Record<keyof typeof COUNTED, number>>
+
+/** Of all nodes together, since their start. */
+async function countsOf(cluster: Cluster): Promise<ClusterCounts> {
+  const pages = await Promise.all(
+    cluster.hosts.map((host) => fetch(`${cluster.nodeUrl(host)}/metrics`).then((answer) => answer.text())),
+  )
+  const read = (page: string, name: string) => {
+    const line = page.split('\n').find((each) => each.startsWith(`${name} `))
+    return Number(line?.slice(name.length) ?? Number.NaN)
+  }
+  const sum = (name: string) => pages.reduce((all, page) => all + read(page, name), 0)
+  return { forwarded: sum(COUNTED.forwarded), batches: sum(COUNTED.batches), records: sum(COUNTED.records) }
 }

@@ -32,7 +32,7 @@ const HEADER_CHARS_MAX = TOKEN_CHARS_MAX + 'Bearer '.length
  *
  * The secret itself is never compared. The key is hashed, and the hash is looked up in a map. The timing of that
  * look-up can reveal something only about the hash of the caller's own guess, and steering that hash towards a stored
- * one, byte by byte, amounts to inverting SHA-256. `bench/key-timing.ts` measures it.
+ * one, byte by byte, amounts to inverting SHA-256. `bench/secret-timing.ts` measures it.
  *
  * @param authorization the header; null when it is missing
  * @param now wall clock, milliseconds

@@ -26,6 +26,8 @@ export interface AgencyStore {
     change: { readonly bookingId: string; readonly notes: string | null },
     audit: ChangeLine,
   ): Promise<void>
+  /** Notes, reference and the reason of a cancellation, unless that is the service's own. */
+  eraseTexts(agencyId: string, bookingId: string, audit: ChangeLine): Promise<void>
   /**
    * Settles when no write of this process to the agency is in progress any more, not even one whose reply was lost. A read after that
    * shows the final outcome.

@@ -1,9 +1,10 @@
-/** Changes to the notes of bookings by the agency. Free text: in Postgres only, and no part of any event (docs/decisions.md#the-ledger). */
+/** Changes to the free texts of bookings by the agency: in Postgres only, and in no journal entry (docs/decisions.md#the-ledger). */
 
 import type { AgencyBooking, AgencyBookings } from '../core/bookings/agency-bookings.ts'
 import { successLine } from '../core/bookings/audit-lines.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
-import type { Caller, KeepChange } from '../core/journal/record.ts'
+import { HOLD_EXPIRED } from '../core/domain/booking.ts'
+import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/keyed-turns.ts'
@@ -20,13 +21,19 @@ export interface NotesAsked {
 
 export class BookingNotes {
   readonly #bookings: Pick<AgencyBookings, 'find'>
-  readonly #store: Pick<AgencyStore, 'updateNotes'>
-  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
+  readonly #store: Pick<AgencyStore, 'updateNotes' | 'eraseTexts'>
+  readonly #dependencies: {
+    readonly clock: Clock
+    readonly newId: IdSource
+    readonly onErased: (agencyId: string) => void
+  }
   readonly #turns = new KeyedTurns()
 
   constructor(options: {
     bookings: Pick<AgencyBookings, 'find'>
-    store: Pick<AgencyStore, 'updateNotes'>
+    store: Pick<AgencyStore, 'updateNotes' | 'eraseTexts'>
+    /** Called when texts were erased: whatever has them in memory must read them again. */
+    onErased: (agencyId: string) => void
     clock: Clock
     newId: IdSource
   }) {
@@ -48,13 +55,36 @@ export class BookingNotes {
       if (replaces !== undefined && replaces !== current.notes)
         return refused({ code: 'NOTES_CHANGED', notes: current.notes })
       const after = { ...current, notes }
-      const answer = keep?.(after)
-      const line = {
-        ...successLine(this.#dependencies, caller, bookingId),
-        ...(answer === undefined ? {} : { answer }),
-      }
+      const line = this.#line(bookingId, caller, keep?.(after))
       await this.#store.updateNotes(agency.id, { bookingId, notes }, line)
       return done(after)
     })
+  }
+
+  /**
+   * Erases what may say who the guest is beside the guest's own data: notes, reference, and the reason of a cancellation. Version and feed
+   * of changes stay as they are; what was sent to partners before cannot be taken back.
+   */
+  eraseTexts(
+    agency: Agency,
+    bookingId: string,
+    caller: Caller,
+    keep?: KeepChange<AgencyBooking>,
+  ): Promise<AgencyOutcome<AgencyBooking>> {
+    return this.#turns.run(bookingId, async () => {
+      const current = await this.#bookings.find(agency.id, bookingId)
+      if (current === null) return NOT_FOUND
+      const { booking } = current
+      const cancelReason = booking.cancelReason === HOLD_EXPIRED ? HOLD_EXPIRED : null
+      const after = { ...current, notes: null, booking: { ...booking, sourceRef: null, cancelReason } }
+      await this.#store.eraseTexts(agency.id, bookingId, this.#line(bookingId, caller, keep?.(after)))
+      this.#dependencies.onErased(agency.id)
+      return done(after)
+    })
+  }
+
+  #line(bookingId: string, caller: Caller, answer?: ReturnType<KeepChange<AgencyBooking>>): ChangeLine {
+    const line = successLine(this.#dependencies, caller, bookingId)
+    return answer === undefined ? line : { ...line, answer }
   }
 }

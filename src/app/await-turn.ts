@@ -38,6 +38,8 @@ export async function awaitTurn(options: {
   writers: {
     list(): Promise<readonly Writer[]>
     change(asked: { waitMs: number; isDrainingKnown: boolean }): Promise<void>
+    /** Leaves the trace by which a writer knows that somebody waits (P3). */
+    await(): Promise<void>
   }
   clock: Clock
   isOver: (run: string) => boolean
@@ -64,6 +66,7 @@ export async function awaitTurn(options: {
         watch.onDraining(stopping)
       }
       if (ahead === undefined) return
+      await writers.await()
       const waiting = { isOver: false }
       // One that drains beside the one that is waited for is no news either.
       const isKnown = isDrainingKnown || list.some(({ isDraining }) => isDraining)

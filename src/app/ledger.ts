@@ -38,6 +38,8 @@ export const DEFAULT_LIMITS: LedgerLimits = {
 export interface LedgerWatch {
   /** Stop serving now; exit when `settled` resolves (Journal). */
   onFenced(cause: unknown, settled: Promise<void>): void
+  /** The database has lost entries that were acknowledged (S3). Their shards are fenced. */
+  onEntriesLost(cause: unknown): void
   onSnapshotDefect(fields: { defect: string; agencyId: string; unitId: string; seq: number }): void
   /** What is stored of a unit is damaged: it is refused, and nothing else is. Called once for each unit. */
   onDamagedUnit(fields: { agencyId: string; unitId: string; err: unknown }): void
@@ -47,6 +49,8 @@ export interface LedgerWatch {
   onHoldFailure(fields: { agencyId: string; unitId: string; bookingId: string; err: unknown }): void
   /** An invariant was broken outside any request: the process must exit. */
   onBug(error: unknown): void
+  /** P3: whether heartbeats are confirmed, after it has changed. While they are not, `ledger.isConfirmed` is false. */
+  onConfirmed(isConfirmed: boolean): void
   onHousekeepingFailure(error: unknown): void
   /** The take-over, or a read after it, got no answer from the database. It is retried. */
   onTakeOverFailure(error: unknown): void
@@ -83,6 +87,8 @@ export interface Ledger extends PartnerLedger {
    * process (J5).
    */
   reportFenced(): void
+  /** P3: whether what is in memory may be shown as current. Nodes ask for each shard instead (C6). */
+  readonly isConfirmed: boolean
   /** Tells the process that waits for its turn that it comes in a moment. */
   announceEnd(): Promise<void>
   /** Finishes writes in flight, gives the shards up, writes snapshots, and closes every connection. */

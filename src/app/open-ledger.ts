@@ -20,7 +20,7 @@ import { assert } from '../lib/assert.ts'
 import { bootTime } from '../lib/boot-clock.ts'
 import { sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
-import { isTransient } from '../postgres/client/database-error.ts'
+import { hasLostEntries, isTransient } from '../postgres/client/database-error.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
@@ -39,6 +39,8 @@ import { warmUpStatements } from './warm-up.ts'
 const APPEND_LANES = 2
 
 const SWEEP_MS = 5_000
+/** What a node shows is confirmed shard by shard (C6). */
+const OF_A_NODE = { isAwaited: false } as const
 /** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
@@ -160,11 +162,11 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   })
   const housekeeping = openHousekeeping({ stores, clock, watch, shards, onDefect, writing })
 
-  const beatOf = async (writer: string): Promise<boolean> => {
+  const beatOf = async (writer: string) => {
     if (shards === null) return writers.beat(writer)
     // A process that takes over all shards deletes the rows of all nodes.
-    if (shards.owned.size > 0 && !(await writers.beat(writer))) await shards.confirm()
-    return true
+    if (shards.owned.size > 0 && (await writers.beat(writer)) === null) await shards.confirm()
+    return OF_A_NODE
   }
 
   let sweep: NodeJS.Timeout | undefined
@@ -199,6 +201,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
         agencyChanges.noteDurable(entries)
       },
       onFenced: (cause, settled) => {
+        if (hasLostEntries(cause)) watch.onEntriesLost(cause)
         changes.end()
         const counted = settled
           .then(() => sleep(clock, COUNT_FENCED_AFTER_MS))
@@ -206,15 +209,26 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
           .catch(watch.onCountersNotWritten)
         watch.onFenced(cause, counted)
       },
-      ...(shards === null ? {} : { onShardsLost: (lost) => shards.lostTo(lost) }),
+      ...(shards === null
+        ? {}
+        : {
+            onShardsLost: (lost, cause) => {
+              if (hasLostEntries(cause)) watch.onEntriesLost(cause)
+              shards.lostTo(lost)
+            },
+          }),
       newRenewalId: () => Bun.randomUUIDv7(),
       // A fifth fewer batches than with a microtask (docs/decisions.md#speed).
       atEndOfTurn: (task) => void setImmediate(task),
     })
     const rateSlots = await openRateSlots(journal)
     const heartbeat = new Heartbeat({
-      ...{ clock, beat: () => beatOf(writerId) },
+      ...{ clock, since: taken.since, beat: () => beatOf(writerId) },
       onReplaced: () => void reportFenced(),
+      onConfirmed: (isConfirmed) => {
+        places.pause(!isConfirmed)
+        watch.onConfirmed(isConfirmed)
+      },
     })
     shards?.serveWith({
       ...{ journal, directory, catalogue, usage, limiter, sessions, rateSlots, refusals, holdTimer },
@@ -261,6 +275,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       return writing().journal.epoch
     },
     reportFenced: () => void reportFenced(),
+    get isConfirmed() {
+      return shards !== null || writing().heartbeat.isConfirmed
+    },
     announceEnd: () => writers.drain(writerId),
     close: async () => {
       const { journal, rateSlots, heartbeat } = writing()

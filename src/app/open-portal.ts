@@ -70,7 +70,12 @@ export function openPortal(
     fees: new FeeCommands({ catalogue, store, clock, newId }),
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings,
-    bookingNotes: new BookingNotes({ bookings, store, clock, newId }),
+    bookingNotes: new BookingNotes({
+      ...{ bookings, store, clock, newId },
+      onErased: (agencyId) => {
+        for (const feed of [ledger.changes, ledger.agencyChanges]) feed.forget((id) => id === agencyId)
+      },
+    }),
     renderings: new Renderings(clock),
     tapeStays: new PostgresTapeStays(lists),
     auditList: new PostgresAuditList(lists),

@@ -10,6 +10,7 @@ import { healthRoutes } from '../api/server/health.ts'
 import { withoutIdleTimeout } from '../api/server/idle-timeout.ts'
 import type { Listener, Wrap } from '../api/server/listener.ts'
 import { metricsRoute } from '../api/server/metrics.ts'
+import { whileConfirmed } from '../api/server/not-serving.ts'
 import type { Answering } from '../api/server/served-routes.ts'
 import { withoutCors } from '../api/server/without-cors.ts'
 import type { ClusterNode } from '../cluster/cluster-node.ts'
@@ -51,17 +52,23 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
   const { app, adminApp, entry } = makeSurfaces(options)
   const { admin, public: listener } = options.listeners
   const { portalTokens: operatorTokens } = options.secrets
+  const { ledger } = options
+  const confirmed =
+    (of: { hasProbes: boolean }): Wrap =>
+    (answer) =>
+      whileConfirmed(() => ledger.isConfirmed, answer, ledger.newId, of)
   const adminWrap =
     entry === null || adminApp === null || admin === null
-      ? withoutCors
+      ? joined(withoutCors, confirmed({ hasProbes: true }))
       : joined(
           withoutCors,
           entry.wrap('admin', admin, { operatorTokens, any: withoutCors((request) => adminApp.fetch(request)) }),
         )
-  const publicWrap = entry?.wrap('public', listener, {
-    operatorTokens: admin === null ? operatorTokens : [],
-    any: (request) => app.fetch(request),
-  })
+  const publicWrap =
+    entry?.wrap('public', listener, {
+      operatorTokens: admin === null ? operatorTokens : [],
+      any: (request) => app.fetch(request),
+    }) ?? confirmed({ hasProbes: admin === null })
   const serveAdmin = adminApp === null ? undefined : admin?.prepare(adminApp, adminWrap)
   const servePublic = listener.prepare(app, publicWrap)
   return () => {

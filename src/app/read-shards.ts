@@ -16,7 +16,9 @@ export async function beginWithoutShards(options: Parameters<typeof takeOver>[0]
   const [keys, sessions] = await Promise.all([chainKeys.open(), sessionRows.load('operator')])
   await prepare()
   if (isCancelled()) throw new Error('Cannot join the cluster: the process is shutting down')
-  return { term: { shards: [], newestMonth: '' }, chainKeys: keys, used: [], passed: [], sessions }
+  // What it has is confirmed shard by shard (C6), not by a heartbeat.
+  const since = Number.POSITIVE_INFINITY
+  return { since, term: { shards: [], newestMonth: '' }, chainKeys: keys, used: [], passed: [], sessions }
 }
 
 /** What is read of shards after they were taken (C3). @throws what the database rejects with */

@@ -108,12 +108,18 @@ async function start(
     holder: `${hostname()} ${process.pid}`,
     watch: {
       onFenced: (cause, settled) => service.endAfterFence(cause, settled),
+      onEntriesLost: (err) =>
+        log.error({ err }, 'the database has lost entries: stop every process and run nightledger after-restore'),
       onSnapshotDefect: (fields) => log.error(fields, 'snapshot skipped'),
       onDamagedUnit: (fields) => log.error(fields, 'unit is damaged'),
       onSnapshotFailure: (err) => log.warn({ err }, 'snapshot not written'),
       onHoldTimerFailure: (err) => log.warn({ err }, 'cannot look for expired holds'),
       onHoldFailure: (fields) => log.error(fields, 'hold not released'),
       onBug: (error) => service.endAfterBug(error),
+      onConfirmed: (isConfirmed) =>
+        isConfirmed
+          ? log.info('heartbeat confirmed: requests are answered again')
+          : log.error('heartbeat not confirmed, and a standby may take over: requests are refused'),
       onHousekeepingFailure: (err) => log.warn({ err }, 'housekeeping failed'),
       onTakeOverFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
@@ -161,6 +167,7 @@ async function start(
         // A node waits for a process that has all shards, not for other nodes.
         list: async () => (await writers.list()).filter(({ node: of }) => node === null || of === null),
         change: (asked) => writers.change(asked),
+        await: () => writers.await(),
       },
       watch: {
         onWaiting: ({ name, shards }) => {

@@ -22,6 +22,8 @@ const TAKE_OVER_AGAIN_MS = 2_500
 
 /** What the writer begins with; read after the take-over, when no other process can change it. */
 export interface TakenOver {
+  /** Before the take-over was asked for (monotonic): its first heartbeat. */
+  readonly since: number
   readonly term: WriterTerm
   /** Of the journal's chains, by shard. */
   readonly chainKeys: readonly Uint8Array[]
@@ -67,11 +69,13 @@ export async function takeOver(options: {
     ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: PAUSE_MS },
     ...{ isOver: isCancelled, onFailure },
   }
-  const term = await retryUntilAnswered(() => store.takeOver(options.holder), {
-    ...retries,
-    // The outcome is unknown. A second take-over fences out the first.
-    pauseMs: TAKE_OVER_AGAIN_MS,
-  })
+  let since = clock.monotonicMs()
+  const ask = () => {
+    since = clock.monotonicMs()
+    return store.takeOver(options.holder)
+  }
+  // While the outcome is unknown. A second take-over fences out the first.
+  const term = await retryUntilAnswered(ask, { ...retries, pauseMs: TAKE_OVER_AGAIN_MS })
   const [chainKeys, used, passed, sessions] = await Promise.all([
     retryUntilAnswered(() => options.chainKeys.open(), retries),
     retryUntilAnswered(usedSoFar, retries),
@@ -79,5 +83,5 @@ export async function takeOver(options: {
     retryUntilAnswered(() => sessionRows.load(), retries),
     retryUntilAnswered(() => catalogue.load(catalogueBefore), retries),
   ])
-  return { term, chainKeys, used, passed, sessions }
+  return { since, term, chainKeys, used, passed, sessions }
 }

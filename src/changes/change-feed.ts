@@ -112,7 +112,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     return this.#feedOf(agencyId).endPage().cursor
   }
 
-  /** Another process has these agencies now: what waits for their changes ends at once, empty. */
+  /** What is in memory of these agencies is void, or another process has them: what waits for their changes ends at once, empty. */
   forget(isAsked: (agencyId: string) => boolean): void {
     for (const [agencyId, feed] of this.#agencies) {
       if (!isAsked(agencyId)) continue

@@ -70,7 +70,7 @@ export class WaitingPlaces {
   /** How many places are taken, by owner. */
   readonly #byOwner = new Map<string, number>()
   readonly #taken = { request: 0, stream: 0 }
-  #isEnded = false
+  #state: 'open' | 'paused' | 'ended' = 'open'
   #isChecking = false
 
   constructor(clock: Clock) {
@@ -81,7 +81,7 @@ export class WaitingPlaces {
     return { requests: this.#taken.request, streams: this.#taken.stream }
   }
 
-  /** After `endAll`, the place has ended already. */
+  /** After `endAll`, and during a pause, the place has ended already. */
   take(waiting: Waiting): Place | NoPlace {
     const { ownerId, keyId, kind } = waiting
     const places = this.#byKey.get(keyId) ?? new Set()
@@ -90,7 +90,7 @@ export class WaitingPlaces {
     if (ofOwner >= WAITING_PER_AGENCY_MAX) return 'agency_full'
     if (this.#taken.request + this.#taken.stream >= WAITING_MAX) return 'process_full'
     const place = new Place(waiting, (released) => this.#release(released))
-    if (this.#isEnded) {
+    if (this.#state !== 'open') {
       place.end()
       return place
     }
@@ -103,7 +103,18 @@ export class WaitingPlaces {
 
   /** The process stops serving: all requests end now, and later ones at once. */
   endAll(): void {
-    this.#isEnded = true
+    this.#state = 'ended'
+    this.#endThese()
+  }
+
+  /** The process cannot tell whether what it knows is current (P3): all requests end now, and new ones at once, until it can. */
+  pause(isPaused: boolean): void {
+    if (this.#state === 'ended') return
+    this.#state = isPaused ? 'paused' : 'open'
+    if (isPaused) this.#endThese()
+  }
+
+  #endThese(): void {
     for (const places of this.#byKey.values()) for (const place of [...places]) place.end()
   }
 

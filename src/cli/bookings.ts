@@ -164,6 +164,19 @@ export function bookings(program: Command, terminal: Terminal): void {
       session.show(await session.client.send('POST', path, { reason: options.reason ?? null }), 'booking')
     },
   )
+  asking(
+    noun,
+    {
+      name: 'erase-texts <id>',
+      summary: 'erase notes, reference and cancellation reason of a booking, which may name the guest',
+      examples: ['bookings erase-texts bkg_019a…'],
+    },
+    terminal,
+    async (session, { arguments: [id = ''] }) => {
+      const path = await session.agencyPath(`/bookings/${encodeURIComponent(id)}/erase-texts`)
+      session.show(await session.client.send('POST', path, undefined), 'booking')
+    },
+  )
   importIcal(noun, terminal)
 }
 

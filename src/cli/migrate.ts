@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { checkServer } from '../postgres/client/check-server.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
+import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -24,6 +25,8 @@ export function migrateCommand(program: Command, terminal: Terminal): void {
       try {
         await checkServer(sql)
         const { applied, version } = await migrate(sql, { onStep: (step) => terminal.err(`${step}\n`) })
+        // For a service whose role may create no tables.
+        await ensureMonths(sql)
         terminal.out(
           json === true
             ? `${JSON.stringify({ applied, version })}\n`

@@ -16,3 +16,11 @@ export function isDatabaseFailure(error: unknown): boolean {
 export function isCancelled(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '57014')
 }
+
+/**
+ * Whether a statement took longer than it may, as the server (57014) or the client says, whichever was first. Only the former proves that it
+ * had no effect.
+ */
+export function isTooSlow(error: unknown): boolean {
+  return error instanceof DeadlineError || (error instanceof Error && 'code' in error && error.code === '57014')
+}

@@ -15,6 +15,10 @@ export class HeldUp<Member> {
     return this.#suspects.size === 0 && this.#atFault.size === 0
   }
 
+  get suspects(): readonly Member[] {
+    return [...this.#suspects]
+  }
+
   /** The least recently tried one first. */
   get atFault(): readonly Member[] {
     return [...this.#atFault]

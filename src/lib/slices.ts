@@ -3,9 +3,23 @@
  * every machine, and a test can check it. What a step takes is measured in `bench/`.
  */
 
-/** Settles in a later turn of the event loop, after whatever has arrived meanwhile. */
+/** Those whose next slice has not begun, in the order in which they get a turn. */
+const waiting: (() => void)[] = []
+
+/**
+ * Settles in a later turn of the event loop, after whatever has arrived meanwhile. One of those who wait goes on in each turn, so that
+ * others wait for one slice and not for one of each long work that is in progress.
+ */
 export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(next)
+  })
+}
+
+function next(): void {
+  const resolve = waiting.shift()
+  if (waiting.length > 0) setImmediate(next)
+  resolve?.()
 }
 
 export class Slices {

@@ -79,10 +79,11 @@ export interface VerifyStore {
   ): Promise<readonly UnitEntry[]>
   /** Newest first. */
   snapshots(unit: UnitAddress, limit: number): Promise<readonly VerifiedSnapshot[]>
+  /** Whether entries of the unit were archived, so that a base snapshot must be there (S2). */
+  hasArchivedEntries(unit: UnitAddress): Promise<boolean>
   bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]>
-  /** Bookings whose row names a number within the extent of its shard that is not an entry of the booking. */
+  /** Bookings whose row names a number that is not an entry of the booking, and that was not archived. */
   strayBookings(
-    extents: readonly ShardExtent[],
     limit: number,
   ): Promise<readonly { readonly id: string; readonly unitId: string; readonly seq: number }[]>
   /** Deliveries that are neither a ping nor of an announced entry of their agency, and those without an endpoint. */

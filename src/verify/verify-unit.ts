@@ -38,7 +38,10 @@ export async function verifyUnit(input: Input): Promise<void> {
     found.add('snapshot', unit.unitId, entryName(shard, seq), 'the snapshot is ahead of the log (S3)')
   // What was written since the verification began is checked by the next one.
   const snapshots = known.filter(({ seq, isAhead }) => seq <= lastSeq && !isAhead)
-  const replay = new Replay(input, snapshots)
+  const base = snapshots.find(({ isBase }) => isBase) ?? null
+  const isWhole = base !== null || extent.base === 0 || !(await store.hasArchivedEntries(unit))
+  if (!isWhole) found.add('snapshot', unit.unitId, unit.unitId, MISSING_BASE)
+  const replay = new Replay(input, { snapshots, base, isWhole })
   const until = Math.max(lastSeq, memory?.seq ?? 0)
   for (let after = extent.base; ; ) {
     const page = await store.entries(unit, { after, until, limit })
@@ -55,7 +58,6 @@ export async function verifyUnit(input: Input): Promise<void> {
     after = last.seq
   }
   if (!replay.isComplete) return
-  if (replay.isEmpty && (await isArchivedWhole(input))) found.add('snapshot', unit.unitId, unit.unitId, MISSING_BASE)
   if (memory !== null && replay.hashes.get(memory.seq) !== memory.hash)
     found.add(
       'memory',
@@ -64,13 +66,6 @@ export async function verifyUnit(input: Input): Promise<void> {
       'the state in memory differs from a replay of the journal (U1)',
     )
   for (const snapshot of snapshots) verifySnapshot(snapshot, { shard, hashes: replay.hashes, found })
-}
-
-/** A unit that was created since the verification began has entries beyond the extent. */
-async function isArchivedWhole({ store, unit, extent }: Input): Promise<boolean> {
-  if (extent.base === 0) return false
-  const until = Number.MAX_SAFE_INTEGER
-  return (await store.entries(unit, { after: extent.base, until, limit: 1 })).length === 0
 }
 
 interface Entry {
@@ -107,12 +102,17 @@ class Replay {
   /** Null when it could not be replayed to the end. */
   #state: UnitState | null
 
-  constructor(input: Input, snapshots: readonly VerifiedSnapshot[]) {
+  /** @param from.isWhole whether what was archived has a base */
+  constructor(
+    input: Input,
+    from: { snapshots: readonly VerifiedSnapshot[]; base: VerifiedSnapshot | null; isWhole: boolean },
+  ) {
     const { unit, memory } = input
     this.#input = input
-    this.#wanted = new Set([...snapshots.map(({ seq }) => seq), ...(memory === null ? [] : [memory.seq])])
-    this.#base = snapshots.find(({ isBase }) => isBase) ?? null
-    this.#state = this.#base === null ? UnitState.empty(unit.unitId) : decodeSnapshot(this.#base).state
+    this.#wanted = new Set([...from.snapshots.map(({ seq }) => seq), ...(memory === null ? [] : [memory.seq])])
+    this.#base = from.base
+    if (this.#base !== null) this.#state = decodeSnapshot(this.#base).state
+    else this.#state = from.isWhole ? UnitState.empty(unit.unitId) : null
     if (this.#base !== null && this.#state === null)
       this.#addSnapshot(this.#base.seq, 'the snapshot that takes the place of archived entries cannot be read')
     this.#note()
@@ -122,20 +122,10 @@ class Replay {
     return this.#state !== null
   }
 
-  /** It has neither a base nor entries. */
-  get isEmpty(): boolean {
-    return this.#state?.seq === 0
-  }
-
   apply(entries: readonly Entry[]): void {
     const { unit, extent, found } = this.#input
     for (const { seq, event } of entries) {
       if (this.#state === null || seq <= (this.#base?.seq ?? 0)) continue
-      if (this.#state.seq === 0 && extent.base > 0 && event.kind !== 'unit_set') {
-        this.#addSnapshot(seq, MISSING_BASE)
-        this.#state = null
-        return
-      }
       try {
         this.#state.apply(event, seq)
       } catch (error) {

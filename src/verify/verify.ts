@@ -10,7 +10,7 @@ import { shardOf } from '../core/journal/shard.ts'
 import { assert } from '../lib/assert.ts'
 import { DIFFERENCES_MAX, entryName, Findings, type Verification } from './findings.ts'
 import { verifyShard } from './verify-shard.ts'
-import type { ShardExtent, VerifyStore } from './verify-store.ts'
+import type { VerifyStore } from './verify-store.ts'
 import { type LiveUnit, verifyUnit } from './verify-unit.ts'
 
 /**
@@ -54,13 +54,13 @@ export async function verify(
     onProgress?.(found.units)
     after = last
   }
-  await verifyWhole(store, extents, found)
+  await verifyWhole(store, found)
   return found.report()
 }
 
 /** What the database finds out by itself. */
-async function verifyWhole(store: VerifyStore, extents: readonly ShardExtent[], found: Findings): Promise<void> {
-  for (const { id, unitId, seq } of await store.strayBookings(extents, DIFFERENCES_MAX))
+async function verifyWhole(store: VerifyStore, found: Findings): Promise<void> {
+  for (const { id, unitId, seq } of await store.strayBookings(DIFFERENCES_MAX))
     found.add('booking', unitId, id, `the row names journal entry ${seq}, which is not an entry of this booking`)
   for (const id of await store.strayDeliveries(DIFFERENCES_MAX))
     found.add('delivery', null, id, 'the journal entry or endpoint of the delivery is missing')

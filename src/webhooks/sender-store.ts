@@ -83,6 +83,11 @@ export interface SenderStore {
     room: number
   }): Promise<{ readonly made: number; readonly mayHaveMore: boolean }>
   /**
+   * The agencies with active endpoints that this sender sends for, so that each can be asked for alone.
+   * @throws SenderReplacedError when another sender has taken over
+   */
+  agencies(term: number): Promise<readonly string[]>
+  /**
    * Claims at most `room` due deliveries of active endpoints. Agencies take turns.
    * @param windows how many more deliveries an endpoint may have; `windowFresh` for endpoints not listed
    * @throws SenderReplacedError when another sender has taken over

@@ -80,6 +80,7 @@ class MemoryStore implements AgencyStore {
   insertFeeType = async () => {}
   updateGuest = async () => true
   updateNotes = async () => {}
+  eraseTexts = async () => {}
   updateAgency = (agency: Agency, audit: AuditDraft) =>
     this.#write(() => {
       this.agency = agency

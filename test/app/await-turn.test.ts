@@ -9,6 +9,8 @@ let rows: Writer[] | null
 let events: string[]
 let isCancelled: boolean
 let isOurTurn: boolean
+/** How often it has said that it waits. */
+let traces: number
 /** How often the rows were read. */
 let reads: number
 
@@ -45,6 +47,9 @@ function start(dead: readonly string[] = []): void {
         if (!isDrainingKnown && rows?.some(({ isDraining }) => isDraining)) return
         await new Promise<void>((resolve) => clock.after(waitMs, resolve))
       },
+      await: async () => {
+        traces += 1
+      },
     },
     clock,
     isOver: (run) => dead.includes(run),
@@ -67,6 +72,7 @@ beforeEach(() => {
   isCancelled = false
   isOurTurn = false
   reads = 0
+  traces = 0
 })
 
 describe('a process waits for its turn', () => {
@@ -74,7 +80,15 @@ describe('a process waits for its turn', () => {
     rows = []
     start()
     await clock.advance(0)
-    expect(isOurTurn).toBe(true)
+    expect([isOurTurn, traces]).toEqual([true, 0])
+  })
+
+  test('P3: and says with every look that it waits, before the writer can be silent for long enough', async () => {
+    start()
+    await clock.advance(0)
+    expect(traces).toBe(1)
+    await pass(2_000)
+    expect(traces).toBe(reads)
   })
 
   test('as long as the writer gives heartbeats, and 5 s after the last one', async () => {

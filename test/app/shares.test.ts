@@ -33,7 +33,7 @@ test('every route draws on a share, or says why it needs none', () => {
 })
 
 test('every table is bounded by a share, or says why it needs none', () => {
-  const tables = [...readFileSync('sql/schema.dump.sql', 'utf8').matchAll(/^create table (\w+) /gm)].map(
+  const tables = [...readFileSync('sql/001_schema.sql', 'utf8').matchAll(/^create table (\w+) /gm)].map(
     ([, name = '']) => name,
   )
   expect(tables.length).toBeGreaterThan(20)

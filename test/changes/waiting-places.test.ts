@@ -115,4 +115,17 @@ describe('places', () => {
     for (const place of [...before, later]) place.release()
     expect(places.stats).toEqual({ requests: 0, streams: 0 })
   })
+
+  test('P3: all end at once in a pause, new ones with them, until it is over; not after the process has stopped serving', () => {
+    const { places, taken } = opened()
+    const before = taken('a')
+    places.pause(true)
+    const meanwhile = taken('b', 'stream')
+    expect([before, meanwhile].map(({ isEnded }) => isEnded)).toEqual([true, true])
+    places.pause(false)
+    expect(taken('c').isEnded).toBe(false)
+    places.endAll()
+    places.pause(false)
+    expect(taken('d').isEnded).toBe(true)
+  })
 })

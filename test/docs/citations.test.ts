@@ -1,4 +1,4 @@
-/** Comments cite documents as `docs/contract.md#limits`: the file and the heading must exist. */
+/** Comments cite documents as `docs/contract.md#limits`, and benchmarks by their file: the file and the heading must exist. */
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -9,8 +9,8 @@ const SOURCES = ['src/**/*.ts', 'test/**/*.{ts,js,py,php,go}', 'bench/**/*.ts', 
 
 const DOCUMENTS = ['*.md', 'docs/**/*.md', 'bench/**/*.md']
 
-/** A document in docs/, with a heading or without. */
-const CITATION = /\bdocs\/[\w./-]+\.(?:md|yaml)(?:#[\w-]+)?/g
+/** A document in docs/ or a file in bench/, with a heading or without. */
+const CITATION = /(?:\bdocs\/[\w./-]+\.(?:md|yaml)|(?<![\w./])bench\/[\w./-]+\.(?:md|ts|json))(?:#[\w-]+)?/g
 
 /** The former way to cite: a document's name and a heading, which nothing checks. It may run over the end of a line. */
 const UNCHECKED = /\b(?:[Cc]ontract|[Dd]esign),(?:\s|\*|\/\/)+(?:[A-Z]|\d\b|conventions\b).{0,40}/g
@@ -68,6 +68,7 @@ describe('citations', () => {
     expect(faultsIn(`${citation('contract.md#post-bookingsidcancel')}, ${citation('design.md')}`)).toEqual([])
     expect(faultsIn(citation('contract.md#limit'))).toHaveLength(1)
     expect(faultsIn(citation('nowhere.md'))).toHaveLength(1)
+    expect(faultsIn(['bench', 'nowhere.ts'].join('/'))).toHaveLength(1)
     expect(faultsIn(unchecked('contract', ' '))).toHaveLength(1)
     expect(faultsIn(unchecked('Contract', '\n * '))).toHaveLength(1)
     expect(faultsIn(unchecked('design', '\n// '))).toHaveLength(1)

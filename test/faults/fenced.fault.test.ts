@@ -58,5 +58,21 @@ test('J5: a fenced process that looks for a batch in doubt serves nothing from i
   const { title = '' } = (await answer.json()) as { title?: string }
   expect(answer.status === 201 || title.startsWith('The change may or may not have been made')).toBe(true)
   expect(await service.exited).toBe(1)
+  expect(service.log()).not.toContain('after-restore')
   await locker.end({ timeout: 1 })
+})
+
+test('S3: a process whose database has lost entries says what to run, refuses the write, and stops', async () => {
+  const load = new Load(() => service.baseUrl)
+  // In the shard that is written to again: nothing shows the loss in any other.
+  const lost = { unit: 'unit-1', arrival: '2035-02-05', departure: '2035-02-06' }
+  expect((await load.post('/bookings', lost)).status).toBe(201)
+  // As by a fail-over to an asynchronous standby.
+  await sql`with lost as (delete from booking returning booking_id)
+            delete from journal using lost where journal.booking_id = lost.booking_id`
+  const body = { unit: 'unit-1', arrival: '2035-01-05', departure: '2035-01-06' }
+  expect((await load.post('/bookings', body)).status).toBe(500)
+  expect(await service.exited).toBe(1)
+  expect(service.log()).toContain('the database has lost entries: stop every process and run nightledger after-restore')
+  expect(await sql`select from booking where arrival = '2035-01-05'`).toHaveLength(0)
 })

@@ -5,13 +5,16 @@ import { answersText, expectNoLies, FailoverLoad } from '../support/failover-loa
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { AMPLE_PLAN } from '../support/samples.ts'
 import {
   credentialsFor,
+  makeAgencyByPortal,
   type ServiceProcess,
   type StartingService,
   startListening,
   startServiceOn,
 } from '../support/service-process.ts'
+import { TcpProxy } from '../support/tcp-proxy.ts'
 
 /* Two processes with the same settings: one writes, the other waits for its turn. */
 
@@ -176,4 +179,119 @@ test('after the release, the successor makes its first booking durable without d
     from released r where r.at is not null order by r.at`
   console.log(`from release to the first booking: ${rows.map(({ ms }) => ms.toFixed(0)).join(', ')} ms`)
   expect(rows).toHaveLength(count)
+})
+
+describe('P3: a writer that alone loses the database', () => {
+  let proxy: TcpProxy
+
+  beforeEach(async () => {
+    proxy = await TcpProxy.start(Number(new URL(database.url).port))
+  })
+  afterEach(() => proxy.stop())
+
+  /** @returns asks everything that is answered from memory, on every surface; `statuses` of them, each once */
+  async function cutOffWriter() {
+    const url = new URL(database.url)
+    url.port = String(proxy.port)
+    const service = await startServiceOn(url.href)
+    started.push(service)
+    await forgetRuns()
+    const token = await makeAgencyByPortal(service, {
+      ...{ slug: 'cut-off', plan: AMPLE_PLAN },
+      scopes: ['write:bookings', 'read:availability', 'read:rates', 'read:bookings', 'read:units'],
+    })
+    const stay = { unit: 'sea-view', arrival: '2027-05-01', departure: '2027-05-03' }
+    const { calendarFeed } = (await service.portal('/agencies/cut-off/units/sea-view/calendar-feed')).body
+    const { cursor } = (await service.ask('/partner/v1/changes', { token })).body
+    const asks = [
+      () => service.ask('/partner/v1/availability?unit=sea-view&from=2027-05-01&to=2027-05-05', { token }),
+      () => service.ask('/partner/v1/units', { token }),
+      () => service.ask('/partner/v1/quote', { token, json: stay }),
+      () => service.ask('/partner/v1/search?arrival=2027-05-01&departure=2027-05-03&guests=1', { token }),
+      () => service.ask(`/partner/v1/changes?after=${cursor}`, { token }),
+      () => service.portal('/agencies/cut-off/units'),
+      () => service.ask(calendarFeed.path),
+      () =>
+        service.ask('/mcp', {
+          token,
+          json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_units', arguments: {} } },
+        }),
+    ]
+    return {
+      service,
+      token,
+      stay,
+      cursor,
+      statuses: async () => (await Promise.all(asks.map((ask) => ask()))).map((answer) => answer.status),
+    }
+  }
+
+  const isReckonedWith = async () => (await sql`select from writer where awaited_at < beat_at`).count > 0
+
+  test('shows nothing more on any surface before its standby sells, ends what waits for changes, and ends when it can learn why', async () => {
+    const { service, token, stay, cursor, statuses } = await cutOffWriter()
+    const second = await standby()
+    await eventually('the writer knows of its standby', isReckonedWith)
+    expect(new Set(await statuses())).toEqual(new Set([200]))
+    const waiting = service.ask(`/partner/v1/changes?after=${cursor}&wait=20`, { token })
+    const stream = await fetch(`${service.baseUrl}/partner/v1/changes?after=${cursor}`, {
+      headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
+    })
+    proxy.cutOff()
+    let isSold = false
+    const sold = (async () => {
+      for (;;) {
+        const answer = await second.ask('/partner/v1/bookings', { token, json: stay })
+        if (answer.status === 201) break
+      }
+      isSold = true
+    })()
+    // Whatever was shown was asked for before anybody else could have sold it.
+    while (!isSold) {
+      const availability = await service.ask('/partner/v1/availability?unit=sea-view&from=2027-05-01&to=2027-05-05', {
+        token,
+      })
+      if (isSold) expect(availability.status).toBe(500)
+    }
+    await sold
+    expect(new Set(await statuses())).toEqual(new Set([500]))
+    const refused = await service.ask('/partner/v1/units', { token })
+    expect([refused.body.code, refused.headers.get('retry-after'), refused.body.title]).toEqual([
+      'INTERNAL',
+      '1',
+      expect.stringContaining('another process may have taken over'),
+    ])
+    expect([(await service.ask('/healthz')).status, (await service.ask('/readyz')).status]).toEqual([200, 503])
+    expect((await waiting).body.changes).toEqual([])
+    await stream.text()
+    expect(service.log()).toContain('heartbeat not confirmed')
+    proxy.reconnect()
+    expect(await service.exited).toBe(1)
+  })
+
+  test('answers again when it reaches the database again and nobody has taken over', async () => {
+    const { service, statuses } = await cutOffWriter()
+    const second = await standby()
+    await eventually('the writer knows of its standby', isReckonedWith)
+    second.kill('SIGSTOP')
+    proxy.cutOff()
+    await eventually('it refuses', () => service.log().includes('heartbeat not confirmed'))
+    expect(new Set(await statuses())).toEqual(new Set([500]))
+    proxy.reconnect()
+    await eventually('it answers', () => service.log().includes('requests are answered again'))
+    expect(new Set(await statuses())).toEqual(new Set([200]))
+  })
+
+  test('reads on when nobody waits for its turn', async () => {
+    const { service, token } = await cutOffWriter()
+    const silentFor = (ms: number) =>
+      sql`select from writer where beat_at < clock_timestamp() - ${ms}::int * interval '1 millisecond'`
+    const beatAt = async () => (await sql<{ at: Date }[]>`select beat_at as at from writer`)[0]?.at.getTime() ?? 0
+    const since = await beatAt()
+    // The second one is sent when the first one was answered.
+    await eventually('it has beaten twice', async () => (await beatAt()) - since > 1_500)
+    proxy.cutOff()
+    await eventually('it is silent', async () => (await silentFor(6_000)).count > 0)
+    expect((await service.ask('/partner/v1/units', { token })).status).toBe(200)
+  })
 })

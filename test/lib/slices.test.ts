@@ -21,3 +21,23 @@ test('between two slices, timers and other work have their turn', async () => {
   expect(order.indexOf('timer')).toBeLessThan(3)
   expect(order[0]).toBe('first')
 })
+
+test('A1: of several long works one goes on in each turn of the event loop, in order', async () => {
+  const order: string[] = []
+  const work = async (name: string) => {
+    for (let slice = 0; slice < 3; slice++) {
+      order.push(name)
+      await nextTurn()
+    }
+  }
+  let isOver = false
+  const turn = () => {
+    order.push('|')
+    if (!isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await Promise.all(['a', 'b', 'c'].map(work))
+  isOver = true
+  // Whatever else the event loop does comes between any two slices after the first ones.
+  expect(order.join('').slice(3).replace(/\|+/g, '|')).toMatch(/^\|?a\|b\|c\|a\|b\|c/)
+})

@@ -2,9 +2,33 @@
 const EQUIVALENT: Record<string, readonly { before: string; after: string; why: string }[] | undefined> = {
   'sql/001_schema.sql': [
     {
+      before: 'if entries_max > 0 then',
+      after: 'if entries_max >= 0 then',
+      why: 'With room for no entry the query returns none.',
+    },
+    {
+      before: 'if exists (select from journal j where j.month >= later) then',
+      after: 'if exists (select from journal j where j.month > later) then',
+      why: 'The other branch finds the entries whose predecessor is not in the newest month, which are those to look at.',
+    },
+    {
       before: 'where j.seq is null or e.month <> newest_month)',
       after: 'where j.seq is null or e.month = newest_month)',
       why: 'It only decides whether the numbers are checked a second time, entry by entry: with the mutation they always are.',
+    },
+  ],
+  'src/access/portal-sessions.ts': [
+    {
+      before: 'this.#cancelSweep()',
+      after: '{}',
+      why: 'Only the timer sweeps, and it has fired. A second one would only look for the same sessions again.',
+    },
+  ],
+  'src/access/rolling-minute.ts': [
+    {
+      before: 'if (this.#size > 0 && this.#stampAt(this.#size - 1) <= leftBy) {',
+      after: 'if (this.#size > 0 && this.#stampAt(this.#size - 1) < leftBy) {',
+      why: 'It is a shortcut for a loop that removes the same entries one by one.',
     },
   ],
   'src/access/rate-slots.ts': [
@@ -59,6 +83,13 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       before: 'const rows = 2 * this.#units.length',
       after: 'const rows = 3 * this.#units.length',
       why: 'It only says by how much the arrays grow when they are full: the rows in them and their order stay the same.',
+    },
+  ],
+  'src/core/domain/bookable-arrivals.ts': [
+    {
+      before: 'for (let word = 0; word < bits.length; word++) {',
+      after: 'for (let word = 0; word <= bits.length; word++) {',
+      why: 'Writing beyond the end of a typed array does nothing.',
     },
   ],
   'src/core/domain/night-bitmap.ts': [

@@ -146,6 +146,7 @@ export class SimWebhooks {
     return new WebhookSender({
       store: {
         takeOver: (of) => store.takeOver(of),
+        agencies: (of) => this.asked(host, () => store.agencies(of)),
         makeDeliveries: (options) => this.asked(host, () => store.makeDeliveries(options)),
         claim: (options) => this.#claim(host, options),
         release: (of, held) => this.asked(host, () => store.release(of, held)),

@@ -30,6 +30,7 @@ export async function openTestDatabaseLedger(
     onBookingChange: (agencyId) => options.onBookingChange?.(agencyId),
     watch: {
       onFenced: (cause) => reports.fenced.push(cause),
+      onEntriesLost: (error) => reports.failures.push(error),
       onSnapshotDefect: (defect) => reports.defects.push(defect),
       onDamagedUnit: (fields) => reports.damaged.push(fields),
       onSnapshotFailure: (error) => reports.failures.push(error),
@@ -38,6 +39,7 @@ export async function openTestDatabaseLedger(
       onBug: (error) => reports.failures.push(error),
       onHousekeepingFailure: (error) => reports.failures.push(error),
       onTakeOverFailure: (error) => reports.failures.push(error),
+      onConfirmed: () => {},
       onCountersNotWritten: (error) => reports.failures.push(error),
     },
   })

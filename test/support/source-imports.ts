@@ -4,8 +4,11 @@ import { Glob } from 'bun'
 /** One source file. `path` is relative to src/; `code` is its text without comment lines. */
 export type Source = { path: string; code: string; imports: readonly Import[] }
 
-/** `target`: relative to src/ for our own files (or `../…` outside of it), the specifier itself for packages. */
-export type Import = { kind: 'own' | 'package'; target: string }
+/**
+ * `target`: relative to src/ for our own files (or `../…` outside of it), the specifier itself for packages. `isType`: the whole statement
+ * is erased when the program is bundled.
+ */
+export type Import = { kind: 'own' | 'package'; target: string; isType: boolean }
 
 /** Every source file of src/, sorted by path. */
 export async function readSources(root = 'src'): Promise<Source[]> {
@@ -15,22 +18,25 @@ export async function readSources(root = 'src'): Promise<Source[]> {
 
 export function sourceOf(path: string, text: string): Source {
   const code = withoutComments(text)
-  return { path, code, imports: specifiersIn(code).map((specifier) => resolve(path, specifier)) }
+  return { path, code, imports: importsIn(code, path) }
 }
 
 /**
  * What a file imports, types too: `Bun.Transpiler.scanImports` leaves those out. Relies on the formatter, which puts import
  * and export statements at the beginning of a line.
  */
-function specifiersIn(code: string): string[] {
-  const statements = code.matchAll(/^(?:import|export)\b(?:[\w$\s{},*]*?\bfrom)?\s*['"]([^'"]+)['"]/gm)
+function importsIn(code: string, path: string): Import[] {
+  const statements = code.matchAll(/^(?:import|export)\b(\s+type\b)?(?:[\w$\s{},*]*?\bfrom)?\s*['"]([^'"]+)['"]/gm)
   const calls = code.matchAll(/\b(?:import|require)\(\s*['"`]([^'"`]+)['"`]/g)
-  return [...statements, ...calls].map(([, specifier = '']) => specifier)
+  return [
+    ...[...statements].map(([, type, specifier = '']) => resolve(path, specifier, type !== undefined)),
+    ...[...calls].map(([, specifier = '']) => resolve(path, specifier, false)),
+  ]
 }
 
-function resolve(path: string, specifier: string): Import {
-  if (!specifier.startsWith('.')) return { kind: 'package', target: specifier }
-  return { kind: 'own', target: join(dirname(path), specifier) }
+function resolve(path: string, specifier: string, isType: boolean): Import {
+  if (!specifier.startsWith('.')) return { kind: 'package', target: specifier, isType }
+  return { kind: 'own', target: join(dirname(path), specifier), isType }
 }
 
 /** Blanks whole-line and block comments that begin a line; those behind code stay, as telling them from text is a parser's work. */

@@ -154,6 +154,80 @@ test('a flood of one agency is made in chunks, and another agency’s event is s
   expect(store.deliveries.size).toBe(20_001)
 })
 
+describe('J8: one agency at fault', () => {
+  const cancelled = (code: string) => Object.assign(new Error('canceling statement'), { code })
+
+  /** Statements about this agency fail after some time, while `isAtFault` says so. */
+  function atFault(agencyId: string, { ms, code }: { ms: number; code: string }, isAtFault: (room: number) => boolean) {
+    const { makeDeliveries } = store
+    store.makeDeliveries = async (options) => {
+      const { agencyIds, room } = options
+      if ((agencyIds === 'all' || agencyIds.includes(agencyId)) && isAtFault(room)) {
+        await new Promise<void>((resolve) => clock.after(ms, resolve))
+        store.makes.push(options)
+        throw cancelled(code)
+      }
+      return makeDeliveries.call(store, options)
+    }
+  }
+
+  test('with a backlog that takes too long is made in ever smaller parts, and another agency waits for one of them at most', async () => {
+    await start()
+    atFault('agc_a', { ms: 5_000, code: '57014' }, (room) => room > 100)
+    for (let n = 0; n < 700; n++) happened(`evt_flood${n}`)
+    sender.wake(['agc_a'])
+    await clock.advance(100)
+    happened('evt_calm', 'agc_b')
+    sender.wake(['agc_b'])
+    // The sender leaves the database as much time as it took.
+    await clock.advance(10_300)
+    expect(arrived).toEqual(['evt_calm'])
+    await clock.advance(60_000)
+    expect(store.deliveries.size).toBe(701)
+    expect(store.makes.map(({ room }) => room)).toContain(62)
+  })
+
+  test('whose endpoint is locked holds up no other, also when all agencies are looked at', async () => {
+    let isLocked = true
+    for (let n = 0; n < 20; n++) {
+      const owner = { agencyId: `agc_n${n}`, endpointId: `whe_n${n}` }
+      store.addEndpoint({
+        ...{ agencyId: owner.agencyId, id: owner.endpointId },
+        secretSealed: BOX.seal(`whsec_${btoa('n')}`, owner),
+      })
+      happened(`evt_n${n}`, owner.agencyId)
+    }
+    happened('evt_a')
+    atFault('agc_a', { ms: 2_000, code: '55P03' }, () => isLocked)
+    await start()
+    await clock.advance(12_000)
+    expect(arrived).toHaveLength(20)
+    for (let round = 0; round < 20; round++) {
+      const { length } = arrived
+      happened(`evt_later${round}`, 'agc_b')
+      sender.wake(['agc_b', 'agc_a'])
+      await clock.advance(5_000)
+      expect(arrived).toHaveLength(length + 1)
+    }
+    // A lock says nothing about the size of what waits for it.
+    expect(new Set(store.makes.map(({ room }) => room))).toEqual(new Set([4_000]))
+    isLocked = false
+    await clock.advance(5_000)
+    expect(arrived).toContain('evt_a')
+  })
+
+  test('is tried now and then, and not all the time', async () => {
+    await start()
+    atFault('agc_a', { ms: 0, code: '55P03' }, () => true)
+    happened('evt_1')
+    sender.wake(['agc_a'])
+    const { length } = store.makes
+    await clock.advance(30_000)
+    expect(store.makes.length - length).toBeLessThan(20)
+    expect(store.makes.length - length).toBeGreaterThan(5)
+  })
+})
+
 test('an event that cannot be read is dead at once, is reported once, and delays no other', async () => {
   happened('evt_1', 'agc_a', () => null)
   happened('evt_2')

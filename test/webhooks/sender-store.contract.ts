@@ -145,6 +145,16 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect((await claim())[0]?.nextAttemptAt).toBe(NOW)
     })
 
+    test('names the agencies that have an active endpoint, each once, to a sender that is not replaced', async () => {
+      expect([...(await store.agencies(term))].sort()).toEqual([A.agencyId, B.agencyId].sort())
+      await tables.setEndpoint(A.id, { status: 'disabled' })
+      expect(await store.agencies(term)).toHaveLength(2)
+      await tables.setEndpoint(A2.id, { status: 'deleted' })
+      expect(await store.agencies(term)).toEqual([B.agencyId])
+      await store.takeOver(tables.epoch)
+      await expect(store.agencies(term)).rejects.toBeInstanceOf(SenderReplacedError)
+    })
+
     test('makes deliveries for the agencies it is given, and none for others', async () => {
       await addEntries(A.agencyId, 1)
       await addEntries(B.agencyId, 1)

@@ -25,3 +25,19 @@ test('an endpoint can leave memory once nothing of it is queued, in flight or un
   idle.push(actor.isIdle)
   expect(idle).toEqual([true, false, false, false, true])
 })
+
+test('each success gives an endpoint one more attempt at once, up to 16, and a failure leaves it one', () => {
+  const actor = new WebhookActor('agc_a', DELIVERY.endpoint, 0)
+  const windowAfter = (httpStatus: number) => {
+    actor.take(DELIVERY, 1)
+    const outcome = { kind: 'answered', httpStatus } as const
+    const times = { startedAt: 0, endedAt: 1, dice: 0, wasSlow: false }
+    actor.finish(actor.takeAttempt(0), { outcome, durationMs: 1 }, times)
+    actor.recorded(1)
+    // Twice as many are claimed as may be in flight.
+    return actor.room / 2
+  }
+  const grown = Array.from({ length: 16 }, () => windowAfter(200))
+  expect(grown).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16])
+  expect([windowAfter(500), windowAfter(200)]).toEqual([1, 2])
+})

@@ -440,6 +440,18 @@ describe('nothing is lost, and little is sent twice,', () => {
     expect([claimedOf('whe_a'), claimedOf('whe_b')]).toEqual([1, 2])
   })
 
+  test('what found no room in a claim is claimed as soon as there is room', async () => {
+    const harness = new Harness()
+    const CLAIMED_MAX = 4_096
+    for (let i = 0; i <= CLAIMED_MAX; i++) {
+      harness.endpoint(`whe_${i}`)
+      harness.store.addDelivery(`whe_${i}`, harness.clock.now())
+    }
+    await harness.begin()
+    await harness.clock.advance(500)
+    expect(harness.sent).toHaveLength(CLAIMED_MAX + 1)
+  })
+
   test('stopping waits for a claim in flight, and no longer than that', async () => {
     const harness = new Harness()
     await harness.begin()

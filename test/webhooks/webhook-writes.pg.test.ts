@@ -255,6 +255,38 @@ describe('a large backlog of pending deliveries', () => {
     expect(await countOf('dropped')).toBe(FLOOD)
   })
 
+  describe('J8: that is too large for one statement', () => {
+    beforeEach(async () => {
+      await database.sql.unsafe(`
+        create function too_slow() returns trigger language plpgsql as $$ begin
+          if (select count(*) from changed) > 1000 then raise 'too slow' using errcode = '57014'; end if;
+          return null;
+        end $$;
+        create trigger too_slow after update on webhook_delivery referencing new table as changed
+          for each statement execute function too_slow()`)
+    })
+    afterEach(async () => {
+      await database.sql.unsafe('drop trigger too_slow on webhook_delivery; drop function too_slow')
+    })
+
+    test.each(['drop', 'resend'] as const)(
+      'is settled in smaller ones before the endpoint is enabled: %s',
+      async (pending) => {
+        const id = await withBacklog()
+        expect(await commands.change(agency.id, id, { pending }, line())).toMatchObject({
+          endpoint: { status: 'active' },
+        })
+        expect(await countOf('dropped')).toBe(pending === 'drop' ? FLOOD : 0)
+      },
+    )
+
+    test('is dropped in smaller ones with its endpoint, whose deletion is made and answered once', async () => {
+      const id = await withBacklog()
+      expect(await commands.delete(agency.id, id, line())).not.toBeNull()
+      expect(await countOf('dropped')).toBe(FLOOD)
+    })
+  })
+
   test('that an interrupted deletion has left behind is dropped when the deletion is repeated', async () => {
     const id = await withBacklog()
     await database.sql`update webhook_endpoint set status = 'deleted'`

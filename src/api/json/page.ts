@@ -1,4 +1,4 @@
-import { type TSchema, Type } from '@sinclair/typebox'
+import { type TArray, type TSchema, Type } from '@sinclair/typebox'
 
 /** See docs/contract.md#limits. */
 export const PAGE_SIZE_MAX = 200
@@ -44,9 +44,10 @@ export function pageMembers({ page, pageSize }: Page, totalItems: number) {
 }
 
 /** The schema of a page: the collection keeps its own name. */
-export function pageSchema<N extends string>(name: N, element: TSchema) {
+export function pageSchema<N extends string, E extends TSchema>(name: N, element: E) {
   return Type.Object({
-    [name]: Type.Array(element, { maxItems: PAGE_SIZE_MAX }),
+    // TypeScript takes a computed name for any name.
+    ...({ [name]: Type.Array(element, { maxItems: PAGE_SIZE_MAX }) } as { [K in N]: TArray<E> }),
     page: Type.Integer({ minimum: 1 }),
     pageSize: Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX }),
     totalItems: Type.Integer({ minimum: 0 }),

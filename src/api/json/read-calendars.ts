@@ -23,8 +23,8 @@ export interface CalendarsAsked {
   readonly page: Page
 }
 
-/** Measured: about a millisecond (`bench/calendar.ts`). */
-const STEPS_PER_SLICE = 2_000
+/** A quarter of a millisecond of CPU (`bench/calendar.ts`): others wait for one slice at most. */
+const STEPS_PER_SLICE = 500
 
 /**
  * The calendars of a page of `units` as JSON text, in their order. Those that are not in memory are loaded together. Each unit is read at

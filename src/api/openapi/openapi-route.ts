@@ -4,7 +4,6 @@ import type { RequestStats, Surface } from '../../observability/request-stats.ts
 import { plainHeaders } from '../http/answer.ts'
 import { countedRoute } from '../http/counted-route.ts'
 import type { Operation } from '../operation.ts'
-import type { DescribedRoute } from '../route/route.ts'
 
 interface OpenSurface {
   readonly ledger: { readonly newId: IdSource }
@@ -15,12 +14,8 @@ interface OpenSurface {
  * The route of a surface's OpenAPI document, readable without credentials.
  * @param document makes its text; called once, by the first request
  */
-export function openapiRoute(
-  surface: Surface,
-  path: string,
-  document: () => Promise<string>,
-): DescribedRoute<OpenSurface> {
-  const operation: Operation = {
+export function openapiRoute<const P extends string>(surface: Surface, path: P, document: () => Promise<string>) {
+  const operation = {
     id: 'getOpenApi',
     method: 'GET',
     path,
@@ -30,11 +25,11 @@ export function openapiRoute(
     isOpen: true,
     answer: { status: 200, description: 'An OpenAPI 3.1 document.', schema: Type.Object({ openapi: Type.String() }) },
     problems: ['INTERNAL'],
-  }
+  } as const satisfies Operation
   let text: Promise<string> | null = null
   return {
     operation,
-    serve: ({ ledger, requestStats }) =>
+    serve: ({ ledger, requestStats }: OpenSurface) =>
       countedRoute(
         { requestStats, newId: ledger.newId },
         { surface, method: operation.method, path },

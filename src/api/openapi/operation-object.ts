@@ -1,7 +1,7 @@
 /** An operation as its surface's OpenAPI document describes it. */
 import { type TSchema, Type } from '@sinclair/typebox'
 import { BODY_BYTES_MAX, TOO_LARGE } from '../http/strict-json.ts'
-import { type Operation, pathParameters } from '../operation.ts'
+import { isWrite, type Operation, pathParameters } from '../operation.ts'
 import { PROBLEMS, type ProblemCode } from '../problems/problems.ts'
 import type { SurfaceDescription } from './surface-description.ts'
 
@@ -90,7 +90,7 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
       description: 'You have the answer already: an entity tag of `If-None-Match` is current. It has no body.',
       ...headersOf(operation, surface, 304),
     }
-  const codes = isOpen ? problems : [...problems, ...(surface.problemsOf?.(operation) ?? []), ...surface.problems]
+  const codes = isOpen ? problems : [...problems, ...problemsOf(operation, surface), ...surface.problems]
   for (const status of new Set(codes.map((code) => PROBLEMS[code].status)))
     responses[status] = problemResponse(
       operation,
@@ -101,6 +101,12 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
   if (isOpen) responses['4XX'] = { description: 'Malformed HTTP request; the response has no body.' }
   if (body !== undefined) responses[413] = problemResponse(operation, surface, 413, ['VALIDATION'])
   return responses
+}
+
+function problemsOf(operation: Operation, { problemsOfWrites = [] }: SurfaceDescription): readonly ProblemCode[] {
+  // Every valid token has at least the lowest role.
+  const isForAll = operation.role === undefined || operation.role === 'viewer'
+  return [...(isForAll ? [] : (['ROLE_MISSING'] as const)), ...(isWrite(operation) ? problemsOfWrites : [])]
 }
 
 function streamOf({ stream }: Operation['answer']): object {

@@ -16,8 +16,8 @@ export interface SurfaceDescription {
   readonly pathParameters?: Readonly<Record<string, PathParameter>>
   /** What every operation can answer, unless it is open. */
   readonly problems: readonly ProblemCode[]
-  /** What a certain operation can answer besides. */
-  problemsOf?(operation: Operation): readonly ProblemCode[]
+  /** What every write can answer besides. */
+  readonly problemsOfWrites?: readonly ProblemCode[]
   /** The name of the schema of a refusal. */
   problemName(code: ProblemCode): string
   /** How the schemas of several refusals with one status are combined. */

@@ -50,7 +50,7 @@ const LIST_CHANGES = {
 } as const satisfies Operation
 
 /** Not made with `partnerRoute`: a stream is an answer of its own, and may fail after it has begun. */
-export const CHANGES: readonly DescribedRoute<PartnerDependencies>[] = [
+export const CHANGES: readonly DescribedRoute<PartnerDependencies, typeof LIST_CHANGES>[] = [
   {
     operation: LIST_CHANGES,
     serve: ({ ledger, requestStats, onFailure }) => {

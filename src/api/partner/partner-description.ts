@@ -33,7 +33,7 @@ function requestHeaders(operation: Operation): readonly string[] {
 }
 
 /** What the OpenAPI document says about the partner API as a whole. */
-export const PARTNER_DESCRIPTION: SurfaceDescription = {
+export const PARTNER_DESCRIPTION = {
   info: {
     title: 'nightledger partner API',
     summary: "One agency's units, availability, prices, bookings and guests",
@@ -61,4 +61,4 @@ export const PARTNER_DESCRIPTION: SurfaceDescription = {
   problemsJoined: 'oneOf',
   requestHeaders,
   headers: { ofAnswer: answerHeaders },
-}
+} as const satisfies SurfaceDescription

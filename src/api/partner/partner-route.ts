@@ -31,7 +31,7 @@ export interface PartnerCall<O> {
 export function partnerRoute<const O extends Operation & { readonly scope: Scope | null }>(
   operation: O,
   handle: (call: PartnerCall<O>) => Outcome | Promise<Outcome>,
-): DescribedRoute<PartnerDependencies> {
+): DescribedRoute<PartnerDependencies, O> {
   return {
     operation,
     serve: ({ ledger, requestStats, onFailure }) => {

@@ -1,3 +1,4 @@
+import type { ClientPaths } from '../openapi/client-paths.ts'
 import { surfaceDocument } from '../openapi/document.ts'
 import { openapiRoute } from '../openapi/openapi-route.ts'
 import { elysiaRoutes } from '../route/elysia-routes.ts'
@@ -20,7 +21,7 @@ import { UNITS } from './units.ts'
 export const PARTNER_PREFIX = '/partner/v1'
 
 /** Every route of the contract. */
-const ROUTES: readonly DescribedRoute<PartnerDependencies>[] = [
+const ROUTES = [
   ...ME,
   ...UNITS,
   ...AVAILABILITY,
@@ -34,7 +35,10 @@ const ROUTES: readonly DescribedRoute<PartnerDependencies>[] = [
   ...GUESTS,
   ...CHANGES,
   openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),
-]
+] as const satisfies readonly DescribedRoute<PartnerDependencies>[]
+
+/** The types of the partner API for its clients. */
+export type PartnerPaths = ClientPaths<(typeof ROUTES)[number]['operation'], typeof PARTNER_DESCRIPTION>
 
 export function partnerRoutes(dependencies: PartnerDependencies) {
   return elysiaRoutes(dependencies, ROUTES)

@@ -39,7 +39,31 @@ const SET_NOTES = {
   problems: ['NOTES_CHANGED'],
 } as const satisfies PortalOperation
 
+const ERASE_TEXTS = {
+  id: 'eraseBookingTexts',
+  role: 'owner',
+  method: 'POST',
+  path: `${BOOKING_PATH}/erase-texts`,
+  tag: 'Bookings',
+  summary: 'Erase the free texts of a booking',
+  description:
+    'Erases `notes`, `sourceRef` and `cancelReason` (except `hold_expired`), for example because they name a guest who wants to be forgotten; change the guest separately. ' +
+    'The version of the booking stays as it is, and the change is in the audit trail but not in the feed of changes. What was sent to partners before stays with them. ' +
+    'An import that finds its bookings by `sourceRef` does not find this one any more.',
+  answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) },
+} as const satisfies PortalOperation
+
 export const BOOKING_NOTES = [
+  agencyRoute(
+    ERASE_TEXTS,
+    async ({ ledger, agency, caller, keep, path: { bookingId } }) => {
+      if (!isIdShaped(bookingId)) return notFound('booking')
+      const inventory = await ledger.catalogue.inventory(agency.id)
+      const outcome = await ledger.bookingNotes.eraseTexts(agency, bookingId, caller, keep.of(kept(inventory)))
+      return settled(outcome, 'booking', (found) => ({ booking: agencyBookingJson(found, inventory) }))
+    },
+    { shown: replayedBooking },
+  ),
   agencyRoute(
     SET_NOTES,
     async ({ ledger, agency, caller, keep, path: { bookingId }, body }) => {

@@ -51,7 +51,7 @@ const LIST_CHANGES = {
 const OPERATOR = 'operator'
 
 /** Not made with `agencyRoute`: a stream is an answer of its own, and may fail after it has begun. */
-export const CHANGES: readonly PortalRoute[] = [
+export const CHANGES: readonly PortalRoute<typeof LIST_CHANGES>[] = [
   {
     operation: LIST_CHANGES,
     serve: (dependencies) => {

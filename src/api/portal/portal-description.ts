@@ -35,7 +35,7 @@ const PORTAL_PARAMETERS = {
 }
 
 /** What the OpenAPI document says about the portal as a whole. */
-export const PORTAL_DESCRIPTION: SurfaceDescription = {
+export const PORTAL_DESCRIPTION = {
   info: {
     title: 'nightledger portal API',
     summary: 'API for the agency and the operator',
@@ -95,11 +95,7 @@ export const PORTAL_DESCRIPTION: SurfaceDescription = {
     deliveryId: { description: 'Id of the delivery.' },
   },
   problems: ['VALIDATION', 'UNAUTHORIZED', 'NOT_FOUND', 'RATE_LIMITED', 'INTERNAL'],
-  // Every valid token has at least the lowest role.
-  problemsOf: (operation) => [
-    ...(operation.role === 'viewer' ? [] : (['ROLE_MISSING'] as const)),
-    ...(isWrite(operation) ? (['CROSS_ORIGIN', 'IDEMPOTENCY_KEY_REUSED'] as const) : []),
-  ],
+  problemsOfWrites: ['CROSS_ORIGIN', 'IDEMPOTENCY_KEY_REUSED'],
   problemName: (code) => `${code}_problem`,
   problemsJoined: 'anyOf',
-}
+} as const satisfies SurfaceDescription

@@ -37,8 +37,8 @@ export interface AgencyCall<O> extends PortalCall<O> {
 }
 
 /** A route of the portal, with the role that it asks for. */
-export interface PortalRoute extends Route<PortalDependencies> {
-  readonly operation: PortalOperation
+export interface PortalRoute<O extends PortalOperation = PortalOperation> extends Route<PortalDependencies> {
+  readonly operation: O
 }
 
 type Handle<C> = (call: C) => Outcome | Promise<Outcome>
@@ -58,7 +58,7 @@ export function portalRoute<const O extends PortalOperation>(
   operation: O,
   handle: Handle<PortalCall<O>>,
   repeated: Repeated<PortalCall<O>> = {},
-): PortalRoute {
+): PortalRoute<O> {
   return {
     operation,
     serve: (dependencies) =>
@@ -71,7 +71,7 @@ export function agencyRoute<const O extends PortalOperation & { readonly path: `
   operation: O,
   handle: Handle<AgencyCall<O>>,
   repeated: Repeated<AgencyCall<O>> = {},
-): PortalRoute {
+): PortalRoute<O> {
   return {
     operation,
     serve: (dependencies) =>

@@ -1,3 +1,4 @@
+import type { ClientPaths } from '../openapi/client-paths.ts'
 import { surfaceDocument } from '../openapi/document.ts'
 import { openapiRoute } from '../openapi/openapi-route.ts'
 import { elysiaRoutes } from '../route/elysia-routes.ts'
@@ -16,6 +17,7 @@ import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
 import type { PortalDependencies } from './portal-dependencies.ts'
 import { PORTAL_DESCRIPTION } from './portal-description.ts'
+import type { PortalOperation } from './portal-operation.ts'
 import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
 import { RATES_PREVIEW } from './rates-preview.ts'
@@ -28,7 +30,7 @@ import { VERIFICATION } from './verification.ts'
 import { WEBHOOK_DELIVERIES } from './webhook-deliveries.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
-const ROUTES: readonly PortalRoute[] = [
+const ROUTES = [
   ...ME,
   ...AGENCIES,
   ...ACCESS_TOKENS,
@@ -51,10 +53,16 @@ const ROUTES: readonly PortalRoute[] = [
   ...CALENDAR_FEED,
   ...WEBHOOK_ENDPOINTS,
   ...WEBHOOK_DELIVERIES,
-]
+] as const satisfies readonly PortalRoute[]
 
 /** Every operation that needs a token. */
-export const PORTAL_OPERATIONS = ROUTES.map(({ operation }) => operation)
+export const PORTAL_OPERATIONS: readonly PortalOperation[] = ROUTES.map(({ operation }) => operation)
+
+/** The types of the portal for its clients. */
+export type PortalPaths = ClientPaths<
+  (typeof ROUTES)[number]['operation'] | (typeof SESSION_OPERATIONS)[number],
+  typeof PORTAL_DESCRIPTION
+>
 
 /**
  * Every route of the portal; those after `ROUTES` need no token.

@@ -1,5 +1,5 @@
 /** What rates would do before they are saved: prices of nights, and of a stay. Pure: nothing is looked up but the unit and the fees. */
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { formatNight, type Night } from '../../core/domain/night.ts'
 import { forEachNightPriceRun } from '../../core/domain/night-prices.ts'
 import { type PriceAnswer, priceByRules } from '../../core/domain/quote-stay.ts'
@@ -19,7 +19,7 @@ import { UNIT_PATH, UNIT_PRICES } from './units.ts'
 /** Three years. */
 const PREVIEW_DAYS_MAX = 1_096
 
-const perNight = (description: string, of: Parameters<typeof Type.Array>[0]) =>
+const perNight = <E extends TSchema>(description: string, of: E) =>
   Type.Array(of, { description, maxItems: PREVIEW_DAYS_MAX })
 
 const PREVIEW_RATES = {

@@ -54,7 +54,7 @@ const SIGN_OUT = {
   problems: ['CROSS_ORIGIN', 'INTERNAL'],
 } as const satisfies Operation
 
-export const SESSION_OPERATIONS: readonly Operation[] = [SIGN_IN, SIGN_OUT]
+export const SESSION_OPERATIONS = [SIGN_IN, SIGN_OUT] as const
 
 const WRONG_TOKEN = problem('UNAUTHORIZED', 'This token is not valid: it may be mistyped, revoked or expired', {})
 

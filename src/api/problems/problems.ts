@@ -43,8 +43,8 @@ interface Row {
 }
 
 const nullableDate = (description: string) => Type.Union([dateText(description), Type.Null()])
-const stringOf = (values: readonly string[], description: string) =>
-  Type.Unsafe<string>({ type: 'string', enum: [...values], description })
+const stringOf = <const V extends string>(values: readonly V[], description: string) =>
+  Type.Unsafe<V>({ type: 'string', enum: [...values], description })
 
 export const PROBLEMS = {
   VALIDATION: {
@@ -276,6 +276,11 @@ export const PROBLEMS = {
 } as const satisfies Record<ProblemCode, Row>
 
 type Members<C extends ProblemCode> = Static<TObject<(typeof PROBLEMS)[C]['members']>>
+
+/** A refusal as it is answered. */
+export type ProblemBody<C extends ProblemCode> = C extends ProblemCode
+  ? { code: C; title: string; requestId: string } & Members<C>
+  : never
 
 /** A refusal, before it is written as an answer. */
 export interface Problem {

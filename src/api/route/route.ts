@@ -25,8 +25,8 @@ export interface Route<S> {
 }
 
 /** A route that the surface's OpenAPI document describes. */
-export interface DescribedRoute<S> extends Route<S> {
-  readonly operation: Operation
+export interface DescribedRoute<S, O extends Operation = Operation> extends Route<S> {
+  readonly operation: O
 }
 
 /**

@@ -3,6 +3,7 @@ import { plainHeaders, problemAnswer } from '../http/answer.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { targetOf } from '../http/request-target.ts'
 import { problem } from '../problems/problems.ts'
+import type { Answering } from './served-routes.ts'
 
 /** A start takes about a second; after a take-over another process answers at once. */
 const RETRY_AFTER_S = 1
@@ -24,6 +25,12 @@ const REASONS = {
     status: 500,
     title: 'This request was not handled: another process has taken over. Try again',
     fault: 'fence: another writer has taken over',
+  },
+  unconfirmed: {
+    status: 500,
+    title:
+      'This request was not handled: the service cannot reach its database, and another process may have taken over. Try again',
+    fault: 'heartbeat: not confirmed by the database, and a standby may have taken over',
   },
 } as const
 
@@ -49,5 +56,22 @@ export function notServing(
     if (hasProbes && path === '/readyz')
       return new Response(JSON.stringify({ status: 'not ready', faults: [fault] }), { status: 503, headers })
     return problemAnswer(problem('INTERNAL', title, {}, { status }), requestId, headers)
+  }
+}
+
+/**
+ * P3: answers as `answer` does while the process may show what it has in memory, and otherwise refuses everything but the metrics.
+ * @param hasProbes whether `/healthz`, `/readyz` and `/metrics` are served at this address
+ */
+export function whileConfirmed(
+  isConfirmed: () => boolean,
+  answer: Answering,
+  newId: IdSource,
+  { hasProbes }: { hasProbes: boolean },
+): Answering {
+  const refuse = notServing('unconfirmed', newId, { hasProbes })
+  return (request) => {
+    if (isConfirmed() || (hasProbes && targetOf(request.url).path === '/metrics')) return answer(request)
+    return refuse(request)
   }
 }

@@ -4,10 +4,13 @@ const QUICK_APPEND_MS = 500
 /** How many records a batch may have: fewer after batches were too slow for the database. */
 export class BatchLimit {
   readonly #configured: number
+  readonly #divisor: number
   #max: number
 
-  constructor(configured: number) {
+  /** @param divisor what is left of a batch that was too slow: a half, or less where each attempt costs seconds for everybody else */
+  constructor(configured: number, { divisor = 2 }: { divisor?: number } = {}) {
     this.#configured = configured
+    this.#divisor = divisor
     this.#max = configured
   }
 
@@ -17,7 +20,7 @@ export class BatchLimit {
 
   /** A batch of this size was cancelled at its timeout. */
   noteTooSlow(size: number): void {
-    this.#max = Math.max(1, size >> 1)
+    this.#max = Math.max(1, Math.floor(size / this.#divisor))
   }
 
   /** A batch became durable. The limit grows by an eighth at a time, while the database is quick. */

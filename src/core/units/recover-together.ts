@@ -2,8 +2,8 @@ import { Slices } from '../../lib/slices.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
 import { type OnDefect, type RecoveredUnit, recoverStored, recoverUnit, type UnitAddress } from '../journal/recovery.ts'
 
-/** Entries that are decoded in one slice: well under 5 ms (`bench/calendar.ts`). */
-const STEPS_PER_SLICE = 50
+/** Entries that are decoded in one slice: well under 1 ms (`bench/calendar.ts`). */
+const STEPS_PER_SLICE = 10
 /** Decoding a snapshot takes as long as so many entries. */
 const STEPS_OF_SNAPSHOT = 4
 

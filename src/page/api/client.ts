@@ -1,10 +1,11 @@
-/** The portal API, typed by its OpenAPI document. Requests carry the session's cookie. */
-import createClient from 'openapi-fetch'
+/** The portal API, typed by its operations. Requests carry the session's cookie. */
+import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch'
 import { connection } from '../session/connection.ts'
 import { isSomebodyThere } from '../session/presence.ts'
 import { sessionEnded, signedInAt } from '../session/session.ts'
-import type { paths } from './portal.gen.ts'
+
 import { noAnswer, Problem } from './problem.ts'
+import type { PortalPaths } from './schema.ts'
 
 /** No form of another site can send it, so it proves that a write comes from this page. */
 const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
@@ -35,8 +36,27 @@ async function send(request: Request): Promise<Response> {
   }
 }
 
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+type PathWith<M extends Method> = {
+  [P in keyof PortalPaths]: M extends keyof PortalPaths[P] ? P : never
+}[keyof PortalPaths]
+type OperationAt<P extends keyof PortalPaths, M extends Method> =
+  PortalPaths[P] extends Record<M, infer O extends Record<string, unknown>> ? O : never
+type Init<P extends keyof PortalPaths, M extends Method> = MaybeOptionalInit<Record<M, OperationAt<P, M>>, M>
+
+/**
+ * openapi-fetch takes the type of `init` from the call, which lets misspelt optional members pass. Here it follows from the path alone.
+ * The compiler cannot compare the two, so the client is cast.
+ */
+type Call<M extends Method> = <P extends PathWith<M>>(
+  path: P,
+  ...init: undefined extends Init<P, M> ? [init?: Init<P, M>] : [init: Init<P, M>]
+) => Promise<FetchResponse<OperationAt<P, M>, object, 'application/json'>>
+
+type Client = { readonly [M in Method as Uppercase<M>]: Call<M> }
+
 /** `client.GET('/portal/v1/agencies/{agencySlug}/keys', { params: … })`. Use it through `answerOf`. */
-export const client = createClient<paths, 'application/json'>({
+export const client = createClient<PortalPaths, 'application/json'>({
   baseUrl: location.origin,
   fetch: async (request) => {
     if (!isSomebodyThere()) request.headers.set(AUTOMATIC_HEADER, '1')
@@ -47,7 +67,7 @@ export const client = createClient<paths, 'application/json'>({
     return response
   },
   headers: PAGE_HEADER,
-})
+}) as unknown as Client
 
 /**
  * The body of an answer.

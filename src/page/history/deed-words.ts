@@ -11,6 +11,7 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'POST bookings': ['made a booking', 'make a booking'],
   'PATCH bookings/{}': ['changed a booking', 'change a booking'],
   'POST bookings/{}/cancel': ['cancelled a booking', 'cancel a booking'],
+  'POST bookings/{}/erase-texts': ['erased the texts', 'erase the texts'],
   'PUT bookings/{}/notes': ['changed the notes', 'change the notes'],
   'PATCH guests/{}': ['changed a guest', 'change a guest'],
   'POST units': ['added a unit', 'add a unit'],

@@ -85,6 +85,14 @@ export function isErrorResponse(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR'
 }
 
+/**
+ * Whether a writer whose epoch is current has been refused because its log ends elsewhere. Nobody else has written there, so the
+ * database has lost entries, as a fail-over to an asynchronous standby loses them.
+ */
+export function hasLostEntries(error: unknown): boolean {
+  return isErrorResponse(error) && (error as { code?: unknown }).code === SEQUENCE_TAKEN_SQLSTATE
+}
+
 /** Errors that may be temporary: the server is away, busy, failing over, or out of space. */
 const TRANSIENT: ReadonlySet<DatabaseErrorClass> = new Set(['connection', 'retry', 'too_slow', 'unfit'])
 

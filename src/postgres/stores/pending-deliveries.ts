@@ -1,14 +1,17 @@
 /**
  * - W6 A deleted endpoint has no pending deliveries, unless its deletion was interrupted; `verify` reports what is left.
+ * - J8 After a statement that took too long, the next ones settle fewer deliveries.
  */
 import { WriteError } from '../../core/bookings/write-error.ts'
+import type { BatchLimit } from '../../core/journal/batch-limit.ts'
 import { shardOf } from '../../core/journal/shard.ts'
+import { isTooSlow } from '../../lib/database-failure.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { PendingChoice } from '../../webhooks/endpoint-rows.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { fencedWrite } from './audited-write.ts'
 
-/** Pending deliveries that one statement ends or makes due; a large backlog must not exceed the statement timeout. */
+/** Pending deliveries that one statement ends or makes due, at most; a large backlog must not exceed the statement timeout. */
 export const PENDING_CHUNK = 5_000
 /** Those that are left to the last statement, which also changes the endpoint, and may keep batches waiting meanwhile. */
 const LEFT_MAX = 100
@@ -19,6 +22,31 @@ interface Settling {
   readonly choice: PendingChoice
   /** Wall clock; the same in every statement of one request, so that no statement repeats the work of an earlier one. */
   readonly at: number
+}
+
+/**
+ * Runs a statement that settles at most as many deliveries as it is told, again with fewer as long as that was too many for its timeout.
+ * @param isRepeatable whether it may be run again when its outcome is unknown
+ * @throws WriteError, JournalError
+ */
+export async function whileTooSlow<T>(
+  limit: BatchLimit,
+  settle: (max: number) => Promise<T>,
+  { isRepeatable }: { isRepeatable: boolean },
+): Promise<T> {
+  for (;;) {
+    const { max } = limit
+    const since = performance.now()
+    try {
+      const settled = await settle(max)
+      limit.noteDurable(max, performance.now() - since)
+      return settled
+    } catch (error) {
+      if (!(error instanceof WriteError) || !isTooSlow(error.cause)) throw error
+      limit.noteTooSlow(max)
+      if (max === 1 || (error.outcome === 'unknown' && !isRepeatable)) throw error
+    }
+  }
 }
 
 /**
@@ -33,7 +61,13 @@ export function settlement(sql: Sql, { agencyId, endpointId, choice, at }: Settl
       : sql`tries = 0, next_attempt_at = ${new Date(at)}`
   return sql`
     update webhook_delivery set ${change}
-    where agency_id = ${uuidOf(agencyId)} and endpoint_id = ${uuidIn('whe', endpointId)} and status = 'pending' and ${which}`
+    where agency_id = ${uuidOf(agencyId)} and endpoint_id = ${uuidIn('whe', endpointId)} and status = 'pending'
+      and ${isLeft(sql, { choice, at })} and ${which}`
+}
+
+/** Of a pending delivery: no earlier statement of the request has settled it. */
+function isLeft(sql: Sql, { choice, at }: Pick<Settling, 'choice' | 'at'>): Fragment {
+  return choice === 'drop' ? sql`true` : sql`(tries <> 0 or next_attempt_at <> ${new Date(at)})`
 }
 
 /**
@@ -45,26 +79,28 @@ export async function settleBacklog(
   sql: Sql,
   epoch: number,
   settling: Settling & { readonly status: 'disabled' | 'deleted' },
+  limit: BatchLimit,
 ): Promise<boolean> {
-  const { agencyId, endpointId, choice, at, status } = settling
+  const { agencyId, endpointId, status } = settling
   const [agency, endpoint] = [uuidOf(agencyId), uuidIn('whe', endpointId)]
-  const left = choice === 'drop' ? sql`true` : sql`(tries <> 0 or next_attempt_at <> ${new Date(at)})`
-  const chunk = () =>
+  const statement = (max: number) =>
     fencedWrite(sql`
       with fence as (select check_fence(${shardOf(agencyId)}, ${epoch}) as held)
       ${settlement(
         sql,
         settling,
-        sql`${left} and (select held from fence)
+        sql`(select held from fence)
             and (select e.status from webhook_endpoint e
                  where e.agency_id = ${agency} and e.endpoint_id = ${endpoint}) = ${status}
             and (next_attempt_at, delivery_id) <= (
               select next_attempt_at, delivery_id from (
                 select next_attempt_at, delivery_id from webhook_delivery
-                where agency_id = ${agency} and endpoint_id = ${endpoint} and status = 'pending' and ${left}
-                order by next_attempt_at, delivery_id limit ${PENDING_CHUNK}) chunk
+                where agency_id = ${agency} and endpoint_id = ${endpoint} and status = 'pending' and ${isLeft(sql, settling)}
+                order by next_attempt_at, delivery_id limit ${max + LEFT_MAX}) chunk
               order by next_attempt_at desc, delivery_id desc offset ${LEFT_MAX} limit 1)`,
       )}`)
+  // What a statement without an answer has settled, the next one passes over.
+  const chunk = () => whileTooSlow(limit, statement, { isRepeatable: true })
   if ((await chunk()).count === 0) return false
   while ((await begun(chunk())).count > 0);
   return true
@@ -74,9 +110,14 @@ export async function settleBacklog(
  * Drops the pending deliveries of a deleted endpoint.
  * @throws WriteError, JournalError; what was dropped before stays dropped
  */
-export async function dropOfDeleted(sql: Sql, epoch: number, asked: Omit<Settling, 'choice'>): Promise<void> {
+export async function dropOfDeleted(
+  sql: Sql,
+  epoch: number,
+  asked: Omit<Settling, 'choice'>,
+  limit: BatchLimit,
+): Promise<void> {
   const settling = { ...asked, choice: 'drop', status: 'deleted' } as const
-  const isBegun = await settleBacklog(sql, epoch, settling)
+  const isBegun = await settleBacklog(sql, epoch, settling, limit)
   const rest = fencedWrite(sql`
     with fence as (select check_fence(${shardOf(asked.agencyId)}, ${epoch}) as held)
     ${settlement(

@@ -4,6 +4,7 @@ import { WriteError } from '../../core/bookings/write-error.ts'
 import type { AccessToken } from '../../core/catalogue/access-token.ts'
 import type { Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
+import { HOLD_EXPIRED } from '../../core/domain/booking.ts'
 import type { FeeType } from '../../core/domain/rules.ts'
 import { encodeInstant, encoderOf } from '../../core/journal/fields.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
@@ -110,6 +111,14 @@ export class PostgresAgencyStore implements AgencyStore {
   ): Promise<void> {
     const update = this.#sql`
       update booking set notes = ${notes} where agency_id = ${uuidOf(agencyId)} and booking_id = ${uuidOf(bookingId)}`
+    await this.#write(agencyId, audit, update)
+  }
+
+  async eraseTexts(agencyId: string, bookingId: string, audit: ChangeLine): Promise<void> {
+    const update = this.#sql`
+      update booking set notes = null, source_ref = null,
+                         cancel_reason = case when cancel_reason = ${HOLD_EXPIRED} then cancel_reason end
+      where agency_id = ${uuidOf(agencyId)} and booking_id = ${uuidOf(bookingId)}`
     await this.#write(agencyId, audit, update)
   }
 

@@ -1,3 +1,4 @@
+import { BatchLimit } from '../../core/journal/batch-limit.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
@@ -21,7 +22,7 @@ import {
   resentDelivery,
 } from './kept-webhook-answers.ts'
 import type { ListReads } from './list-reads.ts'
-import { begun, dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement } from './pending-deliveries.ts'
+import { begun, dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement, whileTooSlow } from './pending-deliveries.ts'
 import { selected } from './table.ts'
 import { ENDPOINT } from './tables.ts'
 
@@ -30,6 +31,7 @@ export class PostgresEndpointRows implements EndpointRows {
   readonly #sql: Sql
   readonly #lists: ListReads
   readonly #epochOf: (agencyId: string) => number
+  readonly #limit = new BatchLimit(PENDING_CHUNK, { divisor: 8 })
 
   /** @param epochOf returns the current epoch of this writer for the agency, which may rise (Journal.epochOf) */
   constructor(sql: Sql, lists: ListReads, epochOf: (agencyId: string) => number) {
@@ -80,7 +82,8 @@ export class PostgresEndpointRows implements EndpointRows {
     // Settle pending deliveries before the endpoint is enabled: a dropped delivery must not be sent in the meantime.
     const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
     const isBegun =
-      settling !== null && (await settleBacklog(sql, this.#epochOf(agencyId), { ...settling, status: 'disabled' }))
+      settling !== null &&
+      (await settleBacklog(sql, this.#epochOf(agencyId), { ...settling, status: 'disabled' }, this.#limit))
     const before =
       settling === null
         ? sql``
@@ -122,24 +125,25 @@ export class PostgresEndpointRows implements EndpointRows {
   async delete({ agencyId, endpointId, at }: Parameters<EndpointRows['delete']>[0], audit: ChangeLine) {
     const sql = this.#sql
     const found = await this.find(agencyId, endpointId)
-    const change = sql`
-      select dropped from delete_webhook_endpoint(${this.#epochOf(agencyId)}, ${uuidOf(agencyId)},
-                                                  ${uuidIn('whe', endpointId)}, ${new Date(at)}, ${PENDING_CHUNK}) as dropped
+    const changeOf = (max: number) => sql`
+      select dropped, dropped = ${max}::integer as "hasMore"
+      from delete_webhook_endpoint(${this.#epochOf(agencyId)}, ${uuidOf(agencyId)}, ${uuidIn('whe', endpointId)}, ${new Date(at)},
+                                   ${max}) as dropped
       where dropped is not null`
-    const deleted =
-      found === null
-        ? null
-        : await this.#write<{ dropped: number }>({
-            ...{ agencyId, audit, change },
-            answerBody: sql`${keptEndpointText(found, at)}`,
-          })
-    const drop = () => dropOfDeleted(sql, this.#epochOf(agencyId), { agencyId, endpointId, at })
+    const deletionOf = (endpoint: StoredEndpoint) => (max: number) =>
+      this.#write<{ hasMore: boolean }>({
+        ...{ agencyId, audit, change: changeOf(max) },
+        answerBody: sql`${keptEndpointText(endpoint, at)}`,
+      })
+    // A deletion whose outcome is unknown may have been made: made again, it would find no endpoint.
+    const deleted = found && (await whileTooSlow(this.#limit, deletionOf(found), { isRepeatable: false }))
+    const drop = () => dropOfDeleted(sql, this.#epochOf(agencyId), { agencyId, endpointId, at }, this.#limit)
     if (deleted === null) {
       // Deleted by a request that was interrupted.
       await drop()
       return null
     }
-    if (deleted.dropped === PENDING_CHUNK) await begun(drop())
+    if (deleted.hasMore) await begun(drop())
     return found
   }
 

@@ -3,7 +3,7 @@ import type { JournalStore, StoredUnit, WriterTerm } from '../../core/journal/jo
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
-import { assertHistory, assertNotArchived } from './archived-history.ts'
+import { archivedOf, assertNotArchived } from './archived-history.ts'
 import { entryOf, type LoadedRow, storedUnitOf } from './loaded-rows.ts'
 import { PostgresLane } from './postgres-lane.ts'
 import { type TakenRow, termOf } from './taken-shards.ts'
@@ -63,8 +63,7 @@ export class PostgresJournalStore implements JournalStore {
              booking_id as "bookingId"
       from load_unit(${uuidOf(unitId)})`
     const stored = storedUnitOf(agencyId, unitId, rows)
-    if (stored.snapshots.length === 0)
-      await assertHistory(this.#queries, { agencyId, unitId, first: stored.tail[0] ?? null })
+    if (stored.snapshots.length === 0) await assertNotArchived(this.#queries, { agencyId, unitId, afterSeq: 0 })
     return stored
   }
 
@@ -77,16 +76,18 @@ export class PostgresJournalStore implements JournalStore {
     const units = new Map<string, StoredUnit>()
     for (const [uuid, ofUnit] of byUnit) {
       const unitId = idOf('unt', uuid)
-      const stored = storedUnitOf(agencyId, unitId, ofUnit)
-      // The first entry of a unit creates it. If that is missing, entries were archived, which `loadUnit` looks into (S2).
-      if (stored.snapshots.length > 0 || stored.tail[0]?.kind === 'unit_set') units.set(unitId, stored)
+      units.set(unitId, storedUnitOf(agencyId, unitId, ofUnit))
     }
+    const bare = [...units].filter(([, { snapshots }]) => snapshots.length === 0).map(([unitId]) => unitId)
+    // `loadUnit` says of each what it lacks (S2).
+    if (bare.length > 0)
+      for (const unitId of (await archivedOf(this.#queries, agencyId, bare)).keys()) units.delete(unitId)
     return units
   }
 
-  async loadEntries(_agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
+  async loadEntries(agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
     const unit = uuidOf(unitId)
-    await assertNotArchived(this.#queries, { unitId, afterSeq })
+    await assertNotArchived(this.#queries, { agencyId, unitId, afterSeq })
     const rows = await this.#queries<StoredEntry[]>`
       select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId", kind, payload,
              checksum::text as "checksum"

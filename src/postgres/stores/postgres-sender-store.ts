@@ -92,6 +92,15 @@ export class PostgresSenderStore implements SenderStore {
     return row
   }
 
+  async agencies(term: number): Promise<readonly string[]> {
+    const rows = await this.#run(
+      (sql) => sql<{ id: string }[]>`
+        select distinct e.agency_id as id from (select sent_shards(${term}) as shards offset 0) held, webhook_endpoint e
+        where e.status = 'active' and (held.shards is null or shard_of(e.agency_id) = any (held.shards))`,
+    )
+    return rows.map(({ id }) => idOf('agc', id))
+  }
+
   async claim({ term, dueUntil, room, windowFresh, windows }: Parameters<SenderStore['claim']>[0]) {
     const byUuid = Object.fromEntries(Object.entries(windows).map(([id, window]) => [uuidOf(id), window]))
     const rows = await this.#run(

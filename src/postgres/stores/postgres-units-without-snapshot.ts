@@ -6,7 +6,7 @@ import type { Sql } from '../client/connect.ts'
 
 const FIRST = '0'.repeat(32)
 
-/** Which units have no snapshot yet of what they were at the end of last month, by the clock of the database. */
+/** Which units have no intact snapshot yet of what they were at the end of last month, by the clock of the database. */
 export class PostgresUnitsWithoutSnapshot implements UnitsWithoutSnapshot {
   readonly #sql: Sql
 
@@ -19,11 +19,12 @@ export class PostgresUnitsWithoutSnapshot implements UnitsWithoutSnapshot {
     limit: number,
   ): Promise<{ units: readonly UnitAddress[]; next: UnitAddress | null }> {
     const [agencyId, unitId] = after === null ? [FIRST, FIRST] : [uuidOf(after.agencyId), uuidOf(after.unitId)]
-    // Of each unit one entry is read from each index.
+    // Of each unit one entry is read from each index. What counts as intact is what `retire_month` takes.
     const rows = await this.#sql<(UnitAddress & { isLacking: boolean })[]>`
       select u.agency_id as "agencyId", u.unit_id as "unitId",
              last.seq is not null and not exists (
                select from snapshot s where s.unit_id = u.unit_id and s.seq >= last.seq and s.format = ${SNAPSHOT_FORMAT}
+                 and s.hash = encode(sha256(convert_to('unt_' || replace(s.unit_id::text, '-', '') || E'\\n' || s.state, 'UTF8')), 'hex')
              ) as "isLacking"
       from unit u
       cross join lateral (select date_trunc('month', now() at time zone 'UTC')::date as month) this

@@ -12,6 +12,7 @@ import type {
   VerifyStore,
 } from '../../verify/verify-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+import { archivedOf } from './archived-history.ts'
 import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
 import { cursorsBeyondEnd, missingDeliveries, orphanedDeliveries, strayDeliveries } from './verified-deliveries.ts'
 
@@ -103,6 +104,10 @@ export class PostgresVerifyStore implements VerifyStore {
     return rows.map((row) => ({ ...row, agencyId, unitId }))
   }
 
+  async hasArchivedEntries({ agencyId, unitId }: UnitAddress): Promise<boolean> {
+    return (await archivedOf(this.#sql, agencyId, [unitId])).size > 0
+  }
+
   async bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]> {
     const sql = this.#sql
     const ids = JSON.stringify(bookingIds.map(uuidOf))
@@ -121,17 +126,13 @@ export class PostgresVerifyStore implements VerifyStore {
     }))
   }
 
-  async strayBookings(
-    extents: readonly ShardExtent[],
-    limit: number,
-  ): Promise<readonly { id: string; unitId: string; seq: number }[]> {
-    const of = JSON.stringify(extents.map(({ shard, base, lastSeq }) => ({ shard, base, lastSeq })))
+  /** A row is written with its entry: they are read at one moment, so a row without one is stray however new it is. */
+  async strayBookings(limit: number): Promise<readonly { id: string; unitId: string; seq: number }[]> {
     const rows = await this.#sql<{ id: string; unitId: string; seq: number }[]>`
       select b.booking_id as "id", b.unit_id as "unitId", b.seq::float8 as "seq" from booking b
-      join jsonb_to_recordset(${of}::text::jsonb) as e (shard smallint, base bigint, "lastSeq" bigint)
-        on e.shard = shard_of(b.agency_id)
-      left join journal j on j.shard = e.shard and j.seq = b.seq and j.agency_id = b.agency_id and j.booking_id = b.booking_id
-      where (b.seq > e.base or b.seq < 1) and b.seq <= e."lastSeq" and j.seq is null
+      join shard s on s.shard = shard_of(b.agency_id)
+      left join journal j on j.shard = s.shard and j.seq = b.seq and j.agency_id = b.agency_id and j.booking_id = b.booking_id
+      where (b.seq > s.base or b.seq < 1) and j.seq is null
       order by b.booking_id limit ${limit}`
     return rows.map(({ id, unitId, seq }) => ({ id: idOf('bkg', id), unitId: idOf('unt', unitId), seq }))
   }

@@ -42,11 +42,22 @@ export class PostgresWriters {
     await this.#sql`select await_writers(${waitMs}, ${isDrainingKnown})`
   }
 
-  /** @returns false when another process has taken over */
-  async beat(writerId: string): Promise<boolean> {
-    const beaten = await this.#sql`
-      update writer set beat_at = clock_timestamp() where writer_id = ${writerId} and released_at is null`
-    return beaten.count > 0
+  /**
+   * @returns null when another process has taken over; otherwise whether one waits for its turn, or has within the last minute: one that is
+   *   started again, or that reaches the database with pauses, is still reckoned with
+   */
+  async beat(writerId: string): Promise<{ readonly isAwaited: boolean } | null> {
+    const [beaten] = await this.#sql<{ isAwaited: boolean }[]>`
+      update writer set beat_at = clock_timestamp() where writer_id = ${writerId} and released_at is null
+      returning coalesce(awaited_at > clock_timestamp() - interval '1 minute', false) as "isAwaited"`
+    return beaten ?? null
+  }
+
+  /** Tells the writers that this process waits for its turn. Call it as often as you look: it is written once a second. */
+  async await(): Promise<void> {
+    await this.#sql`
+      update writer set awaited_at = clock_timestamp()
+      where awaited_at is null or awaited_at < clock_timestamp() - interval '1 second'`
   }
 
   /** Of a node that has given up all its shards. */

@@ -1,6 +1,9 @@
 /** What a booking's page shows beyond the booking: the lines of its total, and the deliveries of its events. */
+
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { eventually } from '../../support/eventually.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
+import { verifyDatabase } from '../../support/verify-database.ts'
 import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 let service: TestService
@@ -104,4 +107,51 @@ test('the notes of a booking are set and cleared, but not over what someone else
     ...['OK', 'NOTES_CHANGED', 'OK', 'OK', 'VALIDATION'],
   ])
   expect(JSON.stringify(audit)).not.toContain('dogs')
+})
+
+test('the free texts of a booking are erased everywhere, also from what is in memory, and the trail says who did it', async () => {
+  const { path, unit } = await withTwoUnits()
+  const agency = service.ledger.catalogue.agencyBySlug(path.split('/').at(-1) ?? '')
+  if (agency === null) throw new Error('Cannot find the agency of the test')
+  const { secret: key } = await service.key(agency)
+  const { cursor } = (await service.call('/changes', { key })).body
+  const texts = { sourceRef: 'Ana Reis 1', notes: 'Ana Reis 2' }
+  const { booking } = (await service.ask(`${path}/bookings`, { unit, ...STAY, ...texts })).body
+  await service.ask(`${path}/bookings/${booking.id}/cancel`, { reason: 'Ana Reis 3' })
+  const references = async () => {
+    const { changes } = (await service.call(`/changes?after=${cursor}`, { key })).body
+    return changes.map(({ data }: { data: { sourceRef: string | null } }) => data.sourceRef)
+  }
+  expect(await references()).toEqual([texts.sourceRef, texts.sourceRef])
+
+  const erased = await service.ask(`${path}/bookings/${booking.id}/erase-texts`, undefined, { method: 'POST' })
+  const stored = (await service.get(`${path}/bookings/${booking.id}`)).body.booking
+  expect([erased.status, erased.body.booking]).toEqual([200, stored])
+  expect(stored).toMatchObject({ notes: null, sourceRef: null, cancelReason: null, status: 'cancelled', version: 2 })
+  expect(await references()).toEqual([null, null])
+  const { audit } = (await service.get(`${path}/audit?booking=${booking.id}`)).body
+  const route = 'POST /portal/v1/agencies/{agencySlug}/bookings/{bookingId}/erase-texts'
+  expect([audit[0].route, audit[0].outcome]).toEqual([route, 'OK'])
+  // Answers to an `Idempotency-Key` are deleted after 24 hours.
+  const tables = await service.database.sql<{ name: string }[]>`
+    select format('%I', relname) as "name" from pg_class
+    where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace and relname <> 'idempotency'`
+  const found = await Promise.all(
+    tables.map(({ name }) => service.database.sql.unsafe(`select from ${name} t where t::text like '%Ana Reis%'`)),
+  )
+  expect(tables.filter((_, i) => (found[i]?.length ?? 0) > 0)).toEqual([])
+  expect((await verifyDatabase(service.database.sql)).differences.map(({ message }) => message)).toEqual([])
+})
+
+test('the reason that a hold expired stays: it is the own one of the service', async () => {
+  const { path, unit } = await withTwoUnits()
+  const { booking } = (await service.ask(`${path}/bookings`, { unit, ...STAY, status: 'option' })).body
+  const past = new Date(Date.now() - 1_000).toISOString()
+  await service.patch(`${path}/bookings/${booking.id}`, { holdExpiresAt: past })
+  await eventually('the hold is released', async () => {
+    const stored = (await service.get(`${path}/bookings/${booking.id}`)).body.booking
+    return stored.cancelReason === 'hold_expired'
+  })
+  const { body } = await service.ask(`${path}/bookings/${booking.id}/erase-texts`, undefined, { method: 'POST' })
+  expect(body.booking).toMatchObject({ status: 'cancelled', cancelReason: 'hold_expired' })
 })

@@ -108,6 +108,7 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
     body: { notes: 'Late' },
     other: { body: { notes: 'Early' } },
   }),
+  eraseBookingTexts: ({ a, booking }) => ({ path: `${a}/bookings/${booking}/erase-texts` }),
   changeGuest: ({ a, guest }) => ({
     path: `${a}/guests/${guest}`,
     body: { phone: '+1' },

@@ -53,6 +53,7 @@ describe("the portal's document", () => {
       'POST {a}/access-tokens',
       'POST {a}/bookings',
       'POST {a}/bookings/{bookingId}/cancel',
+      'POST {a}/bookings/{bookingId}/erase-texts',
       'POST {a}/deliveries/{deliveryId}/resend',
       'POST {a}/fee-types',
       'POST {a}/keys',

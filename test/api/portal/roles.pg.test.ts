@@ -145,7 +145,7 @@ test('the roles are those of the design', () => {
   const idsOf = (role: RequiredRole) => OPERATIONS.filter((operation) => operation.role === role).map(({ id }) => id)
   expect(idsOf('operator')).toEqual(['createAgency', 'listAgencies', 'changeAgency', 'verify'])
   expect(idsOf('owner')).toEqual([
-    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey'],
+    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts'],
     ...['createWebhookEndpoint', 'changeWebhookEndpoint', 'deleteWebhookEndpoint', 'rotateWebhookSecret'],
   ])
   expect(idsOf('manager')).toEqual([

@@ -4,13 +4,13 @@
  * takes too much is sent again, because garbage may have been collected meanwhile.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cpuMsSince } from '../../../bench/support/event-loop.ts'
 import { ClientAddresses } from '../../../src/access/client-address.ts'
 import { Hops } from '../../../src/api/forward/hop.ts'
 import { healthRoutes } from '../../../src/api/server/health.ts'
 import { metricsRoute } from '../../../src/api/server/metrics.ts'
 import { RequestStats } from '../../../src/observability/request-stats.ts'
 import type { Document } from '../../support/conformity.ts'
+import { cpuMsSince } from '../../support/event-loop.ts'
 import { HOSTILE, HOSTILE_BODIES, Schemas, withValue } from '../../support/hostile-values.ts'
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts'
 import { FROM_THE_PAGE, signIn } from '../../support/page-sessions.ts'

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { partnerDocument } from '../../../src/api/partner/partner-surface.ts'
 import { PROBLEMS } from '../../../src/api/problems/problems.ts'
 import type { Document } from '../../support/conformity.ts'
-import { partnerDocumentText } from '../../support/partner-document-text.ts'
 
 /* biome-ignore-start lint/suspicious/noExplicitAny: the document is walked as it comes */
 describe('the OpenAPI document', async () => {
-  const text = await partnerDocumentText()
+  const text = await partnerDocument()
   const document: Document = JSON.parse(text)
   const operations: [name: string, operation: any][] = Object.entries<any>(document.paths).flatMap(([path, methods]) =>
     Object.entries<any>(methods).map(([method, operation]): [string, any] => [

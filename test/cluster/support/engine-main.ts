@@ -30,6 +30,7 @@ const { ledger, begin } = await prepareLedger({
   node: { id: node },
   watch: {
     onFenced: bug,
+    onEntriesLost: fail,
     onSnapshotDefect: ({ defect }) => fail(new Error(defect)),
     onDamagedUnit: fail,
     onSnapshotFailure: fail,
@@ -38,6 +39,7 @@ const { ledger, begin } = await prepareLedger({
     onBug: bug,
     onHousekeepingFailure: fail,
     onTakeOverFailure: fail,
+    onConfirmed: () => {},
     onCountersNotWritten: fail,
   },
 })

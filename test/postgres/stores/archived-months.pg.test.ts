@@ -43,7 +43,7 @@ afterAll(() => database.drop())
 beforeEach(async () => {
   const { sql } = database
   await sql`truncate agency cascade`
-  await sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
+  await sql`truncate journal, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency`
   await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
   for (const table of TABLES) await sql.unsafe(`drop table if exists ${table} cascade`)
   await haveMonthsSince(sql, OLDEST)
@@ -81,16 +81,19 @@ async function book(unit: Unit, day: number): Promise<string> {
   return bookedId(await ledger.commands.book(of, requestFor(unit, night(day), night(day + 1)), CALLER))
 }
 
-/** One round of what the service does every day. */
-async function writeSnapshots(): Promise<void> {
+/** One round of what the service does every day. @returns the defects of the snapshots that it met */
+async function writeSnapshots(): Promise<string[]> {
+  const defects: string[] = []
   const store = new PostgresJournalStore({
     ...{ url: database.url, queries: database.sql },
     epochOf: (agencyId) => ledger.epochOf(agencyId),
   })
   const fail = (error: unknown) => expect(error).toBeNull()
   const unitsWithout = new PostgresUnitsWithoutSnapshot(database.sql)
-  await new MonthSnapshots({ units: unitsWithout, store, clock: systemClock, onDefect: fail, onFailure: fail }).run()
+  const onDefect = (defect: string) => defects.push(defect)
+  await new MonthSnapshots({ units: unitsWithout, store, clock: systemClock, onDefect, onFailure: fail }).run()
   await store.close()
+  return defects
 }
 
 const archive = () => database.sql.unsafe<{ retire_month: string }[]>(STATEMENT.replace('2026-01-01', OLDEST))
@@ -194,6 +197,33 @@ describe('without the snapshot that takes the place of archived entries', () => 
       expect(found).toContainEqual(expect.objectContaining({ what: 'snapshot', unitId: id }))
   })
 
+  test.each([
+    ['all are missing', () => database.sql`delete from snapshot`],
+    [
+      'it is missing, and a newer one is damaged',
+      () => database.sql`
+      with lost as (delete from snapshot where is_base) update snapshot set hash = 'damaged' where not is_base`,
+    ],
+  ])('when %s, a unit that was changed since is not taken for a new one, read alone or together', async (_, damage) => {
+    await reopen({ snapshotEvery: 1 })
+    await ledger.commands.setUnit(agency, units.c.id, (current) => sampleUnit({ ...current, name: 'Renamed' }), CALLER)
+    await eventually('its snapshot is written', async () => {
+      const [row] = await database.sql`select count(*)::int as n from snapshot where unit_id = ${uuidOf(units.c.id)}`
+      return row?.['n'] === 2
+    })
+    await ledger.close()
+    await damage()
+    ledger = await open()
+    const refused = `Cannot recover unit ${units.c.id}: its entries up to`
+    expect(await refusal(ledger.directory.read({ agencyId: agency.id, unitId: units.c.id }))).toContain(refused)
+    const store = new PostgresJournalStore({ url: database.url, queries: database.sql })
+    const together = await store.loadUnits(agency.id, [units.c.id])
+    // Left out, or with what cannot be trusted.
+    expect((together.get(units.c.id)?.snapshots ?? [{ hash: 'damaged' }]).map(({ hash }) => hash)).toEqual(['damaged'])
+    await store.close()
+    expect(await findings()).toContainEqual(expect.objectContaining({ what: 'snapshot', unitId: units.c.id }))
+  })
+
   test('a unit that is new is not held up', async () => {
     await database.sql`delete from snapshot`
     await reopen()
@@ -218,6 +248,15 @@ describe('a month is not archived', () => {
     await writeSnapshots()
     await database.sql`update snapshot set state = state || ' ' where unit_id = ${uuidOf(units.c.id)}`
     expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
+  })
+
+  test('while a snapshot of a unit is damaged; the service replaces it', async () => {
+    await writeSnapshots()
+    await database.sql`update snapshot set state = state || ' ' where unit_id = ${uuidOf(units.c.id)}`
+    const defects = await writeSnapshots()
+    expect(defects).toEqual(['its hash does not match'])
+    await archive()
+    expect(await findings()).toEqual([])
   })
 
   test('while its units lack snapshots as new as their last entry in it; those that lack one get it, and no others', async () => {

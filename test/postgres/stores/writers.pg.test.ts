@@ -34,6 +34,27 @@ async function waits(waitMs: number, isDrainingKnown = false): Promise<boolean> 
   return performance.now() - since >= waitMs - 50
 }
 
+describe('P3: a heartbeat is answered', () => {
+  const waitedAgo = (writerId: string, ago: string) =>
+    database.sql`update writer set awaited_at = clock_timestamp() - ${ago}::text::interval where writer_id = ${writerId}`
+
+  test('with whether somebody waits, or has within a minute, for as long as the process is the writer', async () => {
+    const writer = await node('a', [0])
+    expect(await writers.beat(writer)).toEqual({ isAwaited: false })
+    await writers.await()
+    expect(await writers.beat(writer)).toEqual({ isAwaited: true })
+    await waitedAgo(writer, '50 s')
+    expect(await writers.beat(writer)).toEqual({ isAwaited: true })
+    await waitedAgo(writer, '61 s')
+    expect(await writers.beat(writer)).toEqual({ isAwaited: false })
+    await writers.await()
+    expect(await writers.beat(writer)).toEqual({ isAwaited: true })
+    await writers.release(writer)
+    expect(await writers.beat(writer)).toBeNull()
+    expect(await writers.beat(crypto.randomUUID())).toBeNull()
+  })
+})
+
 describe('the wait for a change of the writers', () => {
   test('lasts while nobody who has a shard stops, and ends when one does, unless that is known', async () => {
     const draining = await node('a', [0, 1])

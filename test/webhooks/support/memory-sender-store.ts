@@ -197,6 +197,13 @@ export class MemorySenderStore implements SenderStore {
     return { made: this.deliveries.size - before, mayHaveMore }
   }
 
+  /** As `sent_shards` says. */
+  async agencies(term: number): Promise<readonly string[]> {
+    const sends = this.#sends(term)
+    const active = [...this.endpoints.values()].filter((endpoint) => endpoint.status === 'active' && sends(endpoint))
+    return [...new Set(active.map(({ agencyId }) => agencyId))]
+  }
+
   #entriesAfterCursor({ agencyId, madeSeq }: MemoryEndpoint): MemoryEntry[] {
     return this.journal().filter((entry) => entry.agencyId === agencyId && entry.seq > madeSeq)
   }

@@ -1,11 +1,8 @@
 /** Prices of nights, laid out by month or by week. Pure. */
 
-import type { paths } from '../../../api/portal.gen.ts'
-import type { Schema } from '../../../api/schema.ts'
+import type { Preview, Schema } from '../../../api/schema.ts'
 import { type Day, dayOf, dayText, isoOf, monthStart } from '../../../format/days.ts'
 
-export type Preview =
-  paths['/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates/preview']['post']['responses']['200']['content']['application/json']
 export type QuoteLine = Schema<'QuoteLine'>
 
 export interface NightPrice {

@@ -1,3 +1,4 @@
+import type { Preview } from '../../../api/schema.ts'
 import { Card } from '../../../design/card.tsx'
 import { Note } from '../../../design/feedback.tsx'
 import { Checkbox, DateInput, NumberInput } from '../../../design/inputs.tsx'
@@ -7,7 +8,6 @@ import { isoOf } from '../../../format/days.ts'
 import { money } from '../../../format/money.ts'
 import { useRoute } from '../../../route/router.ts'
 import { useSession } from '../../../session/use-session.ts'
-import type { Preview } from './night-prices.ts'
 import type { GridStay } from './price-grid.tsx'
 import { dayOrNull } from './rates-draft.ts'
 
