@@ -41,10 +41,11 @@ export class SimFates {
   /** Units that were damaged at any time. */
   readonly #damaged = new Set<string>()
 
-  constructor(world: SimWorld, seed: number) {
+  constructor(world: SimWorld, seed: number, losesEnd: boolean) {
     this.#world = world
     this.#dice = new SeededRandom(seed + 5_000_000)
-    this.#losses = LOSSES[seed % LOSSES.length] as Losses
+    const { end, rows } = LOSSES[seed % LOSSES.length] as Losses
+    this.#losses = { end: end && losesEnd, rows }
   }
 
   /** Called after each step of the world. */
