@@ -14,8 +14,8 @@ const { first, count } = seedsOf({ push: 100, long: 5_000 })
 const STEPS = 300
 
 /*
- * Fail-overs that lose the end of the log: fixed seeds, half of which have them. Of random ones, about one in a thousand breaks a promise,
- * and whether that is the fault of the program or of the simulation is not known yet: `SIM_LOSES_END=1` looks for them.
+ * Fail-overs that lose the end of the log: fixed seeds, half of which have them. Of random ones, about one in 500 breaks a promise, by the
+ * fault of the program (301668) or of the simulation (300463): `SIM_LOSES_END=1` finds them (docs/reliability.md).
  */
 const LOSSY_FIRST = 200_001
 const LOSSY = rounds({ push: 40, long: 700 })
