@@ -1,5 +1,5 @@
 /**
- * What the addresses of calendars may cost: whoever has one needs no key and no role, and a text takes milliseconds to write. So it is
+ * Limits for calendar addresses. A calendar address needs no key and no role, and a text takes milliseconds to write. So it is
  * kept until the unit or the day changes, and requests are bounded by unit, writing by agency.
  */
 import { RateLimiter } from '../../access/rate-limit.ts'

@@ -88,7 +88,7 @@ describe('units activated together', () => {
     for (const unit of all) expect((await ledger.commands.calendar(AGENCY, unit)).unitId).toBe(unit.id)
   })
 
-  test('one of which is damaged are activated nevertheless, and whoever reads that one is told', async () => {
+  test('one of which is damaged are activated, and only reading that one fails', async () => {
     const { ledger, all } = await coldLedger(10)
     const { loadUnits } = ledger.store
     const bad = all[3]?.id ?? ''
