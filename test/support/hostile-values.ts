@@ -1,4 +1,4 @@
-/** Values that are bad for whoever reads them carelessly, and valid ones to put them among. */
+/** Values that break careless parsers, and valid ones to put them among. */
 import type { Document } from './conformity.ts'
 
 /**
