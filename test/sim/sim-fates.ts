@@ -5,6 +5,7 @@ import { shardOf } from '../../src/core/journal/shard.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { MINUTE_MS } from '../../src/lib/duration.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
+import { settle } from '../support/fake-clock.ts'
 import { AGENCIES, BEGIN, SIM_SHARDS, unitsOf } from './sim-agencies.ts'
 import { Damage } from './sim-damage.ts'
 import type { Moment } from './sim-history.ts'
@@ -38,8 +39,8 @@ export class SimFates {
   readonly #losses: Losses
   /** What the standby has since it is behind; null while it follows. */
   #standby: { readonly moment: Moment; readonly webhooks: ReturnType<SimWorld['webhooks']['moment']> } | null = null
-  /** Units that were damaged at any time. */
-  readonly #damaged = new Set<string>()
+  /** Units that were damaged, in the order in which it began. */
+  readonly #damaged: string[] = []
 
   constructor(world: SimWorld, seed: number, losesEnd: boolean) {
     this.#world = world
@@ -65,7 +66,7 @@ export class SimFates {
     const isWriter =
       process.generation === store.history.generation &&
       process.journal.epochOf(agencyId) === store.shards[shardOf(agencyId)]?.epoch
-    const isDamaged = UNITS.some((unit) => unit.agencyId === agencyId && this.#damaged.has(unit.unitId))
+    const isDamaged = UNITS.some((unit) => unit.agencyId === agencyId && this.#damaged.includes(unit.unitId))
     if (error instanceof CorruptLedgerError && isWriter && !isDamaged)
       this.broken.push(`D1: ${agencyId} was refused: ${error.message}`)
   }
@@ -77,25 +78,40 @@ export class SimFates {
       return
     }
     if (!this.#dice.chance(0.15)) return
+    await settle()
+    // The rows of the standby are good.
+    store.damage = null
+    const replaced = this.#world.processes.filter((each) =>
+      each.shards.some((shard) => this.#epochsAhead(each, shard) < 0),
+    )
     store.history.failOverTo(this.#standby.moment)
     webhooks.returnTo(this.#standby.webhooks)
-    this.#endThoseWithLostEpochs()
+    this.#endThoseWithLostEpochs(replaced)
     this.#standby = null
     if (this.#dice.chance(0.5)) for (const shard of SIM_SHARDS) store.history.oldVersion.add(shard)
     await this.#respond()
   }
 
   /**
-   * Take-overs and raised epochs are lost too, and the same epochs are given again: to two processes, which then do not fence out each other.
-   * So a process with such an epoch is gone here together with the primary. This is what the simulation leaves out, and not a promise.
+   * Take-overs and raised epochs are lost too. The same epochs are given again: two processes with the same ones do not fence out each other,
+   * and one that had been replaced without knowing it is the writer again. Their heartbeats tell them within a second; here they are gone
+   * together with the primary. This is what the simulation leaves out, and not a promise.
    */
-  #endThoseWithLostEpochs(): void {
+  #endThoseWithLostEpochs(replaced: readonly SimProcess[]): void {
     const { store, webhooks, processes } = this.#world
-    for (const process of processes) {
-      const isLost = (shard: number) => process.journal.epochOfShard(shard) > (store.shards[shard]?.epoch ?? 0)
-      if (process.senderTerm > webhooks.store.term || SIM_SHARDS.some(isLost)) process.die()
-    }
+    for (const process of replaced) process.die()
+    for (const process of processes)
+      if (
+        process.senderTerm > webhooks.store.term ||
+        process.shards.some((shard) => this.#epochsAhead(process, shard) > 0)
+      )
+        process.die()
     store.loseAllOnTheWay()
+  }
+
+  /** That of the process less that of the database: 0 for the writer. */
+  #epochsAhead({ journal }: SimProcess, shard: number): number {
+    return journal.epochOfShard(shard) - (this.#world.store.shards[shard]?.epoch ?? 0)
   }
 
   /** What becomes of the processes, whose memory is ahead of the log. */
@@ -127,7 +143,7 @@ export class SimFates {
     const { store } = this.#world
     if (store.damage === null) {
       if (this.#dice.chance(0.05)) store.damage = Damage.to(this.#dice.pick(UNITS).unitId, store, this.#dice)
-      if (store.damage !== null) this.#damaged.add(store.damage.unitId)
+      if (store.damage !== null) this.#damaged.push(store.damage.unitId)
     } else if (this.#dice.chance(0.05)) store.damage = null
     if (this.#dice.chance(0.2)) void this.#read(this.#dice.chance(0.3) ? store.damage?.unitId : undefined)
   }
@@ -138,7 +154,8 @@ export class SimFates {
     const { store, processes } = this.#world
     const process = unit && processes.findLast((each) => each.hasTaken(unit.agencyId))
     if (unit === undefined || process === undefined || !process.isRunning) return
-    const before = store.damage?.unitId
+    // The one before as well: this read may wait for what another one has begun to recover. And those that begin while the answer is on its way.
+    const first = Math.max(0, this.#damaged.length - (store.damage === null ? 1 : 2))
     try {
       const state = await process.directory.read(unit)
       // Its memory may be ahead of the log, until it learns that it is not the writer of this one.
@@ -149,8 +166,11 @@ export class SimFates {
       if (stateHash(state) !== stateHash(replayed))
         this.broken.push(`D1: ${unitId} was read, and is not what its journal says`)
     } catch (error) {
-      const isDamaged = [before, store.damage?.unitId].includes(unitId)
-      if (error instanceof CorruptLedgerError ? !isDamaged : !/connection lost/.test(String(error)))
+      if (
+        error instanceof CorruptLedgerError
+          ? !this.#damaged.includes(unitId, first)
+          : !/connection lost/.test(String(error))
+      )
         this.broken.push(`D1: ${unitId} was not read: ${error}`)
     }
   }

@@ -12,7 +12,7 @@ import type { IdSource } from '../../src/lib/ids.ts'
 import { type Core, openCore } from '../support/core.ts'
 import { AppendWatch } from './append-watch.ts'
 import { Life } from './life.ts'
-import { AGENCIES, unitsOf } from './sim-agencies.ts'
+import { AGENCIES, SIM_SHARDS, unitsOf } from './sim-agencies.ts'
 import type { SimReaders } from './sim-readers.ts'
 import type { SimStore } from './sim-store.ts'
 import type { SimWebhooks } from './sim-webhooks.ts'
@@ -100,6 +100,11 @@ export class SimProcess extends Life {
   /** Whether it took over the agency's shard when it started; another process may have taken it since. */
   hasTaken(agencyId: string): boolean {
     return this.#taken.has(shardOf(agencyId))
+  }
+
+  /** Those of the simulated agencies that it took over. */
+  get shards(): readonly number[] {
+    return SIM_SHARDS.filter((shard) => this.#taken.has(shard))
   }
 
   /** Another writer has taken over. */
