@@ -88,10 +88,8 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
 
   const historyId = await stores.changeRows.historyId()
   const places = new WaitingPlaces(clock)
-  const feedOptions = {
-    ...{ rows: stores.changeRows, clock, historyId, places },
-    endOf: (agencyId: string) => writing().journal.endOf(agencyId),
-  }
+  const endOf = (agencyId: string) => writing().journal.endOf(agencyId)
+  const feedOptions = { rows: stores.changeRows, clock, historyId, places, endOf }
   const changes = new ChangeFeed({ view: PARTNER_VIEW, ...feedOptions })
   const agencyChanges = new ChangeFeed({ view: AGENCY_VIEW, ...feedOptions })
   const onDefect: OnDefect = (defect, { agencyId, unitId, seq }) =>
@@ -109,6 +107,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onSnapshotFailure: watch.onSnapshotFailure,
     onDamaged: ({ agencyId, unitId }, err) => watch.onDamagedUnit({ agencyId, unitId, err }),
     onActivated: (agencyId, { unitId, rules }) => catalogue.shareRules(agencyId, unitId, rules),
+    endOf,
     ...(shards === null ? {} : { termOf: shards.termOfAgency }),
   })
   const commands = new BookingCommands({

@@ -1,6 +1,7 @@
 import { UnitState } from '../../src/core/domain/unit-state.ts'
 import { CorruptLedgerError } from '../../src/core/journal/corrupt-ledger-error.ts'
 import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
+import { JournalError } from '../../src/core/journal/journal-error.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { MINUTE_MS } from '../../src/lib/duration.ts'
@@ -62,13 +63,15 @@ export class SimFates {
 
   /** A command of the agency was refused with this error. A process that is not the writer any more takes what it does not know for damage. */
   noteRefusal(process: SimProcess, agencyId: string, error: unknown): void {
-    const { store } = this.#world
-    const isWriter =
-      process.generation === store.history.generation &&
-      process.journal.epochOf(agencyId) === store.shards[shardOf(agencyId)]?.epoch
+    const isWriter = this.#isWriter(process, agencyId)
     const isDamaged = UNITS.some((unit) => unit.agencyId === agencyId && this.#damaged.includes(unit.unitId))
     if (error instanceof CorruptLedgerError && isWriter && !isDamaged)
       this.broken.push(`D1: ${agencyId} was refused: ${error.message}`)
+  }
+
+  #isWriter({ generation, journal }: SimProcess, agencyId: string): boolean {
+    const { history, shards } = this.#world.store
+    return generation === history.generation && journal.epochOf(agencyId) === shards[shardOf(agencyId)]?.epoch
   }
 
   async #stepOfStandby(): Promise<void> {
@@ -81,25 +84,21 @@ export class SimFates {
     await settle()
     // The rows of the standby are good.
     store.damage = null
-    const replaced = this.#world.processes.filter((each) =>
-      each.shards.some((shard) => this.#epochsAhead(each, shard) < 0),
-    )
     store.history.failOverTo(this.#standby.moment)
     webhooks.returnTo(this.#standby.webhooks)
-    this.#endThoseWithLostEpochs(replaced)
+    this.#endThoseWithLostEpochs()
     this.#standby = null
     if (this.#dice.chance(0.5)) for (const shard of SIM_SHARDS) store.history.oldVersion.add(shard)
     await this.#respond()
   }
 
   /**
-   * Take-overs and raised epochs are lost too. The same epochs are given again: two processes with the same ones do not fence out each other,
-   * and one that had been replaced without knowing it is the writer again. Their heartbeats tell them within a second; here they are gone
-   * together with the primary. This is what the simulation leaves out, and not a promise.
+   * Take-overs and raised epochs are lost too. The same epochs are given again: two processes with the same ones do not fence out each other.
+   * Their heartbeats tell them within a second; here they are gone together with the primary. This is what the simulation leaves out, and not
+   * a promise.
    */
-  #endThoseWithLostEpochs(replaced: readonly SimProcess[]): void {
+  #endThoseWithLostEpochs(): void {
     const { store, webhooks, processes } = this.#world
-    for (const process of replaced) process.die()
     for (const process of processes)
       if (
         process.senderTerm > webhooks.store.term ||
@@ -166,6 +165,9 @@ export class SimFates {
       if (stateHash(state) !== stateHash(replayed))
         this.broken.push(`D1: ${unitId} was read, and is not what its journal says`)
     } catch (error) {
+      const isReplaced =
+        error instanceof JournalError && error.kind === 'not_owner' && !this.#isWriter(process, unit.agencyId)
+      if (isReplaced) return
       if (
         error instanceof CorruptLedgerError
           ? !this.#damaged.includes(unitId, first)

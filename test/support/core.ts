@@ -69,6 +69,7 @@ export function openCore(options: {
   const directory = new UnitDirectory({
     ...{ store, clock, limits: options.unitLimits },
     ...{ onDefect: options.onDefect, onSnapshotFailure: options.onSnapshotFailure },
+    endOf: (agencyId) => journal.endOf(agencyId),
   })
   const commands = new BookingCommands({
     ...{ catalogue, directory, journal, rows: store, clock, newId, onDurable },

@@ -4,6 +4,7 @@
  *
  * - U4 A change of two units holds both mailboxes, acquired in id order.
  * - U5 A unit with a pending turn stays in memory until that turn has run.
+ * - S3 A unit that is ahead of the log this process knows is not loaded: the process was replaced, and the entries may still be lost.
  * - C5 In a cluster, a unit of a shard that is given up takes no turn any more. The turn that runs ends; then the unit is forgotten.
  */
 
@@ -64,6 +65,7 @@ export class UnitDirectory {
   readonly #onSnapshotFailure: (error: unknown) => void
   readonly #onDamaged: (unit: UnitAddress, error: CorruptLedgerError) => void
   readonly #onActivated: (agencyId: string, state: UnitState) => void
+  readonly #endOf: (agencyId: string) => { readonly lastSeq: number }
   readonly #termOf: ((agencyId: string) => number | null) | null
   /** Units of shards that were given up, whose last turn still runs. */
   readonly #leaving = new Map<string, UnitActor>()
@@ -93,6 +95,8 @@ export class UnitDirectory {
     onDamaged?: (unit: UnitAddress, error: CorruptLedgerError) => void
     /** A unit has come into memory. */
     onActivated?: (agencyId: string, state: UnitState) => void
+    /** The end of the log of the agency's shard, as this process knows it (Journal.endOf). */
+    endOf: (agencyId: string) => { readonly lastSeq: number }
     /** In a cluster: which ownership of the agency's shard this is; null while this process does not own it. */
     termOf?: (agencyId: string) => number | null
   }) {
@@ -103,6 +107,7 @@ export class UnitDirectory {
     this.#onSnapshotFailure = options.onSnapshotFailure
     this.#onDamaged = options.onDamaged ?? (() => {})
     this.#onActivated = options.onActivated ?? (() => {})
+    this.#endOf = options.endOf
     this.#termOf = options.termOf ?? null
   }
 
@@ -324,6 +329,8 @@ export class UnitDirectory {
       .then((found) => {
         // What was read may be older than what another process has written since.
         if (this.#termOf?.(agencyId) !== term || term === null) throw notOwner()
+        // S3
+        if (found.state.seq > this.#endOf(agencyId).lastSeq) throw notOwner()
         return this.#admit(unit, found)
       })
       .catch((error: unknown) => {

@@ -20,6 +20,7 @@ function open() {
     limits: { residentMax: 10, mailboxMax: 10, idleMs: 1_000, snapshotEvery: 100 },
     onDefect: () => {},
     onSnapshotFailure: () => {},
+    endOf: () => ({ lastSeq: 0 }),
     termOf: (agencyId) => terms.get(agencyId) ?? null,
   })
   return { directory, store, terms }

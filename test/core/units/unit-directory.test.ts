@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Unit } from '../../../src/core/domain/unit.ts'
+import type { JournalError } from '../../../src/core/journal/journal-error.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
@@ -37,6 +38,18 @@ describe('activation', () => {
     expect(failed).toBe('database away')
     ledger.store.loadUnit = load
     expect((await ledger.directory.read(addressOf(UNIT_0))).seq).toBe(1)
+  })
+
+  test('S3: of a unit that another process has written to is refused, although this one has not learnt yet that it was replaced', async () => {
+    const [unit] = units(1) as [Unit]
+    const ledger = await MemoryLedger.open([unit])
+    await ledger.takeOver()
+    const replaced = ledger.directory
+    await ledger.takeOver()
+    await ledger.commands.book(AGENCY, requestFor(unit, '2027-03-01', '2027-03-02'), CALLER)
+    const kind = await replaced.read(addressOf(UNIT_0)).catch(({ kind }: JournalError) => kind)
+    expect(kind).toBe('not_owner')
+    expect(replaced.peek(UNIT_0)).toBeNull()
   })
 })
 

@@ -98,6 +98,7 @@ export function openEngine(options: NodeEngineOptions): SimEngine {
     limits: { residentMax: 4, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
     onDefect: () => {},
     onSnapshotFailure: () => {},
+    endOf: (agencyId) => journal.endOf(agencyId),
     termOf: shards.termOfAgency,
   })
   const commands = new BookingCommands({
