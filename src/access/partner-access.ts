@@ -6,17 +6,17 @@
 
 import type { Catalogue, KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
+import { AnswerPace, partsOf } from './answer-pace.ts'
 import { KeyCounters } from './key-counters.ts'
 import { authenticate, keyHolder, validHolder } from './key-secret.ts'
-import { type RateDecision, RateLimiter } from './rate-limit.ts'
-import { ANSWER_CHARS_PER_REQUEST } from './token-rate-limit.ts'
+import type { RateDecision, RateLimiter } from './rate-limit.ts'
 import type { UsageMeter } from './usage-meter.ts'
 
 /** Why a request with a valid key is not served. */
 export type AccessRefusal =
   | { readonly code: 'FEATURE_DISABLED' }
   | { readonly code: 'RATE_LIMITED'; readonly limit: number; readonly retryAfterS: number }
-  /** All keys of the agency together have used up what large answers may cost. */
+  /** Too many large answers of the agency wait already. */
   | { readonly code: 'LARGE_ANSWERS'; readonly retryAfterS: number }
   | {
       readonly code: 'QUOTA_EXCEEDED'
@@ -34,12 +34,6 @@ export interface Admission {
   readonly refusal: AccessRefusal | null
 }
 
-/**
- * What large answers to the keys of one agency may cost in a rolling minute: in parts of `ANSWER_CHARS_PER_REQUEST`, or as much work. A
- * plan bounds the requests of a key; an agency can have 200 keys, and the largest answers take a second.
- */
-export const LARGE_ANSWERS_PER_AGENCY_MAX = 6_000
-
 const FEATURE_DISABLED: AccessRefusal = { code: 'FEATURE_DISABLED' }
 
 /** Requests that were refused since the start. */
@@ -55,8 +49,8 @@ export class PartnerAccess {
   readonly #clock: Clock
   readonly #limiter: RateLimiter
   readonly #meter: UsageMeter
-  /** By agency. Holds those alone that had a large answer within the last minutes. */
-  readonly #largeAnswers: RateLimiter
+  /** Of the agencies' large answers, those of the portal included: a plan bounds requests, and an agency can have 200 keys. */
+  readonly pace: AnswerPace
   readonly #refused = { unauthorized: 0, featureDisabled: 0, rateLimited: 0, quotaExceeded: 0 }
 
   constructor(options: {
@@ -69,7 +63,7 @@ export class PartnerAccess {
     this.#clock = options.clock
     this.#limiter = options.limiter
     this.#meter = options.meter
-    this.#largeAnswers = new RateLimiter(options.clock)
+    this.pace = new AnswerPace(options.clock)
   }
 
   get stats(): AccessStats {
@@ -89,7 +83,7 @@ export class PartnerAccess {
     const rate = this.#limiter.take(key.id, plan.requestsPerMinute, kept)
     if (!rate.allowed)
       return { holder, rate, refusal: plan.apiAccess ? this.#rateLimited(rate) : this.#featureDisabled() }
-    const waitS = plan.apiAccess ? this.#largeAnswers.waitS(agency.id, LARGE_ANSWERS_PER_AGENCY_MAX) : 0
+    const waitS = plan.apiAccess ? this.pace.waitS(agency.id) : 0
     if (waitS > 0) {
       this.#refused.rateLimited += 1
       return { holder, rate, refusal: { code: 'LARGE_ANSWERS', retryAfterS: waitS } }
@@ -102,14 +96,14 @@ export class PartnerAccess {
     return { holder, rate, refusal: { code: 'QUOTA_EXCEEDED', quota, used, resetsAt, retryAfterS } }
   }
 
-  /** Takes a large answer from what the agency's may cost. */
-  takeAnswer(agencyId: string, chars: number): void {
-    this.charge(agencyId, Math.floor(chars / ANSWER_CHARS_PER_REQUEST))
+  /** Takes a large answer from the agency's pace. @returns null when it may be sent at once; otherwise when this resolves */
+  takeAnswer(agencyId: string, chars: number): Promise<void> | null {
+    return this.takeParts(agencyId, partsOf(chars))
   }
 
   /** The same for work that the length of the answer does not tell. @param parts each about 2 to 3 ms of CPU; 0 for little */
-  charge(agencyId: string, parts: number): void {
-    if (parts > 0) this.#largeAnswers.charge(agencyId, parts)
+  takeParts(agencyId: string, parts: number): Promise<void> | null {
+    return this.pace.take(agencyId, parts)
   }
 
   /** The holder of the key of a request that was answered with 401; null when the key is unknown. */

@@ -7,13 +7,9 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { RequiredRole } from '../core/catalogue/access-token.ts'
 import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
+import { type AnswerPace, partsOf } from './answer-pace.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
-import {
-  ANSWER_CHARS_PER_REQUEST,
-  BODY_BYTES_PER_REQUEST,
-  type OverBudget,
-  type TokenRateLimit,
-} from './token-rate-limit.ts'
+import { BODY_BYTES_PER_REQUEST, type OverBudget, type TokenRateLimit } from './token-rate-limit.ts'
 import { isTokenValid } from './valid-token.ts'
 
 /** Who sends a request to the portal. `session`: the one that stands for the token; null when the token itself was sent. */
@@ -40,11 +36,13 @@ export class PortalAccess {
   /** Null where no session is accepted. */
   readonly sessions: PortalSessions | null
   readonly #rateLimit: TokenRateLimit | null
+  readonly #pace: AnswerPace | null
 
   /**
    * @param options.operatorTokens visible ASCII, at least 32 characters each; none: the operator is not admitted
    * @param options.sessions left out: no session is accepted
    * @param options.rateLimit of each access token; left out: none
+   * @param options.pace of large answers; left out: they are sent at once
    */
   constructor(options: {
     operatorTokens: readonly string[]
@@ -52,6 +50,7 @@ export class PortalAccess {
     clock: Pick<Clock, 'now'>
     sessions?: PortalSessions | null
     rateLimit?: TokenRateLimit
+    pace?: AnswerPace
   }) {
     this.#operatorTokens = options.operatorTokens
     this.#operatorDigests = options.operatorTokens.map(digestOf)
@@ -59,6 +58,7 @@ export class PortalAccess {
     this.#clock = options.clock
     this.sessions = options.sessions ?? null
     this.#rateLimit = options.rateLimit ?? null
+    this.#pace = options.pace ?? null
   }
 
   /**
@@ -98,10 +98,14 @@ export class PortalAccess {
     return over
   }
 
-  /** Takes a large answer from the same budgets: it counts as several requests. */
-  takeAnswer(identity: PortalIdentity, chars: number): void {
-    if (identity.kind === 'operator') return
-    this.#rateLimit?.charge(identity, Math.floor(chars / ANSWER_CHARS_PER_REQUEST))
+  /**
+   * Takes a large answer from the same budgets: it counts as several requests.
+   * @returns null when it may be sent at once; otherwise when this resolves
+   */
+  takeAnswer(identity: PortalIdentity, chars: number): Promise<void> | null {
+    if (identity.kind === 'operator') return null
+    this.#rateLimit?.charge(identity, partsOf(chars))
+    return this.#pace?.take(identity.agency.id, partsOf(chars)) ?? null
   }
 
   /** Whether a refused write of this token gets a line of its own in the audit trail; else it is counted. */

@@ -9,8 +9,6 @@ export const REFUSAL_LINES_PER_AGENCY_MAX = 600
 
 /** The budget of an agency, all its access tokens together, in budgets of one token: so two tokens that loop leave the others room. */
 export const AGENCY_BUDGET_FACTOR = 3
-/** Of an answer: each time that it is longer by this, it counts as another request. Writing so much takes 2 to 3 ms of CPU. */
-export const ANSWER_CHARS_PER_REQUEST = 32_768
 /** Of a request's body, which is read, checked and perhaps calculated with. */
 export const BODY_BYTES_PER_REQUEST = 16_384
 

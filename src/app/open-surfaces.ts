@@ -116,7 +116,7 @@ function makeSurfaces(options: SurfaceOptions) {
         withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
         publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
       },
-      access: new PortalAccess({ ...admitted, clock: systemClock }),
+      access: new PortalAccess({ ...admitted, clock: systemClock, pace: ledger.access.pace }),
       throttled: (request) => {
         if (request.headers.has('authorization')) return countWrong(request)
         throttle.countMissing()

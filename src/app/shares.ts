@@ -6,11 +6,10 @@
  * or a table that is not in it (test/app/shares.test.ts). Each limit is upheld where its constant is.
  */
 
-import { LARGE_ANSWERS_PER_AGENCY_MAX } from '../access/partner-access.ts'
+import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX } from '../access/answer-pace.ts'
 import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../access/portal-sessions.ts'
 import {
   AGENCY_BUDGET_FACTOR,
-  ANSWER_CHARS_PER_REQUEST,
   BODY_BYTES_PER_REQUEST,
   REFUSAL_LINES_PER_AGENCY_MAX,
   REFUSAL_LINES_PER_TOKEN_MAX,
@@ -105,14 +104,14 @@ export const SHARES = {
   ),
   largeAnswers: share(
     'spend',
-    'large answers to keys',
-    `${count(LARGE_ANSWERS_PER_AGENCY_MAX)} parts of ${count(ANSWER_CHARS_PER_REQUEST)} characters per minute; a search counts by the stays it prices`,
-    LIMITED,
+    'large answers, to keys and access tokens',
+    `one part of ${count(ANSWER_CHARS_PER_PART)} characters per ${PART_MS} ms; a search counts by the stays it prices`,
+    `it waits until those before it have had their time; to a key that would wait for more than ${PAUSE_MS_MAX / 1_000} s, ${LIMITED}`,
   ),
   tokenRequests: share(
     'spend',
     'requests of access tokens',
-    `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_REQUEST)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
+    `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_PART)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
     LIMITED,
   ),
   body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
@@ -196,7 +195,7 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`GET ${AGENCY}/keys`]: ONE('keys'),
   [`DELETE ${AGENCY}/keys/{keyId}`]: WRITE(),
   [`POST ${AGENCY}/units`]: WRITE('units', 'mailbox'),
-  [`GET ${AGENCY}/units`]: ONE(),
+  [`GET ${AGENCY}/units`]: ONE('largeAnswers'),
   [`GET ${UNIT}`]: ONE(),
   [`PATCH ${UNIT}`]: WRITE('mailbox'),
   [`GET ${UNIT}/rates`]: ONE('rates'),
@@ -205,7 +204,7 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`POST ${AGENCY}/fee-types`]: WRITE('feeTypes'),
   [`GET ${AGENCY}/fee-types`]: ONE('feeTypes'),
   [`PATCH ${AGENCY}/fee-types/{feeTypeId}`]: WRITE('feeTypes'),
-  [`GET ${AGENCY}/bookings`]: ONE('lists'),
+  [`GET ${AGENCY}/bookings`]: ONE('lists', 'largeAnswers'),
   [`GET ${BOOKING}`]: ONE(),
   [`POST ${AGENCY}/bookings`]: WRITE('mailbox', 'nights'),
   [`PATCH ${BOOKING}`]: WRITE('mailbox', 'nights'),
@@ -213,14 +212,14 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`PUT ${BOOKING}/notes`]: WRITE('notes'),
   [`POST ${BOOKING}/erase-texts`]: WRITE(),
   [`GET ${BOOKING}/quote`]: ONE(),
-  [`GET ${AGENCY}/changes`]: ONE('waiting', 'renderings'),
-  [`GET ${AGENCY}/guests`]: ONE('lists'),
+  [`GET ${AGENCY}/changes`]: ONE('waiting', 'renderings', 'largeAnswers'),
+  [`GET ${AGENCY}/guests`]: ONE('lists', 'largeAnswers'),
   [`GET ${AGENCY}/guests/{guestId}`]: ONE('lists'),
   [`PATCH ${AGENCY}/guests/{guestId}`]: WRITE(),
-  [`GET ${AGENCY}/audit`]: ONE('lists'),
+  [`GET ${AGENCY}/audit`]: ONE('lists', 'largeAnswers'),
   [`GET ${AGENCY}/usage`]: ONE(),
   'GET /portal/v1/verification': OPERATORS,
-  [`GET ${AGENCY}/tape`]: ONE('renderings'),
+  [`GET ${AGENCY}/tape`]: ONE('renderings', 'largeAnswers'),
   [`GET ${UNIT}/calendar`]: ONE('nights'),
   [`GET ${UNIT}/calendar-feed`]: ONE(),
   [`POST ${UNIT}/calendar-feed`]: WRITE('units'),

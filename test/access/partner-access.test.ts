@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { LARGE_ANSWERS_PER_AGENCY_MAX, PartnerAccess } from '../../src/access/partner-access.ts'
+import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX } from '../../src/access/answer-pace.ts'
+import { PartnerAccess } from '../../src/access/partner-access.ts'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import { type RateSlot, RateSlots } from '../../src/access/rate-slots.ts'
-import { ANSWER_CHARS_PER_REQUEST } from '../../src/access/token-rate-limit.ts'
 import { UsageMeter } from '../../src/access/usage-meter.ts'
 import type { Agency, Plan } from '../../src/core/catalogue/agency.ts'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
@@ -62,23 +62,33 @@ test('what a key has used of its minute is stored with the shard of its agency, 
   expect(written).toMatchObject([{ shard: 7, total: 2, counts: { [key.id]: 2 } }])
 })
 
-describe('A1: what large answers to the keys of an agency cost together is bounded', () => {
-  test('beyond it requests are refused until the oldest is a minute old, and use no quota', async () => {
-    const { access, ask, clock } = openAccess({ requestsPerMonth: 3 })
-    expect(ask(1)).toEqual(['served'])
-    access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_REQUEST * LARGE_ANSWERS_PER_AGENCY_MAX)
-    expect(ask(2)).toEqual(['LARGE_ANSWERS', 'LARGE_ANSWERS'])
-    await clock.advance(60_000)
-    expect(ask(2)).toEqual(['served', 'served'])
+describe('A1: the large answers of an agency have a pace', () => {
+  test('the first comes at once, the next when it has had its time; small ones and those of others wait for nothing', async () => {
+    const { access, clock } = openAccess()
+    expect(access.takeAnswer(AGENCY.id, 5 * ANSWER_CHARS_PER_PART)).toBeNull()
+    expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART - 1)).toBeNull()
+    expect(access.takeAnswer('agc_other', ANSWER_CHARS_PER_PART)).toBeNull()
+    let isSent = false
+    void access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART)?.then(() => {
+      isSent = true
+    })
+    await clock.advance(5 * PART_MS - 1)
+    expect(isSent).toBe(false)
+    await clock.advance(1)
+    expect(isSent).toBe(true)
+    await clock.advance(PART_MS)
+    expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART)).toBeNull()
   })
 
-  test('small answers and those of others do not count', () => {
-    const { access, ask } = openAccess()
-    access.charge('agc_other', 10 * LARGE_ANSWERS_PER_AGENCY_MAX)
-    for (let i = 0; i < 10; i++) access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_REQUEST - 1)
-    access.charge(AGENCY.id, LARGE_ANSWERS_PER_AGENCY_MAX - 1)
+  test('a key is refused, and uses no quota, while its answer would wait for too long', async () => {
+    const { access, ask, clock } = openAccess({ requestsPerMonth: 3 })
+    const partsMax = PAUSE_MS_MAX / PART_MS
+    access.takeParts('agc_other', 10 * partsMax)
+    access.takeParts(AGENCY.id, partsMax)
     expect(ask(1)).toEqual(['served'])
-    access.charge(AGENCY.id, 1)
-    expect(ask(1)).toEqual(['LARGE_ANSWERS'])
+    access.takeParts(AGENCY.id, partsMax)
+    expect(ask(2)).toEqual(['LARGE_ANSWERS', 'LARGE_ANSWERS'])
+    await clock.advance(PAUSE_MS_MAX)
+    expect(ask(2)).toEqual(['served', 'served'])
   })
 })

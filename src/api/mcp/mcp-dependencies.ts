@@ -10,7 +10,7 @@ export interface ToolLedger {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
   readonly bookingList: BookingList
-  readonly access: Pick<PartnerAccess, 'charge'>
+  readonly access: Pick<PartnerAccess, 'takeParts'>
 }
 
 /** What the endpoint needs from the running core. */

@@ -124,7 +124,7 @@ export function mcpEndpoint(options: {
     const messages = body.value.map(messageOf)
     const fault = faultOfBatch(messages, open.request.headers)
     if (fault !== null) return answer(call, refusal(fault))
-    return chargeBatch(call, messages) ?? answer(call, await replyToBatch(call, messages))
+    return chargeBatch(call, messages) ?? (await answer(call, await replyToBatch(call, messages)))
   }
 
   /**
@@ -185,8 +185,8 @@ export function mcpEndpoint(options: {
     return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
   }
 
-  function answer(call: Call, { httpStatus, text }: Reply): Response {
-    access.takeAnswer(call.admission.holder.agency.id, text?.length ?? 0)
+  async function answer(call: Call, { httpStatus, text }: Reply): Promise<Response> {
+    await access.takeAnswer(call.admission.holder.agency.id, text?.length ?? 0)
     const headers = admission.headersOf(call)
     if (text === null) headers.delete('Content-Type')
     if (call.retryAfterS !== null) headers.set('Retry-After', String(call.retryAfterS))

@@ -64,9 +64,9 @@ export const CHANGES: readonly DescribedRoute<PartnerDependencies, typeof LIST_C
         const outcome = await answerChanges({
           ...{ feed, request, query, open, of: 'key' },
           reader: { agencyId: holder.agency.id, keyId: holder.key.id, isServed: () => access.isServed(holder) },
-          render: (changes) => {
+          render: async (changes) => {
             // A list is taken when it is answered; a stream ends too late for that.
-            if (isStreamAccepted(request)) access.takeAnswer(holder.agency.id, charsOf(changes))
+            if (isStreamAccepted(request)) await access.takeAnswer(holder.agency.id, charsOf(changes))
             return changes
           },
           headers: () => rateHeaders(requestId, admission.rate, clock.now()),

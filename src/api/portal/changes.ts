@@ -77,7 +77,7 @@ export const CHANGES: readonly PortalRoute<typeof LIST_CHANGES>[] = [
           render: async (changes) => {
             const rendered = await texts.render(agency.id, changes)
             // A list is taken from the budget as any answer is; a stream ends too late for that.
-            if (isStreamAccepted(request)) access.takeAnswer(identity, charsOf(rendered))
+            if (isStreamAccepted(request)) await access.takeAnswer(identity, charsOf(rendered))
             return rendered
           },
           headers: () => plainHeaders(requestId),

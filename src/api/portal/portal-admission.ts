@@ -89,18 +89,20 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     return refusal
   }
 
-  answer({ requestId, admission }: Open<PortalAdmitted>, body: string, status: number): Response {
-    this.#access.takeAnswer(admission.identity, body.length)
+  takeAnswer({ admission: { identity } }: Open<PortalAdmitted>, chars: number): Promise<void> | null {
+    return this.#access.takeAnswer(identity, chars)
+  }
+
+  answer({ requestId }: Open<PortalAdmitted>, body: string, status: number): Response {
     return new Response(body, { status, headers: plainHeaders(requestId) })
   }
 
   taggedAnswer(
-    { requestId, admission }: Open<PortalAdmitted>,
+    { requestId }: Open<PortalAdmitted>,
     { tag, body }: Tagged,
     { status, isConditional }: { status: number; isConditional: boolean },
   ): Response {
     if (body === null) return plainTaggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, requestId })
-    this.#access.takeAnswer(admission.identity, body.length)
     return plainTaggedAnswer({ tag, body, kind: isConditional ? 'conditional' : 'tagged' }, { status, requestId })
   }
 

@@ -25,7 +25,7 @@ export function problemOfAccess(refusal: AccessRefusal): Problem {
     }
     case 'LARGE_ANSWERS': {
       const { retryAfterS } = refusal
-      const title = `The agency's keys have had too many large answers within a minute: retry in ${retryAfterS} s, and ask for smaller pages`
+      const title = `Too many large answers to the agency already wait for their turn: retry in ${retryAfterS} s, and ask for fewer at once`
       return problem('RATE_LIMITED', title, {}, { retryAfterS })
     }
     case 'QUOTA_EXCEEDED': {

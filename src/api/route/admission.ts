@@ -27,6 +27,9 @@ export interface RouteAdmission<A> {
   /** Why an admitted request is not served; null if it is. */
   refusalOf(admission: A, request: Request): Problem | null
 
+  /** Counts the text of an answer. Null: send it now; otherwise when this resolves. Left out: every answer is small. */
+  takeAnswer?(open: Open<A>, chars: number): Promise<void> | null
+
   /** The 2xx answer with this JSON text. */
   answer(open: Open<A>, body: string, status: number): Response
 

@@ -40,6 +40,17 @@ export function admitted<A>(
     return response
   }
 
+  /** When the agency's large answers before this one have had their time. */
+  function paced(open: Open<A>, outcome: Outcome): Response | Promise<Response> {
+    const pause = admission.takeAnswer?.(open, charsOf(outcome)) ?? null
+    if (pause === null) return answer(open, outcome)
+    const since = performance.now()
+    return pause.then(() => {
+      open.waitedMs = (open.waitedMs ?? 0) + performance.now() - since
+      return answer(open, outcome)
+    })
+  }
+
   function answerOf(open: Open<A>, outcome: Outcome): Response {
     if (typeof outcome === 'string') return admission.answer(open, outcome, status)
     if (isProblem(outcome)) return refusal(open, outcome)
@@ -83,13 +94,18 @@ export function admitted<A>(
     const open = { request, arrivedMs, requestId, admission: found } as Open<A>
     try {
       const outcome = decide(open)
-      if (!(outcome instanceof Promise)) return answer(open, outcome)
+      if (!(outcome instanceof Promise)) return paced(open, outcome)
       return outcome.then(
-        (settled) => answer(open, settled),
+        (settled) => paced(open, settled),
         (error) => fail(open, error),
       )
     } catch (error) {
       return fail(open, error)
     }
   }
+}
+
+function charsOf(outcome: Outcome): number {
+  if (typeof outcome === 'string') return outcome.length
+  return 'kind' in outcome && outcome.kind === 'tagged' ? (outcome.body?.length ?? 0) : 0
 }

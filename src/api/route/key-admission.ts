@@ -59,19 +59,21 @@ export class KeyAdmission implements RouteAdmission<Admission> {
     return asked.includes(value) ? missingScope(holder, scope) : null
   }
 
-  answer({ requestId, admission: { rate, holder } }: Open<Admission>, body: string, status: number): Response {
-    this.#access.takeAnswer(holder.agency.id, body.length)
+  takeAnswer({ admission: { holder } }: Open<Admission>, chars: number): Promise<void> | null {
+    return this.#access.takeAnswer(holder.agency.id, chars)
+  }
+
+  answer({ requestId, admission: { rate } }: Open<Admission>, body: string, status: number): Response {
     return rateAnswer(body, { status, requestId, rate, now: this.#clock.now() })
   }
 
   taggedAnswer(
-    { requestId, admission: { rate, holder } }: Open<Admission>,
+    { requestId, admission: { rate } }: Open<Admission>,
     { tag, body }: Tagged,
     { status, isConditional }: { status: number; isConditional: boolean },
   ): Response {
     const about = { requestId, rate, now: this.#clock.now() }
     if (body === null) return taggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, ...about })
-    this.#access.takeAnswer(holder.agency.id, body.length)
     return taggedAnswer({ tag, body, kind: isConditional ? 'conditional' : 'tagged' }, { status, ...about })
   }
 

@@ -93,7 +93,7 @@ describe('a mistake of the agent is answered with a sentence that says how to co
   const unit = sampleUnit({ rules: sampleRules({ minStay: 5 }) })
   const { memory } = await openMemoryMcp({ units: [unit] })
   const { catalogue, commands } = memory
-  const access = { charge: () => {} }
+  const access = { takeParts: () => null }
   const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
   const call = (name: string, args: Record<string, unknown>) =>
     toolNamed(name)?.call({ access, catalogue, commands, bookingList }, AGENCY, args)
@@ -247,7 +247,7 @@ test.each<[string, Record<string, unknown>]>([
 ])("%s answers the same when the agency's units are not in memory yet", async (name, args) => {
   const { memory } = await openMemoryMcp()
   const { catalogue, commands } = memory
-  const access = { charge: () => {} }
+  const access = { takeParts: () => null }
   const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
   const notLoaded = {
     peekInventory: () => null,
