@@ -1,6 +1,6 @@
 /**
  * A1  An agency has a share of everything: of whatever it can make, hold or spend there is a limit of its own, and beyond it the agency alone
- *     is refused, with a code, and with `Retry-After` where waiting helps. Others notice nothing.
+ *     waits or is refused, with a code, and with `Retry-After` where waiting helps. Others wait for a step of its work, not for the work.
  *
  * This is the list of those limits, and of what needs none. docs/operating.md#the-share-of-an-agency shows it, and a test fails for a route
  * or a table that is not in it (test/app/shares.test.ts). Each limit is upheld where its constant is.

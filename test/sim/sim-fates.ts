@@ -43,11 +43,10 @@ export class SimFates {
   /** Units that were damaged, in the order in which it began. */
   readonly #damaged: string[] = []
 
-  constructor(world: SimWorld, seed: number, losesEnd: boolean) {
+  constructor(world: SimWorld, seed: number) {
     this.#world = world
     this.#dice = new SeededRandom(seed + 5_000_000)
-    const { end, rows } = LOSSES[seed % LOSSES.length] as Losses
-    this.#losses = { end: end && losesEnd, rows }
+    this.#losses = LOSSES[seed % LOSSES.length] as Losses
   }
 
   /** Called after each step of the world. */

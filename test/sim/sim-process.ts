@@ -23,8 +23,6 @@ export interface BuildFaults {
   readonly wrapJournal?: (journal: Journal, build: Build) => Journal
   readonly wrapChangeRows?: (rows: ChangeRows, clock: Clock) => ChangeRows
   readonly changeFeed?: (feed: ChangeFeed) => void
-  /** Not of the build: the seeds that lose the end of the log do so. */
-  readonly losesEnd?: boolean
 }
 
 /** What the journal of a simulated process is made of, besides its limits. */

@@ -59,7 +59,7 @@ export class SimWorld {
         void this.start([this.dice.pick(shards).shard])
     }
     this.#faults = faults
-    this.fates = new SimFates(this, seed, faults.losesEnd ?? false)
+    this.fates = new SimFates(this, seed)
     this.partners = new SimReaders({
       ...{ clock: this.clock, store: this.store, wrapRows: faults.wrapChangeRows },
       // Of its own, so that what partners read changes nothing else.
