@@ -68,8 +68,9 @@ export const BOOK = [
     if ('code' in stay) return stay
     const wanted = wantedOf(body, stay)
     const asked = { status: 201, canonicalBody: () => JSON.stringify([body.unit, wanted]) }
-    return writeOnce(call, asked, async (inventory, keep) => {
+    return writeOnce(call, asked, async (keep) => {
       // Read here, because a repeated request is answered without it.
+      const inventory = ledger.catalogue.peekInventory(agency.id) ?? (await ledger.catalogue.inventory(agency.id))
       const ifMatch = ifMatchOf(call.request.headers.get('if-match'))
       if (ifMatch.kind === 'malformed') return recordedRefusal(call, MALFORMED_IF_MATCH)
       const unit = inventory.sellableUnit(body.unit)

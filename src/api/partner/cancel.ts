@@ -33,7 +33,7 @@ export const CANCEL = [
     const { ledger, agency, caller, path, body } = call
     const { reason = null } = body
     if (!isIdShaped(path.id)) return notFound('booking')
-    return writeOnce(call, { status: 200, canonicalBody: () => JSON.stringify({ reason }) }, (_, keep) =>
+    return writeOnce(call, { status: 200, canonicalBody: () => JSON.stringify({ reason }) }, (keep) =>
       ledger.commands.cancel(agency, { bookingId: path.id, reason }, caller, keep),
     )
   }),

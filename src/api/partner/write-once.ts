@@ -19,21 +19,20 @@ type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' 
  * booking.
  * @param asked.status of the answer
  * @param asked.canonicalBody what makes two requests the same, as text; only called if there is a key
- * @param command receives the agency's inventory and, if there is a key, the function that stores the answer in the booking's record
+ * @param command receives, if there is a key, the function that stores the answer in the booking's record
  */
 export async function writeOnce(
   call: Write,
   asked: { readonly status: number; readonly canonicalBody: () => string },
-  command: (inventory: Inventory, keep: KeepAnswer | undefined) => Promise<FoundOutcome | RecordedRefusal>,
+  command: (keep?: KeepAnswer) => Promise<FoundOutcome | RecordedRefusal>,
 ): Promise<Outcome> {
   const { ledger, request, agency, key, caller } = call
   const sent = idempotencyKeyOf(request.headers.get('idempotency-key'))
   if (sent.kind === 'malformed')
     return recordedRefusal(call, invalid([{ field: 'Idempotency-Key', message: sent.message }]))
   if (sent.kind === 'none') {
-    const inventory = ledger.catalogue.peekInventory(agency.id) ?? (await ledger.catalogue.inventory(agency.id))
-    const outcome = await command(inventory, undefined)
-    return outcome.kind === 'done' ? bookingText(call, outcome.booking, inventory) : refusalOf(outcome)
+    const outcome = await command()
+    return outcome.kind === 'done' ? bookingText(outcome.booking, outcome.inventory) : refusalOf(outcome)
   }
 
   const outcome = await ledger.idempotency.run(
@@ -45,9 +44,8 @@ export async function writeOnce(
       requestHash: requestHashOf(request.method, targetOf(request.url).path, asked.canonicalBody()),
     },
     async (keep) => {
-      const inventory = await ledger.catalogue.inventory(agency.id)
-      const outcome = await command(inventory, (booking) =>
-        keep({ status: asked.status, body: bookingText(call, booking, inventory) }),
+      const outcome = await command((booking, inventory) =>
+        keep({ status: asked.status, body: bookingText(booking, inventory) }),
       )
       return outcome.kind === 'done' ? { kind: 'answered' } : { kind: 'refused', refusal: refusalOf(outcome) }
     },
@@ -80,9 +78,8 @@ function refusalOf(outcome: Exclude<FoundOutcome, { kind: 'done' }> | RecordedRe
   return outcome.kind === 'refused' ? outcome : recorded(problemOfOutcome(outcome))
 }
 
-/** @param inventory as it was before the write: the booking's unit may have been created since */
-function bookingText({ ledger, agency }: Write, booking: Booking, inventory: Inventory): string {
-  return JSON.stringify({ booking: bookingJson(booking, ledger.catalogue.peekInventory(agency.id) ?? inventory) })
+function bookingText(booking: Booking, inventory: Inventory): string {
+  return JSON.stringify({ booking: bookingJson(booking, inventory) })
 }
 
 function bookingIdIn(body: string): string | null {

@@ -57,10 +57,10 @@ export async function triedAnswer(
   beside?: Pick<AgencyBooking, 'guest' | 'notes'>,
 ): Promise<Outcome> {
   if (outcome.kind !== 'done') return problemOfOutcome(outcome)
-  const { booking, quote = null } = outcome
+  const { booking, inventory, quote = null } = outcome
   const found = beside ?? (await ledger.bookings.find(agency.id, booking.id))
   assert(found !== null, 'Cannot show a booking: its row has vanished')
-  const shown = agencyBookingJson({ ...found, booking }, await ledger.catalogue.inventory(agency.id))
+  const shown = agencyBookingJson({ ...found, booking }, inventory)
   return {
     kind: 'tried',
     answer: { status: 200, body: JSON.stringify({ booking: shown, quote: quote === null ? null : quoteJson(quote) }) },

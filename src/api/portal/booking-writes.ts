@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { BookingRequest, FoundOutcome } from '../../core/bookings/booking-request.ts'
+import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../core/bookings/booking-request.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Inventory } from '../../core/catalogue/inventory.ts'
@@ -147,9 +147,8 @@ export const BOOKING_WRITES = [
       const inventory = await ledger.catalogue.inventory(agency.id)
       const unit = inventory.sellableUnit(body.unit)
       if (unit === null) return notFound('unit')
-      const kept = keptBooking(call, inventory)
       const mode = modeOf(call.query)
-      const outcome = await ledger.commands.book(agency, { ...wanted, unit }, caller, kept, mode)
+      const outcome = await ledger.commands.book(agency, { ...wanted, unit }, caller, keptBooking(call), mode)
       return mode === 'dry_run'
         ? triedAnswer(call, outcome, { guest: null, notes: wanted.notes })
         : outcomeAsAnswer(call, outcome)
@@ -173,9 +172,8 @@ export const BOOKING_WRITES = [
         return notFound(found === null ? 'booking' : 'unit')
       }
       const asked = { bookingId, change: changeOf(agency, body, target), pricing: body.pricing, ...seen }
-      const kept = keptBooking(call, inventory)
       const mode = modeOf(call.query)
-      const outcome = await ledger.commands.change(agency, asked, caller, kept, mode)
+      const outcome = await ledger.commands.change(agency, asked, caller, keptBooking(call), mode)
       return mode === 'dry_run' ? triedAnswer(call, outcome) : outcomeAsAnswer(call, outcome)
     },
     { shown: replayedBooking },
@@ -189,9 +187,8 @@ export const BOOKING_WRITES = [
       const seen = versionSeen(call.request)
       if ('code' in seen) return seen
       const asked = { bookingId, reason: body.reason ?? null, ...seen }
-      const kept = keptBooking(call, await ledger.catalogue.inventory(agency.id))
       const mode = modeOf(call.query)
-      const outcome = await ledger.commands.cancel(agency, asked, caller, kept, mode)
+      const outcome = await ledger.commands.cancel(agency, asked, caller, keptBooking(call), mode)
       return mode === 'dry_run' ? triedAnswer(call, outcome) : outcomeAsAnswer(call, outcome)
     },
     { shown: replayedBooking },
@@ -201,10 +198,8 @@ export const BOOKING_WRITES = [
 type Write = Pick<AgencyCall<unknown>, 'ledger' | 'agency' | 'keep'>
 
 /** Guest and notes are not kept a second time: the guest is the database's to find, and both are personal data. */
-function keptBooking({ ledger, agency, keep }: Write, inventory: Inventory) {
-  return keep.of((booking: Booking) => ({
-    booking: bookingWithoutGuest(booking, ledger.catalogue.peekInventory(agency.id) ?? inventory),
-  }))
+function keptBooking({ keep }: Write): KeepAnswer | undefined {
+  return keep.of((booking: Booking, inventory: Inventory) => ({ booking: bookingWithoutGuest(booking, inventory) }))
 }
 
 /** The booking as the first request left it, with the guest as they are now. */
@@ -277,10 +272,8 @@ async function outcomeAsAnswer(
   outcome: FoundOutcome,
 ): Promise<Outcome> {
   if (outcome.kind !== 'done') return recorded(problemOfOutcome(outcome))
-  const { booking } = outcome
-  const [found, inventory] = await afterWrite(
-    Promise.all([ledger.bookings.find(agency.id, booking.id), ledger.catalogue.inventory(agency.id)]),
-  )
+  const { booking, inventory } = outcome
+  const found = await afterWrite(ledger.bookings.find(agency.id, booking.id))
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   // As this write left it, even if another one has changed it since.
   return JSON.stringify({ booking: agencyBookingJson({ ...found, booking }, inventory) })

@@ -25,7 +25,7 @@ const OPERATOR_ID = `tok_${'0'.repeat(32)}`
 /** How a write says what is kept of its answer. What these return is undefined when the request has no key. */
 export interface AnswerKeeper {
   /** @param show the answer without its secrets; called with what the write makes */
-  of<T>(show: (value: T) => object): ((value: T) => KeptDraft) | undefined
+  of<Made extends unknown[]>(show: (...made: Made) => object): ((...made: Made) => KeptDraft) | undefined
   /** What the statement of the change returns; the route reads it back to replay it. */
   returned(): ChangeAnswer | undefined
 }
@@ -119,7 +119,10 @@ export async function writeOnce(
 
 function keeperOf(status: number, keep: Keep, keepReturned: KeepReturned): AnswerKeeper {
   return {
-    of: (show) => (value) => keep({ status, body: JSON.stringify(show(value)) }),
+    of:
+      (show) =>
+      (...made) =>
+        keep({ status, body: JSON.stringify(show(...made)) }),
     returned: () => keepReturned(status),
   }
 }

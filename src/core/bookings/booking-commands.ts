@@ -8,9 +8,11 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Inventory } from '../catalogue/inventory.ts'
-import { decideBookStay, decideCancel, decideExpiry } from '../domain/decide.ts'
+import { isLive } from '../domain/booking.ts'
+import { type Decision, decideBookStay, decideCancel, decideExpiry, quoteOf, type Tariff } from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
-import type { Pricing } from '../domain/event.ts'
+import type { BookingEvent, Pricing } from '../domain/event.ts'
+import type { Quote } from '../domain/pricing.ts'
 import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import { UnitState } from '../domain/unit-state.ts'
@@ -22,19 +24,18 @@ import {
   type BookingRequest,
   type FoundOutcome,
   type KeepAnswer,
+  type NotFound,
   newBookingOf,
   type Outcome,
   type QuoteAsked,
   type UnitArchived,
   type WriteMode,
 } from './booking-request.ts'
-import type { BookingRow, BookingRows } from './booking-rows.ts'
-import { BookingTurns, type NotFound } from './booking-turns.ts'
-import { type Decided, decidedOf, tariffOf } from './decided.ts'
+import type { BookingRows } from './booking-rows.ts'
+import { BookingTurns, type Turn } from './booking-turns.ts'
 import { DurableWrites, type DurableWritesOptions, type Write } from './durable-writes.ts'
 import { OfferSearch, type OffersAsked, type OffersFound } from './offer-search.ts'
 import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
-import type { WriteLimit } from './write-limit.ts'
 
 const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
 
@@ -112,29 +113,17 @@ export class BookingCommands {
     mode?: WriteMode,
   ): Promise<Outcome | UnitArchived> {
     const { unit, enforcement, isAgreed } = request
-    const book = async (write: Write): Promise<Outcome | UnitArchived> => {
-      const { limit } = write
-      if (this.#catalogue.peekInventory(agency.id) === null) await this.#catalogue.inventory(agency.id)
-      const outcome = await this.#turns.of(
-        limit,
-        agency.id,
-        unit.id,
-        async (state): Promise<Outcome | UnitArchived> => {
-          const decided = await this.#withInventory(limit, agency.id, (inventory) => {
-            if (inventory.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
-            const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at: this.#clock.now() })
-            const tariff = tariffOf(agency, inventory)
-            const decision = decideBookStay(state, { booking, tariff, enforcement, isAgreed })
-            return decidedOf(write, decision, state, tariff)
-          })
-          if (decided.kind === 'unit_archived') return decided
-          return await this.#settle(write, decided, [state], { keep, request })
-        },
-      )
-      if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, null)
-      return outcome
-    }
-    return this.#writes.run(agency, caller, book, mode)
+    return this.#writes.run({ agency, caller, mode }, async (write) => {
+      const outcome = await this.#turns.of(write, unit.id, async (turn) => {
+        const { state, inventory } = turn
+        if (inventory.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
+        const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at: this.#clock.now() })
+        const tariff = tariffOf(agency, inventory)
+        const decision = decideBookStay(state, { booking, tariff, enforcement, isAgreed })
+        return this.#settle(write, turn, decision, { keep, request })
+      })
+      return this.#recorded(write, outcome, null)
+    })
   }
 
   /**
@@ -148,15 +137,13 @@ export class BookingCommands {
     keep?: KeepAnswer,
     mode?: WriteMode,
   ): Promise<Outcome | NotFound> {
-    const cancel = async (write: Write): Promise<Outcome | NotFound> => {
-      const outcome = await this.#turns.ofBooking(write.limit, agency.id, bookingId, async (state, { booking }) => {
-        const decision = decideCancel(state, { booking, reason, ifVersion, at: this.#clock.now() })
-        return this.#settle(write, { kind: 'decided', decision, quote: null }, [state], { keep })
+    return this.#writes.run({ agency, caller, mode }, async (write) => {
+      const outcome = await this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) => {
+        const decision = decideCancel(turn.state, { booking, reason, ifVersion, at: this.#clock.now() })
+        return this.#settle(write, turn, decision, { keep })
       })
-      if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, bookingId)
-      return outcome
-    }
-    return this.#writes.run(agency, caller, cancel, mode)
+      return this.#recorded(write, outcome, bookingId)
+    })
   }
 
   /**
@@ -165,7 +152,7 @@ export class BookingCommands {
    */
   change(
     agency: Agency,
-    asked: {
+    request: {
       bookingId: string
       change: BookingChange
       ifVersion?: number | undefined
@@ -175,44 +162,28 @@ export class BookingCommands {
     keep?: KeepAnswer,
     mode?: WriteMode,
   ): Promise<FoundOutcome> {
-    const { bookingId, change, ifVersion, pricing } = asked
-    const target = change.unitId
-    const run = async (write: Write): Promise<FoundOutcome> => {
-      const { limit } = write
-      if (this.#catalogue.peekInventory(agency.id) === null) await this.#catalogue.inventory(agency.id)
-      const decideAndSettle = async (
-        from: UnitState,
-        to: UnitState,
-        { booking }: BookingRow,
-      ): Promise<Outcome | UnitArchived> => {
-        const decided = await this.#withInventory(limit, agency.id, (inventory) => {
-          if (from !== to && inventory.unitById(to.unitId)?.status === 'archived') return UNIT_ARCHIVED
-          const tariff = tariffOf(agency, inventory)
-          const at = this.#clock.now()
-          const decision = decideChange(from, to, { booking, ifVersion, change, pricing, tariff, at })
-          return decidedOf(write, decision, to, tariff)
-        })
-        if (decided.kind === 'unit_archived') return decided
-        return this.#settle(write, decided, from === to ? [from] : [from, to], { keep })
-      }
-      const outcome =
-        target === undefined
-          ? await this.#turns.ofBooking(limit, agency.id, bookingId, (state, row) => decideAndSettle(state, state, row))
-          : await this.#turns.ofMove(limit, agency.id, bookingId, target, decideAndSettle)
-      if (outcome.kind !== 'done') await this.#recordRejection(write, outcome, bookingId)
-      return outcome
-    }
-    return this.#writes.run(agency, caller, run, mode)
+    const { bookingId, change, ifVersion, pricing } = request
+    return this.#writes.run({ agency, caller, mode }, async (write) => {
+      const where = { bookingId, targetId: change.unitId }
+      const outcome = await this.#turns.ofBooking(write, where, async (turn, { booking }) => {
+        const { state, target, inventory } = turn
+        if (state !== target && inventory.unitById(target.unitId)?.status === 'archived') return UNIT_ARCHIVED
+        const tariff = tariffOf(agency, inventory)
+        const at = this.#clock.now()
+        const decision = decideChange(state, target, { booking, ifVersion, change, pricing, tariff, at })
+        return this.#settle(write, turn, decision, { keep })
+      })
+      return this.#recorded(write, outcome, bookingId)
+    })
   }
 
   /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
   expire(agency: Agency, bookingId: string): Promise<Outcome | NotFound> {
     const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
-    return this.#writes.run(agency, caller, (write) =>
-      this.#turns.ofBooking(write.limit, agency.id, bookingId, async (state, { booking }) => {
-        const decision = decideExpiry(state, { booking, at: this.#clock.now() })
-        return this.#writes.settle(write, decision, [state])
-      }),
+    return this.#writes.run({ agency, caller }, (write) =>
+      this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) =>
+        this.#settle(write, turn, decideExpiry(turn.state, { booking, at: this.#clock.now() }), {}),
+      ),
     )
   }
 
@@ -230,16 +201,15 @@ export class BookingCommands {
     caller: Caller,
     made: { whenKnown?: (() => void) | undefined; keep?: KeepChange<Unit> | undefined } = {},
   ): Promise<Unit | null> {
-    return this.#writes.run(agency, caller, (write) => {
-      const turn = this.#turns.of(write.limit, agency.id, unitId, async (state) => {
-        const inventory = await this.#catalogue.inventory(agency.id)
-        const unit = decide(inventory.unitById(unitId))
+    return this.#writes.run({ agency, caller }, (write) => {
+      const set = this.#turns.of(write, unitId, async (turn) => {
+        const unit = decide(turn.inventory.unitById(unitId))
         if (unit === null) return null
         assert(unit.id === unitId, 'Cannot set a unit: the id is of another one')
-        await this.#writes.settleUnit(write, unit, state, made.keep)
+        await this.#writes.settleUnit(write, turn, unit, made.keep)
         return unit
       })
-      return turn.finally(() => made.whenKnown?.())
+      return set.finally(() => made.whenKnown?.())
     })
   }
 
@@ -273,44 +243,38 @@ export class BookingCommands {
   }
 
   #record(agency: Agency, caller: Caller, line: AuditDraft): Promise<void> {
-    return this.#writes.run(agency, caller, (write) => this.#writes.record(write, line))
+    return this.#writes.run({ agency, caller }, (write) => this.#writes.record(write, line))
   }
 
-  /** What has been decided becomes durable; in a dry run, it is only said, with the price of the stay. */
+  /** What has been decided becomes durable; in a dry run, it is only said, with the price of the stay at this moment. */
   #settle(
     write: Write,
-    { decision, quote }: Decided,
-    states: readonly UnitState[],
+    turn: Turn,
+    decision: Decision<BookingEvent>,
     made: Parameters<DurableWrites['settle']>[3],
   ): Promise<Outcome> {
-    const settled = this.#writes.settle(write, decision, states, made)
+    const quote = write.isDryRun ? quoteOfDecision(decision, turn, tariffOf(write.agency, turn.inventory)) : null
+    const settled = this.#writes.settle(write, turn, decision, made)
     if (!write.isDryRun) return settled
     return settled.then((outcome) => (outcome.kind === 'done' ? { ...outcome, quote } : outcome))
   }
 
-  /** Runs `use` with the current units and fees; they cannot change while it runs. At once when they are in memory. */
-  #withInventory<T>(limit: WriteLimit, agencyId: string, use: (inventory: Inventory) => T): T | Promise<T> {
-    const inventory = this.#catalogue.peekInventory(agencyId)
-    return inventory === null ? this.#withLoadedInventory(limit, agencyId, use) : use(inventory)
-  }
-
-  async #withLoadedInventory<T>(limit: WriteLimit, agencyId: string, use: (inventory: Inventory) => T): Promise<T> {
-    for (;;) {
-      const inventory = this.#catalogue.peekInventory(agencyId)
-      if (inventory !== null) return use(inventory)
-      // It was put back while the command waited for its turn, and may be again while it is taken out.
-      limit.mustBeOpen()
-      await this.#catalogue.inventory(agencyId)
-    }
-  }
-
-  async #recordRejection(
-    write: Write,
-    outcome: Exclude<FoundOutcome, { kind: 'done' }>,
-    bookingId: string | null,
-  ): Promise<void> {
-    if (write.isDryRun) return
+  /** A refusal is in the audit trail before it is answered. */
+  async #recorded<O extends FoundOutcome>(write: Write, outcome: O, bookingId: string | null): Promise<O> {
+    if (outcome.kind === 'done' || write.isDryRun) return outcome
     const code = outcome.kind === 'rejected' ? outcome.rejection.code : 'NOT_FOUND'
-    return this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
+    await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
+    return outcome
   }
+}
+
+function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {
+  return { currency, feeTypes }
+}
+
+/** What the stay costs; null if it is refused, or nobody pays for it. */
+function quoteOfDecision(decision: Decision<BookingEvent>, { target }: Turn, tariff: Tariff): Quote | null {
+  if (decision.kind === 'rejected') return null
+  const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
+  return isLive(booking) ? quoteOf(target, booking, tariff) : null
 }

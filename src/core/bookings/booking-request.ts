@@ -1,6 +1,7 @@
 /** What the booking commands are asked, and what they answer. */
 import { HOUR_MS } from '../../lib/duration.ts'
 import type { Agency } from '../catalogue/agency.ts'
+import type { Inventory } from '../catalogue/inventory.ts'
 import { type Booking, type BookingStatus, type BookingType, type Instant, isHold } from '../domain/booking.ts'
 import type { BookStay, NewBooking } from '../domain/decide.ts'
 import type { Night } from '../domain/night.ts'
@@ -9,7 +10,6 @@ import type { Rejection } from '../domain/rejection.ts'
 import type { Stay } from '../domain/stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { GuestDraft, IdempotencyDraft } from '../journal/record.ts'
-import type { NotFound } from './booking-turns.ts'
 
 /** A booking to be made. Validated: dates exist, 1 to 366 nights, numbers within the contract's limits. */
 export interface BookingRequest {
@@ -38,8 +38,8 @@ export interface QuoteAsked {
   readonly extraBed: boolean
 }
 
-/** Makes what is kept for an `Idempotency-Key` from the booking that is about to become durable. */
-export type KeepAnswer = (booking: Booking) => IdempotencyDraft
+/** Makes what is kept for an `Idempotency-Key` from the booking that is about to become durable, with the units as they are in its turn. */
+export type KeepAnswer = (booking: Booking, inventory: Inventory) => IdempotencyDraft
 
 /** A dry run decides as the write would, in the same turn, and leaves nothing behind. */
 export type WriteMode = 'write' | 'dry_run'
@@ -48,6 +48,8 @@ export type Outcome =
   | {
       readonly kind: 'done'
       readonly booking: Booking
+      /** The units as they were in its turn. */
+      readonly inventory: Inventory
       /** Null when nothing changed. */
       readonly seq: number | null
       /** Of a dry run: what the stay costs by the rates of now; null if nobody pays for it, or it is cancelled. */
@@ -58,6 +60,11 @@ export type Outcome =
 /** The unit was archived before the command got its turn. */
 export interface UnitArchived {
   readonly kind: 'unit_archived'
+}
+
+/** There is no such booking. */
+export interface NotFound {
+  readonly kind: 'not_found'
 }
 
 /** The outcome of a command on a booking that may not exist. */

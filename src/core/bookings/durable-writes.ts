@@ -20,6 +20,7 @@ import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import { successLine } from './audit-lines.ts'
 import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-request.ts'
+import type { Turn } from './booking-turns.ts'
 import { WriteLimit } from './write-limit.ts'
 
 /** On whose behalf, and for how long, a write is made. */
@@ -50,54 +51,57 @@ export class DurableWrites {
   }
 
   /** Runs a write for at most as long as its caller waits. */
-  run<T>(agency: Agency, caller: Caller, write: (write: Write) => Promise<T>, mode: WriteMode = 'write'): Promise<T> {
+  run<T>(
+    { agency, caller, mode }: { agency: Agency; caller: Caller; mode?: WriteMode | undefined },
+    write: (write: Write) => Promise<T>,
+  ): Promise<T> {
     return WriteLimit.run(this.#options, (limit) => write({ limit, agency, caller, isDryRun: mode === 'dry_run' }))
   }
 
   /**
-   * Makes the decision durable, applies it to `states`, and then calls `onDurable`, in this order (U1). In a dry run, none of it.
+   * Makes the decision durable, applies it to the units of the turn, and then calls `onDurable`, in this order (U1). In a dry run, none
+   * of it.
    * @param made.keep puts the answer into the booking's record
    * @param made.request of a new booking: its guest and notes are stored with it
    */
   async settle(
     write: Write,
+    { state, target, inventory }: Turn,
     decision: Decision<BookingEvent>,
-    states: readonly UnitState[],
     made: { readonly keep?: KeepAnswer | undefined; readonly request?: BookingRequest } = {},
   ): Promise<Outcome> {
     if (decision.kind === 'rejected') return decision
     const { agency, caller } = write
     const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
-    if (write.isDryRun) return { kind: 'done', booking, seq: null }
+    if (write.isDryRun) return { kind: 'done', booking, inventory, seq: null }
     const record: { -readonly [N in keyof JournalRecord]: JournalRecord[N] } = {
       agencyId: agency.id,
       at: this.#options.clock.now(),
     }
-    if (made.keep !== undefined) record.idempotency = made.keep(booking)
+    if (made.keep !== undefined) record.idempotency = made.keep(booking, inventory)
     if (decision.kind === 'unchanged') {
       // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
       if (caller.actor.kind !== 'system') {
         record.audit = successLine(this.#options, caller, booking.id)
         await this.#append(write, record)
       }
-      return { kind: 'done', booking, seq: null }
+      return { kind: 'done', booking, inventory, seq: null }
     }
     const { event } = decision
     const { guest = null, notes = null } = made.request ?? {}
-    const { catalogue, newId } = this.#options
-    const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
+    const { newId } = this.#options
     const envelope = envelopeOf(agency, inventory, event)
     record.entry = { id: newId('evt'), event, at: booking.updatedAt, caller, envelope }
     if (guest !== null) record.guest = { guestId: newId('gst'), ...guest }
     if (notes !== null) record.notes = notes
     const { seq } = await this.#append(write, record)
-    this.#apply(states, event, seq)
+    this.#apply(target === state ? [state] : [state, target], event, seq)
     this.#options.onDurable(event, agency)
-    return { kind: 'done', booking, seq }
+    return { kind: 'done', booking, inventory, seq }
   }
 
   /** Makes a unit's master data, prices and rules durable, applies them, and shows them in the catalogue. */
-  async settleUnit(write: Write, unit: Unit, state: UnitState, keep?: KeepChange<Unit>): Promise<void> {
+  async settleUnit(write: Write, { state }: Turn, unit: Unit, keep?: KeepChange<Unit>): Promise<void> {
     const event = { kind: 'unit_set', unit } as const
     const { agency, caller } = write
     const at = this.#options.clock.now()
