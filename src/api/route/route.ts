@@ -70,10 +70,10 @@ export function served<A>(
 
   function handled(open: Open<A>, path: PathValues, query: unknown, body: unknown): Outcome | Promise<Outcome> {
     const outcome = handle(open, path, query, body)
-    return records(open.request) ? recorded(open, outcome, path) : outcome
+    return records(open.request) ? recordRefused(open, outcome, path) : outcome
   }
 
-  async function recorded(open: Open<A>, outcome: Outcome | Promise<Outcome>, path: PathValues): Promise<Outcome> {
+  async function recordRefused(open: Open<A>, outcome: Outcome | Promise<Outcome>, path: PathValues): Promise<Outcome> {
     const settled = await outcome
     return isProblem(settled) ? refuse(open, settled, path) : settled
   }
