@@ -33,9 +33,10 @@ import {
 } from './booking-request.ts'
 import type { BookingRows } from './booking-rows.ts'
 import { BookingTurns, type Turn } from './booking-turns.ts'
-import { DurableWrites, type DurableWritesOptions, type Write } from './durable-writes.ts'
+import { DurableWrites, type DurableWritesOptions } from './durable-writes.ts'
 import { OfferSearch, type OffersAsked, type OffersFound } from './offer-search.ts'
 import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
+import type { Write } from './write-limit.ts'
 
 const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
 

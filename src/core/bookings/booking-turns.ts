@@ -6,7 +6,7 @@ import { JournalError } from '../journal/journal-error.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { NotFound } from './booking-request.ts'
 import type { BookingRow, BookingRows } from './booking-rows.ts'
-import type { Write } from './durable-writes.ts'
+import type { Write } from './write-limit.ts'
 
 /** A booking that keeps moving between units while we look for it is looked for this often. */
 const FIND_ATTEMPTS_MAX = 8

@@ -21,15 +21,7 @@ import type { UnitDirectory } from '../units/unit-directory.ts'
 import { successLine } from './audit-lines.ts'
 import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-request.ts'
 import type { Turn } from './booking-turns.ts'
-import { WriteLimit } from './write-limit.ts'
-
-/** On whose behalf, and for how long, a write is made. */
-export interface Write {
-  readonly limit: WriteLimit
-  readonly agency: Agency
-  readonly caller: Caller
-  readonly isDryRun: boolean
-}
+import { type Write, WriteLimit } from './write-limit.ts'
 
 export interface DurableWritesOptions {
   readonly catalogue: Catalogue

@@ -6,10 +6,20 @@
  */
 
 import type { Clock } from '../../lib/clock.ts'
+import type { Agency } from '../catalogue/agency.ts'
 import { JournalError } from '../journal/journal-error.ts'
+import type { Caller } from '../journal/record.ts'
 
 /** From the start of a write until its caller is told that the outcome is unknown. */
 export const OUTCOME_KNOWN_MS_MAX = 30_000
+
+/** On whose behalf, and for how long, a write is made. */
+export interface Write {
+  readonly limit: WriteLimit
+  readonly agency: Agency
+  readonly caller: Caller
+  readonly isDryRun: boolean
+}
 
 export class WriteLimit {
   readonly #clock: Clock
