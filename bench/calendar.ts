@@ -6,7 +6,7 @@
 import { pageOf } from '../src/api/json/page.ts'
 import { calendarsText } from '../src/api/json/read-calendars.ts'
 import { formatNight, type Night } from '../src/core/domain/night.ts'
-import type { Season } from '../src/core/domain/rules.ts'
+import type { Season } from '../src/core/domain/unit.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
 import { AGENCY } from '../test/support/samples.ts'
 import { writeResult } from './report.ts'

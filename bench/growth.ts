@@ -3,7 +3,7 @@
  * the memory of a resident unit.
  */
 import { heapStats } from 'bun:jsc'
-import { Inventory } from '../src/core/catalogue/inventory.ts'
+import { Inventory } from '../src/core/catalogue/agency.ts'
 import type { Unit } from '../src/core/domain/unit.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
 import { decodeRules, encodeRules } from '../src/core/journal/entry-codec.ts'

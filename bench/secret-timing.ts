@@ -6,10 +6,10 @@
  * Times 100,000 guesses of each kind in random order, each a new string as in a request. The slowest tenth of each kind is dropped
  * (interrupts, garbage collection). |t| above 4.5 (Welch's t-test) is a real difference.
  */
-import { authenticate, newKeySecret } from '../src/access/key-secret.ts'
+
 import { PortalAccess } from '../src/access/portal-access.ts'
-import { newTokenSecret } from '../src/access/token-secret.ts'
-import { sha256Hex } from '../src/lib/sha256-hex.ts'
+import { authenticate, newKeySecret, newTokenSecret } from '../src/access/secrets.ts'
+import { sha256Hex } from '../src/lib/ids.ts'
 
 const SECRETS = 1_000
 const SHARED_HEX_DIGITS = 2

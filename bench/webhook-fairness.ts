@@ -7,7 +7,7 @@
  */
 import { loadavg } from 'node:os'
 import { openWebhooks } from '../src/app/open-webhooks.ts'
-import { successLine } from '../src/core/bookings/audit-lines.ts'
+import { successLine } from '../src/core/bookings/durable-writes.ts'
 import type { Agency } from '../src/core/catalogue/agency.ts'
 import type { Unit } from '../src/core/domain/unit.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../test/support/open-ledger.ts'

@@ -1,6 +1,6 @@
 /** The process: what its arguments ask for. */
 import { SEND_WEBHOOKS, sendWebhooks } from './app/send-webhooks.ts'
-import { RUN_VERIFICATION } from './verify/verification-messages.ts'
+import { RUN_VERIFICATION } from './verify/verification-process.ts'
 
 /** `serve --take-over`: does not wait for the present writer. */
 const TAKE_OVER = '--take-over'

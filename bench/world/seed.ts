@@ -3,16 +3,15 @@
  * them.
  */
 
-import { keySecretOf } from '../../src/access/key-secret.ts'
+import { keySecretOf } from '../../src/access/secrets.ts'
 import type { AgencyStore } from '../../src/admin/agency-store.ts'
 import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
-import type { Booking } from '../../src/core/domain/booking.ts'
-import type { UnitEvent } from '../../src/core/domain/event.ts'
+import type { Booking, UnitEvent } from '../../src/core/domain/booking.ts'
 import { encodeBatch, headAt, type ShardHead } from '../../src/core/journal/batch.ts'
 import type { AuditDraft, Caller, JournalRecord } from '../../src/core/journal/record.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
-import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
+import { appendBatch } from '../../src/postgres/stores/batch-text.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { PostgresChainKeys } from '../../src/postgres/stores/postgres-chain-keys.ts'
 import { TEST_SECRET_KEY } from '../../test/support/service-process.ts'

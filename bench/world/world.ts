@@ -5,8 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import { formatNight, type Night, parseNight } from '../../src/core/domain/night.ts'
-import type { FeeType } from '../../src/core/domain/rules.ts'
-import type { Unit } from '../../src/core/domain/unit.ts'
+import type { FeeType, Unit } from '../../src/core/domain/unit.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 
 export interface WorldSize {

@@ -4,13 +4,13 @@
  * Synchronous, so that nothing changes between the look-up and the answer to it: a revocation holds from the next request on.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { RequiredRole } from '../core/catalogue/access-token.ts'
+import type { RequiredRole } from '../core/catalogue/agency.ts'
 import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type AnswerPace, partsOf } from './answer-pace.ts'
+import { type AnswerPace, partsOf } from './partner-access.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
+import { isTokenValid } from './secrets.ts'
 import { BODY_BYTES_PER_REQUEST, type OverBudget, type TokenRateLimit } from './token-rate-limit.ts'
-import { isTokenValid } from './valid-token.ts'
 
 /** Who sends a request to the portal. `session`: the one that stands for the token; null when the token itself was sent. */
 export type PortalIdentity = { readonly session: Session | null } & (
@@ -66,7 +66,7 @@ export class PortalAccess {
    *
    * No secret is compared. The operator's are compared as digests in constant time, so that timing reveals neither a token nor its
    * length. For an access token, the digest is looked up in a map, which can reveal something only about the digest of the caller's own
-   * guess (key-secret.ts).
+   * guess (secrets.ts).
    * @param authorization the header; null when it is missing
    */
   admit(authorization: string | null): PortalIdentity | null {

@@ -7,9 +7,9 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { Clock } from '../lib/clock.ts'
-import { HOUR_MS, MINUTE_MS } from '../lib/duration.ts'
+import { HOUR_MS, MINUTE_MS } from '../lib/clock.ts'
 import { FlushTimer } from './flush-timer.ts'
-import { isTokenValid } from './valid-token.ts'
+import { isTokenValid } from './secrets.ts'
 
 /** A session that nobody has used for longer has ended. */
 export const SESSION_IDLE_MS_MAX = 12 * HOUR_MS

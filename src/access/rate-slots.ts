@@ -11,12 +11,10 @@
  * - R3 A crash loses the requests since the last write: less than a second's worth while the database answers. Stored
  *   counts never shrink: the counts of a slot only grow.
  */
-import type { BootTime } from '../lib/boot-clock.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { BootTime, Clock } from '../lib/clock.ts'
 import { COUNTERS_FLUSH_MS, FlushTimer } from './flush-timer.ts'
-import type { KeyCounters, SlotCount } from './key-counters.ts'
-import type { AdmittedRequests } from './rate-limit.ts'
-import { WINDOW_MS } from './rolling-minute.ts'
+import type { AdmittedRequests, KeyCounters, SlotCount } from './rate-limit.ts'
+import { WINDOW_MS } from './rate-limit.ts'
 
 const SLOT_MS = 500
 /** A slot followed by this many others is at least a minute old, wherever in the current slot we are. */

@@ -1,7 +1,7 @@
 import type { Actor, AuditDraft } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
-import { MINUTE_MS } from '../lib/duration.ts'
-import { sha256Hex } from '../lib/sha256-hex.ts'
+import { MINUTE_MS } from '../lib/clock.ts'
+import { sha256Hex } from '../lib/ids.ts'
 import { FlushTimer } from './flush-timer.ts'
 
 /**

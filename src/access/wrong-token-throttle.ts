@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import { clientNetworkOf } from './client-address.ts'
-import { RollingMinute, WINDOW_MS } from './rolling-minute.ts'
+import { RollingMinute, WINDOW_MS } from './rate-limit.ts'
 
 /** Wrong tokens from one client and rolling minute that are answered with 401. Beyond them: 429. */
 export const WRONG_TOKENS_PER_MINUTE = 20

@@ -1,13 +1,12 @@
 /** Access tokens, as the portal creates and revokes them (docs/design.md#portal-access). */
-import type { AccessToken, Role } from '../core/catalogue/access-token.ts'
-import type { Agency } from '../core/catalogue/agency.ts'
+import type { AccessToken, Agency, Role } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { CredentialWrites, type NewSecret } from './credential-writes.ts'
-import { type AgencyOutcome, done } from './outcome.ts'
+import { type AgencyOutcome, done } from './store-retries.ts'
 
 export interface NewAccessToken {
   readonly name: string

@@ -4,7 +4,7 @@
  * memory before it is committed, and stays in effect if it cannot be.
  */
 
-import { changeLine, successLine } from '../core/bookings/audit-lines.ts'
+import { changeLine, successLine } from '../core/bookings/durable-writes.ts'
 import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
 import type { Agency, Plan } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
@@ -12,12 +12,17 @@ import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { KeyedTurns } from '../lib/keyed-turns.ts'
+import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
-import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
-import { RevocationNotStoredError } from './revocation-not-stored-error.ts'
-import { StoreRetries } from './store-retries.ts'
+import {
+  type AgencyOutcome,
+  done,
+  NOT_FOUND,
+  RevocationNotStoredError,
+  refused,
+  StoreRetries,
+} from './store-retries.ts'
 
 export type NewAgency = Omit<Agency, 'id' | 'status' | 'createdAt'>
 

@@ -1,8 +1,6 @@
-import type { Guest } from '../core/bookings/guest-list.ts'
-import type { AccessToken } from '../core/catalogue/access-token.ts'
-import type { Agency, ApiKey } from '../core/catalogue/agency.ts'
-import type { Inventory } from '../core/catalogue/inventory.ts'
-import type { FeeType } from '../core/domain/rules.ts'
+import type { Guest } from '../core/bookings/booking-lists.ts'
+import type { AccessToken, Agency, ApiKey, Inventory } from '../core/catalogue/agency.ts'
+import type { FeeType } from '../core/domain/unit.ts'
 import type { ChangeLine } from '../core/journal/record.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { Listed } from '../core/bookings/booking-list.ts'
-import type { LoggedEvent, Pricing } from '../core/domain/event.ts'
+import type { Listed } from '../core/bookings/booking-lists.ts'
+import type { LoggedEvent, Pricing } from '../core/domain/booking.ts'
 import type { Actor, AuditDraft } from '../core/journal/record.ts'
 
 /** A line of the audit trail as it is read. */

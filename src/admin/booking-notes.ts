@@ -1,15 +1,15 @@
 /** Changes to the free texts of bookings by the agency: in Postgres only, and in no journal entry (docs/decisions.md#the-ledger). */
 
-import type { AgencyBooking, AgencyBookings } from '../core/bookings/agency-bookings.ts'
-import { successLine } from '../core/bookings/audit-lines.ts'
+import type { AgencyBooking, AgencyBookings } from '../core/bookings/booking-lists.ts'
+import { successLine } from '../core/bookings/durable-writes.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import { HOLD_EXPIRED } from '../core/domain/booking.ts'
 import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { KeyedTurns } from '../lib/keyed-turns.ts'
+import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
 export interface NotesAsked {
   readonly bookingId: string

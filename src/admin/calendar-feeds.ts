@@ -7,14 +7,14 @@
  * address must not stay open while the database is away.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { changeLine } from '../core/bookings/audit-lines.ts'
+import { changeLine } from '../core/bookings/durable-writes.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { RevocationNotStoredError } from './revocation-not-stored-error.ts'
+import { RevocationNotStoredError } from './store-retries.ts'
 
 export interface CalendarFeedRows {
   /** How often the unit's address was changed; 0 for a unit without a row. */

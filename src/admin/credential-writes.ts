@@ -2,19 +2,25 @@
  * How API keys and access tokens are created and revoked. A revocation takes effect in memory before it is stored, and stays in effect
  * if it cannot be stored: revoking a leaked secret must not have to wait for the database.
  */
-import { changeLine } from '../core/bookings/audit-lines.ts'
+import { changeLine } from '../core/bookings/durable-writes.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
-import { type Credential, isLive, LIVE_CREDENTIALS_MAX } from '../core/catalogue/credentials.ts'
+import { type Credential, isLive, LIVE_CREDENTIALS_MAX } from '../core/catalogue/agency.ts'
 import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { KeyedTurns } from '../lib/keyed-turns.ts'
+import { KeyedTurns } from '../lib/queues.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
-import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
-import { type Access, RevocationNotStoredError } from './revocation-not-stored-error.ts'
-import { StoreRetries } from './store-retries.ts'
+import {
+  type Access,
+  type AgencyOutcome,
+  done,
+  NOT_FOUND,
+  RevocationNotStoredError,
+  refused,
+  StoreRetries,
+} from './store-retries.ts'
 
 /** A secret that was just made. */
 export interface NewSecret {

@@ -1,18 +1,17 @@
 /** Fee types, as the portal creates and changes them. They are never deleted, only switched off: earlier quotes name them. */
 
-import { changeLine } from '../core/bookings/audit-lines.ts'
+import { changeLine } from '../core/bookings/durable-writes.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
-import type { Agency } from '../core/catalogue/agency.ts'
+import type { Agency, Inventory } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
-import type { Inventory } from '../core/catalogue/inventory.ts'
-import { EVERY_STAY_FEE_TYPES_MAX, type FeeType } from '../core/domain/rules.ts'
+import { EVERY_STAY_FEE_TYPES_MAX, type FeeType } from '../core/domain/unit.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { KeyedTurns } from '../lib/keyed-turns.ts'
+import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
-import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
 /** Of one agency, inactive ones included: they are never deleted. */
 export const FEE_TYPES_PER_AGENCY_MAX = 500

@@ -1,14 +1,14 @@
 /** Changes to guests by the agency. Personal data: in Postgres only, and no part of any event (docs/decisions.md#the-ledger). */
 
-import { changeLine } from '../core/bookings/audit-lines.ts'
-import type { Guest, GuestList } from '../core/bookings/guest-list.ts'
+import type { Guest, GuestList } from '../core/bookings/booking-lists.ts'
+import { changeLine } from '../core/bookings/durable-writes.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { KeyedTurns } from '../lib/keyed-turns.ts'
+import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
-import { type AgencyOutcome, done, NOT_FOUND, refused } from './outcome.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
 /** Members left out stay as they are. */
 export type GuestChange = Partial<Omit<Guest, 'id' | 'createdAt'>>

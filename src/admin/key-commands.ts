@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { CredentialWrites, type NewSecret } from './credential-writes.ts'
-import { type AgencyOutcome, done } from './outcome.ts'
+import { type AgencyOutcome, done } from './store-retries.ts'
 
 export interface NewKey {
   readonly name: string | null

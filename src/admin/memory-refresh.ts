@@ -4,7 +4,7 @@
  */
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { KeyedTurns } from '../lib/keyed-turns.ts'
+import type { KeyedTurns } from '../lib/queues.ts'
 import { RETRY_EVERY_MS } from './store-retries.ts'
 
 export class MemoryRefresh {

@@ -9,12 +9,12 @@
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
-import { type Rates, sortedRates } from '../core/domain/rules.ts'
 import type { Unit } from '../core/domain/unit.ts'
+import { type Rates, sortedRates } from '../core/domain/unit.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { type AgencyOutcome, done, NOT_FOUND, type RatesChanged, refused } from './outcome.ts'
+import { type AgencyOutcome, done, NOT_FOUND, type RatesChanged, refused } from './store-retries.ts'
 
 /** Of any status: an archived unit keeps its bookings, so there is no way to be rid of one. The largest agencies have some 20,000. */
 export const UNITS_PER_AGENCY_MAX = 50_000

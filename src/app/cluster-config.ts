@@ -1,9 +1,9 @@
 /** What makes a process a node of a cluster. CLUSTER_ETCD turns it on; without it nothing of src/cluster/ runs. */
 import { readFileSync } from 'node:fs'
 import { SECRETS_MAX } from '../api/forward/hop.ts'
+import { parseNodeUrl } from '../cluster/cluster-keys.ts'
 import type { EtcdTls } from '../cluster/etcd/etcd-client.ts'
 import { type EtcdEndpoints, parseEtcdEndpoints } from '../cluster/etcd/etcd-endpoints.ts'
-import { parseNodeUrl } from '../cluster/node-url.ts'
 
 export interface ClusterConfig {
   readonly etcd: EtcdEndpoints

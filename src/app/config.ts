@@ -1,6 +1,6 @@
 import { parseNetworks } from '../access/client-address.ts'
-import { OUTCOME_KNOWN_MS_MAX } from '../core/bookings/write-limit.ts'
-import { DAY_MS } from '../lib/duration.ts'
+import { OUTCOME_KNOWN_MS_MAX } from '../core/bookings/booking-turns.ts'
+import { DAY_MS } from '../lib/clock.ts'
 import { DatabaseUrlError, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from './cluster-config.ts'
 

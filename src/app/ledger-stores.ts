@@ -13,7 +13,7 @@ import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts
 import { PostgresShards } from '../postgres/stores/postgres-shards.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
-import { secretKeyCheck } from '../webhooks/secret-key-check.ts'
+import { secretKeyCheck } from '../webhooks/re-encrypt.ts'
 import type { LedgerOptions } from './ledger.ts'
 
 export type LedgerStores = ReturnType<typeof openStores>

@@ -1,7 +1,7 @@
 /** The running core as everything else sees it, and what it is made with. */
 
 import type { PortalSessions } from '../access/portal-sessions.ts'
-import type { PartnerLedger } from '../api/partner/partner-dependencies.ts'
+import type { PartnerLedger } from '../api/partner/partner-route.ts'
 import type { AgencyChange } from '../api/portal/agency-change.ts'
 import type { ChangeFeed } from '../changes/change-feed.ts'
 import type { Journal } from '../core/journal/journal.ts'

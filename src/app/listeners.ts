@@ -1,5 +1,5 @@
-import { targetOf } from '../api/http/request-target.ts'
-import type { Address } from '../api/server/listen-error.ts'
+import { targetOf } from '../api/http/request.ts'
+import type { Address } from '../api/server/listener.ts'
 import { Listener } from '../api/server/listener.ts'
 import { type NotServingReason, notServing } from '../api/server/not-serving.ts'
 import { withoutCors } from '../api/server/without-cors.ts'

@@ -1,4 +1,4 @@
-import type { Month } from '../core/journal/month.ts'
+import type { Month } from '../core/journal/shard.ts'
 import type { Clock } from '../lib/clock.ts'
 
 const EVERY_MS = 86_400_000

@@ -1,7 +1,7 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
 import { admittedRequests, type RateSlots } from '../access/rate-slots.ts'
-import { EntityTags } from '../api/http/entity-tag.ts'
+import { EntityTags } from '../api/http/answer.ts'
 import { IdempotentWrites } from '../api/idempotency/idempotent-writes.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
 import { ChangeFeed } from '../changes/change-feed.ts'
@@ -17,8 +17,7 @@ import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { assert } from '../lib/assert.ts'
-import { bootTime } from '../lib/boot-clock.ts'
-import { sleep } from '../lib/clock.ts'
+import { bootTime, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { hasLostEntries, isTransient } from '../postgres/client/database-error.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'

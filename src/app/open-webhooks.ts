@@ -2,8 +2,8 @@
 
 import { PostgresEndpointRows } from '../postgres/stores/postgres-endpoint-rows.ts'
 import { AgenciesWithEndpoints } from '../webhooks/agencies-with-endpoints.ts'
-import { DnsResolver } from '../webhooks/dns-resolver.ts'
 import { guardedPost } from '../webhooks/guarded-post.ts'
+import { DnsResolver } from '../webhooks/name-resolver.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
 import { WebhookCommands } from '../webhooks/webhook-commands.ts'

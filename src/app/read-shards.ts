@@ -1,8 +1,8 @@
 /** What a node reads: when it begins, without a shard, and when it has taken some. */
-import { calendarMonthAt } from '../access/calendar-month.ts'
+import { calendarMonthAt } from '../access/calendar-periods.ts'
 import { admittedRequests } from '../access/rate-slots.ts'
-import { bootTime } from '../lib/boot-clock.ts'
 import type { Clock } from '../lib/clock.ts'
+import { bootTime } from '../lib/clock.ts'
 import type { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
 import type { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import type { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'

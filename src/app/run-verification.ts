@@ -1,10 +1,10 @@
-/** The verification process (V1). The service starts it; verification-messages.ts defines their messages. */
+/** The verification process (V1). The service starts it; verification-process.ts defines their messages. */
 
 import { isDatabaseFailure } from '../lib/database-failure.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
-import type { FromVerifier, ToVerifier, VerifierSettings } from '../verify/verification-messages.ts'
+import type { FromVerifier, ToVerifier, VerifierSettings } from '../verify/verification-process.ts'
 import { type LiveUnits, verify } from '../verify/verify.ts'
 import type { LiveUnit } from '../verify/verify-unit.ts'
 

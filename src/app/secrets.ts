@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { makeFolder } from '../lib/make-folder.ts'
-import { keepPrivateFile } from '../lib/private-file.ts'
+import { keepPrivateFile, makeFolder } from '../lib/private-file.ts'
 import { type Config, PORTAL_TOKEN_LENGTH_MIN, parsePortalTokens, parseSecretKey, SECRET_KEY_BYTES } from './config.ts'
 
 /** `portalTokenFile`: where the token can be read, null when it came from the environment. `secretKey`: 32 bytes. */

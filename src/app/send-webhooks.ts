@@ -1,15 +1,15 @@
 /**
  * The sender process: its composition and life cycle. The service starts it and exchanges messages with it
- * (sender-messages.ts).
+ * (sender-process.ts).
  */
 import { accessSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { sleep, systemClock } from '../lib/clock.ts'
 import { PostgresSenderStore } from '../postgres/stores/postgres-sender-store.ts'
-import { DnsResolver } from '../webhooks/dns-resolver.ts'
 import { guardedPost } from '../webhooks/guarded-post.ts'
+import { DnsResolver } from '../webhooks/name-resolver.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
-import type { FromSender, SenderSettings, ToSender } from '../webhooks/sender-messages.ts'
+import type { FromSender, SenderSettings, ToSender } from '../webhooks/sender-process.ts'
 import { SenderReplacedError } from '../webhooks/sender-store.ts'
 import { SentShards } from '../webhooks/sent-shards.ts'
 import { WebhookSender } from '../webhooks/webhook-sender.ts'

@@ -6,7 +6,7 @@
  * or a table that is not in it (test/app/shares.test.ts). Each limit is upheld where its constant is.
  */
 
-import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX } from '../access/answer-pace.ts'
+import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX } from '../access/partner-access.ts'
 import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../access/portal-sessions.ts'
 import {
   AGENCY_BUDGET_FACTOR,
@@ -17,16 +17,16 @@ import {
 import { FEE_TYPES_PER_AGENCY_MAX } from '../admin/fee-commands.ts'
 import { UNITS_PER_AGENCY_MAX } from '../admin/unit-commands.ts'
 import { HELD_OF_SHARD_MAX } from '../api/forward/holding.ts'
-import { BODY_BYTES_MAX } from '../api/http/strict-json.ts'
 import { OPEN_PER_AGENCY_MAX } from '../api/idempotency/idempotent-writes.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
 import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
 import { RENDERINGS_PER_AGENCY_MAX } from '../api/portal/renderings.ts'
+import { BODY_BYTES_MAX } from '../api/route/read-request.ts'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../changes/waiting-places.ts'
 import { SEARCHES_PER_AGENCY_MAX } from '../core/bookings/offer-search.ts'
-import { LIVE_CREDENTIALS_MAX } from '../core/catalogue/credentials.ts'
-import { SEASONS_MAX } from '../core/domain/rules.ts'
-import { STAY_NIGHTS_MAX } from '../core/domain/stay.ts'
+import { LIVE_CREDENTIALS_MAX } from '../core/catalogue/agency.ts'
+import { STAY_NIGHTS_MAX } from '../core/domain/night.ts'
+import { SEASONS_MAX } from '../core/domain/unit.ts'
 import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { LISTS_PER_AGENCY_MAX, LISTS_WAITING_PER_AGENCY_MAX } from '../postgres/stores/list-reads.ts'
 import { POOL_LIMITS } from '../webhooks/send-pool.ts'

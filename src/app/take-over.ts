@@ -1,4 +1,4 @@
-import { calendarMonthAt } from '../access/calendar-month.ts'
+import { calendarMonthAt } from '../access/calendar-periods.ts'
 import type { StoredSession } from '../access/portal-sessions.ts'
 import type { StoredRateSlot } from '../access/rate-slots.ts'
 import type { UsageDraft } from '../access/usage-meter.ts'

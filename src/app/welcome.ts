@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Demo } from '../demo/ensure-demo.ts'
-import { DAY_MS } from '../lib/duration.ts'
+import { DAY_MS } from '../lib/clock.ts'
 
 /** What a newcomer reads after the start: the page first, then where things are, and three lines that work as pasted. */
 export function welcome(input: {

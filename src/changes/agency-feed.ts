@@ -9,12 +9,10 @@
  */
 import type { EncodedEntry } from '../core/journal/entry-codec.ts'
 import type { Clock } from '../lib/clock.ts'
-import { HOUR_MS } from '../lib/duration.ts'
+import { HOUR_MS } from '../lib/clock.ts'
 import { Slices } from '../lib/slices.ts'
-import type { ChangePage } from './change-page.ts'
-import type { ChangeRows, ReadFrom } from './change-rows.ts'
+import type { ChangeInLog, ChangePage, ChangeRows, FeedView, ReadFrom } from './change-page.ts'
 import { type Cursors, fingerprintOf, isSamePosition, type LogPosition } from './cursor.ts'
-import type { ChangeInLog, FeedView } from './feed-view.ts'
 import type { Place } from './waiting-places.ts'
 
 /** An end that is older is replaced by today's, so that the cursors of a quiet agency do not expire when months are archived. */

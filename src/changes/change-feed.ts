@@ -5,15 +5,13 @@
 
 import type { ShardHead } from '../core/journal/batch.ts'
 import type { EncodedEntry } from '../core/journal/entry-codec.ts'
-import { BoundedQueue } from '../lib/bounded-queue.ts'
 import type { Clock } from '../lib/clock.ts'
-import { Histogram, type HistogramReading } from '../lib/histogram.ts'
+import { Histogram, type HistogramReading } from '../lib/measures.ts'
+import { BoundedQueue } from '../lib/queues.ts'
 import { AgencyFeed } from './agency-feed.ts'
-import type { Change, ChangePage } from './change-page.ts'
+import type { Change, ChangeInLog, ChangePage, ChangeRows, FeedView, ReadFrom } from './change-page.ts'
 import { ChangeReader } from './change-reader.ts'
-import type { ChangeRows, ReadFrom } from './change-rows.ts'
 import { Cursors, fingerprintOf } from './cursor.ts'
-import type { ChangeInLog, FeedView } from './feed-view.ts'
 import type { NoPlace, Place, Waiting, WaitingPlaces, WaitingStats } from './waiting-places.ts'
 
 /** While there is no change, a stream says at least this often that it is alive. */

@@ -1,9 +1,7 @@
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { AgencyFeed } from './agency-feed.ts'
-import type { ChangePage } from './change-page.ts'
-import type { ReadFrom } from './change-rows.ts'
-import type { ChangeInLog } from './feed-view.ts'
+import type { ChangeInLog, ChangePage, ReadFrom } from './change-page.ts'
 import type { Place } from './waiting-places.ts'
 
 interface ReaderOptions<C extends ChangeInLog> {

@@ -4,7 +4,7 @@
  *
  * Layout: kind (1 byte), history (8), agency (8), sequence number (8), fingerprint (8), checksum of all before (4), in base64url.
  */
-import { type Link, NO_LINK } from '../core/journal/chain.ts'
+import { type Link, NO_LINK } from '../core/journal/shard.ts'
 import { uuidOf } from '../lib/ids.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { addNights, formatNight, isoWeekday, type Night, parseNight } from '../core/domain/night.ts'
-import { dayOf } from '../lib/day-start.ts'
+import { dayOf } from '../lib/clock.ts'
 import { UsageError } from './exit-codes.ts'
 import { asNumber } from './fields.ts'
 import type { Json } from './portal-client.ts'

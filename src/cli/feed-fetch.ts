@@ -5,10 +5,9 @@
 import { gunzipSync } from 'node:zlib'
 import { DeadlineError, withDeadline } from '../lib/deadline.ts'
 import { type AddressRefusal, refusalOfAddress } from '../webhooks/address-class.ts'
-import { DnsResolver } from '../webhooks/dns-resolver.ts'
 import { parseEndpointUrl } from '../webhooks/endpoint-url.ts'
 import { type Destination, pinned, tlsFor } from '../webhooks/guarded-post.ts'
-import { checkTarget, type NameResolver } from '../webhooks/name-resolver.ts'
+import { checkTarget, DnsResolver, type NameResolver } from '../webhooks/name-resolver.ts'
 
 /** From the first look-up to the last byte, over all redirects. */
 const FEED_DEADLINE_MS = 30_000

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { FeedError, readFeed } from '../ical/feed.ts'
-import { dayOf } from '../lib/day-start.ts'
+import { dayOf } from '../lib/clock.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { fetchFeed } from './feed-fetch.ts'
 import { type FeedPlan, type FeedStep, type KnownBlock, planFeed } from './feed-plan.ts'

@@ -1,6 +1,6 @@
 /** What an import changes in an agency as it is now. Pure; a plan made after the import is empty. */
 import { HOLD_HOURS_MAX } from '../core/domain/booking.ts'
-import { HOUR_MS } from '../lib/duration.ts'
+import { HOUR_MS } from '../lib/clock.ts'
 import type { Folder, Row } from './folder.ts'
 import { ratesByUnit } from './folder-rates.ts'
 import type { Json } from './portal-client.ts'

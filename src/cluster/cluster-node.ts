@@ -11,11 +11,11 @@ import type { Etcd } from './etcd/etcd.ts'
 import { Failsafe } from './failsafe.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import type { NodeWatch } from './node-watch.ts'
-import type { NodeAddress } from './owners.ts'
-import { Placements } from './placement.ts'
 import type { ShardHost } from './shard-host.ts'
 import { ShardMoves } from './shard-moves.ts'
+import type { NodeAddress } from './shard-owners.ts'
 import { ShardOwners } from './shard-owners.ts'
+import { Placements } from './steps.ts'
 
 const COMPARE_EVERY_MS = 1_000
 const WATCH_AGAIN_MS = 100

@@ -6,8 +6,10 @@ import type { Booking } from '../core/domain/booking.ts'
 import type { Night } from '../core/domain/night.ts'
 import type { Caller } from '../core/journal/record.ts'
 import { demoCancellations } from './demo-bookings.ts'
-import { DEMO_CALLER } from './demo-caller.ts'
 import type { WebsiteKey } from './demo-keys.ts'
+
+/** On whose behalf the demo is made. */
+export const DEMO_CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'demo', requestId: null }
 
 /**
  * Makes the demo's bookings. Those to come that are of the website are made with its key: they count as its requests, and the audit

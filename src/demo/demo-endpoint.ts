@@ -1,9 +1,9 @@
-import { changeLine } from '../core/bookings/audit-lines.ts'
+import { changeLine } from '../core/bookings/durable-writes.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { WebhookCommands } from '../webhooks/webhook-commands.ts'
-import { DEMO_CALLER } from './demo-caller.ts'
+import { DEMO_CALLER } from './demo-diary.ts'
 
 /**
  * Where the demo's events go: to nobody. Names below `.invalid` never resolve (RFC 2606), so every attempt fails before anything leaves

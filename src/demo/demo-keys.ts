@@ -2,7 +2,7 @@ import type { KeyCommands, NewKey } from '../admin/key-commands.ts'
 import { type Agency, SCOPES } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Caller } from '../core/journal/record.ts'
-import { DAY_MS } from '../lib/duration.ts'
+import { DAY_MS } from '../lib/clock.ts'
 
 /** Comes last: a demo without it was interrupted. Its secret is in a file; the other keys' are nowhere. */
 export const DEMO_KEY: NewKey = { name: 'Demo key', scopes: SCOPES, expiresAt: null }

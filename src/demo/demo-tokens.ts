@@ -1,15 +1,15 @@
 import { join } from 'node:path'
-import { newTokenSecret, tokenSecretOf } from '../access/token-secret.ts'
+import { newTokenSecret, tokenSecretOf } from '../access/secrets.ts'
 import { AccessTokenCommands } from '../admin/access-token-commands.ts'
 import type { AgencyStore } from '../admin/agency-store.ts'
-import { ROLES, type Role } from '../core/catalogue/access-token.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
+import { ROLES, type Role } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
+import { sha256Hex } from '../lib/ids.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
-import { sha256Hex } from '../lib/sha256-hex.ts'
-import { DEMO_CALLER } from './demo-caller.ts'
+import { DEMO_CALLER } from './demo-diary.ts'
 
 /** Where the demo's access tokens can be read, lowest role first; without those that are revoked or whose file is gone. */
 export type TokenFiles = readonly { readonly role: Role; readonly path: string }[]

@@ -1,6 +1,5 @@
 import { type Night, parseNight } from '../core/domain/night.ts'
-import type { FeeType, Rates, Season } from '../core/domain/rules.ts'
-import type { Unit } from '../core/domain/unit.ts'
+import type { FeeType, Rates, Season, Unit } from '../core/domain/unit.ts'
 
 /** The units of the demo agency, twelve flats and houses around Lisbon. Prices in euro cents. */
 export type DemoUnit = Omit<Unit, 'id'>

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { keySecretOf, newKeySecret, sha256Hex } from '../access/key-secret.ts'
 import type { PartnerAccess } from '../access/partner-access.ts'
+import { keySecretOf, newKeySecret, sha256Hex } from '../access/secrets.ts'
 import { AgencyCommands } from '../admin/agency-commands.ts'
 import type { AgencyStore } from '../admin/agency-store.ts'
 import { FeeCommands } from '../admin/fee-commands.ts'

@@ -7,9 +7,17 @@
  * parser gets to it.
  */
 import ICAL from 'ical.js'
-import { addNights, formatNight, NIGHT_MAX, type Night, parseNight } from '../core/domain/night.ts'
-import { nightsOf, STAY_NIGHTS_MAX, type Stay } from '../core/domain/stay.ts'
-import { dayOf, isTimeZone } from '../lib/day-start.ts'
+import {
+  addNights,
+  formatNight,
+  NIGHT_MAX,
+  type Night,
+  nightsOf,
+  parseNight,
+  STAY_NIGHTS_MAX,
+  type Stay,
+} from '../core/domain/night.ts'
+import { dayOf, isTimeZone } from '../lib/clock.ts'
 
 /** Characters. The parser's time grows with the square of the parameters in a line. */
 const LINE_LENGTH_MAX = 65_536

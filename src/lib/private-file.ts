@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+
+/**
+ * Makes the data folder, and those above it, where they are missing. Closed to other users; but root's database server runs
+ * as another account, which must pass through, so what is private in there has a mode of its own.
+ */
+export function makeFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+}
 
 /**
  * Reads a small private file, or makes it (mode 0600, on disk before this returns). Whole or absent at every moment, and

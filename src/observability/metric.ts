@@ -1,4 +1,4 @@
-import type { HistogramReading } from '../lib/histogram.ts'
+import type { HistogramReading } from '../lib/measures.ts'
 
 export type Labels = Readonly<Record<string, string | number>>
 

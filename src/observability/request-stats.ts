@@ -8,7 +8,7 @@
  */
 import type { KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
-import { Histogram, type HistogramReading } from '../lib/histogram.ts'
+import { Histogram, type HistogramReading } from '../lib/measures.ts'
 
 /**
  * Upper bounds of the latency histogram, in milliseconds, inclusive. Reads are answered from memory in tens of microseconds,

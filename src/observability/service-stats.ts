@@ -3,13 +3,34 @@ import type { TokenRefusalStats } from '../access/wrong-token-throttle.ts'
 import type { FeedStats } from '../changes/change-feed.ts'
 import type { ClusterStats } from '../cluster/cluster-status.ts'
 import type { Instant } from '../core/domain/booking.ts'
-import type { JournalStats } from '../core/journal/journal-stats.ts'
+import type { JournalStats } from '../core/journal/waiting-records.ts'
 import type { DirectoryStats } from '../core/units/unit-directory.ts'
-import type { HistogramReading } from '../lib/histogram.ts'
-import type { DeliveryBacklog } from '../webhooks/delivery-backlog.ts'
+import type { HistogramReading } from '../lib/measures.ts'
 import type { SenderProcessStats } from '../webhooks/sender-process.ts'
-import type { ProcessStats } from './process-stats.ts'
+import type { DeliveryBacklog } from '../webhooks/sender-store.ts'
 import type { RouteCounts } from './request-stats.ts'
+
+/** What the process uses of its machine. */
+export interface ProcessStats {
+  readonly cpuUserS: number
+  readonly cpuSystemS: number
+  readonly residentBytes: number
+  readonly heapUsedBytes: number
+  /** Wall clock, seconds since 1970-01-01T00:00:00Z. */
+  readonly startedAtS: number
+}
+
+export function readProcess(): ProcessStats {
+  const { user, system } = process.cpuUsage()
+  const { rss, heapUsed } = process.memoryUsage()
+  return {
+    cpuUserS: user / 1e6,
+    cpuSystemS: system / 1e6,
+    residentBytes: rss,
+    heapUsedBytes: heapUsed,
+    startedAtS: performance.timeOrigin / 1_000,
+  }
+}
 
 /** The connections of one pool. */
 export interface PoolStats {

@@ -1,7 +1,5 @@
-import { type Link, nextLink } from '../core/journal/chain.ts'
-import type { ChainKey } from '../core/journal/chain-key.ts'
-import type { Month } from '../core/journal/month.ts'
-import { shardOf } from '../core/journal/shard.ts'
+import type { ChainKey, Month } from '../core/journal/shard.ts'
+import { type Link, nextLink, shardOf } from '../core/journal/shard.ts'
 import { entryName, type Findings } from './findings.ts'
 import type { LogEntry, LogPosition, ShardExtent, VerifyStore } from './verify-store.ts'
 

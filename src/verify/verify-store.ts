@@ -1,8 +1,7 @@
-import type { BookingRow } from '../core/bookings/booking-rows.ts'
-import type { Link, LinkedEntry } from '../core/journal/chain.ts'
+import type { BookingRow } from '../core/bookings/booking-turns.ts'
 import type { StoredEntry } from '../core/journal/entry-codec.ts'
-import type { Month } from '../core/journal/month.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'
+import type { Link, LinkedEntry, Month } from '../core/journal/shard.ts'
 import type { StoredSnapshot } from '../core/journal/snapshot-codec.ts'
 
 /** The part of a shard's log that a verification reads. */

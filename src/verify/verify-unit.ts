@@ -1,5 +1,5 @@
 import type { BookingFacts } from '../core/domain/booking.ts'
-import { type BookingEvent, type LoggedEvent, webhookEventOf } from '../core/domain/event.ts'
+import { type BookingEvent, type LoggedEvent, webhookEventOf } from '../core/domain/booking.ts'
 import { UnitState } from '../core/domain/unit-state.ts'
 import { decodeEntry, unitsOf } from '../core/journal/entry-codec.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'

@@ -4,8 +4,9 @@
  *
  * - V1 A verification runs outside the serving process. It reads page by page, and keeps nothing that grows with the ledger.
  */
-import type { ChainKey } from '../core/journal/chain-key.ts'
+
 import type { UnitAddress } from '../core/journal/recovery.ts'
+import type { ChainKey } from '../core/journal/shard.ts'
 import { shardOf } from '../core/journal/shard.ts'
 import { assert } from '../lib/assert.ts'
 import { DIFFERENCES_MAX, entryName, Findings, type Verification } from './findings.ts'

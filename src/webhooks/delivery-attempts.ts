@@ -1,16 +1,51 @@
 import type { Instant } from '../core/domain/booking.ts'
 import type { Clock } from '../lib/clock.ts'
-import { causeName } from './attempt-outcome.ts'
-import type { EndpointTurns } from './endpoint-turns.ts'
-import type { PostOnce, PostResult } from './post-once.ts'
-import { type SecretBox, SecretBoxError } from './secret-box.ts'
-import { PARK_AFTER_MS, type PoolLimits, SendPool } from './send-pool.ts'
+import { causeName, type PostOnce, type PostResult } from './guarded-post.ts'
+import { openSecrets, type SecretBox, SecretBoxError, signedHeaders } from './secret-box.ts'
+import { FairTurns, PARK_AFTER_MS, type PoolLimits, SendPool } from './send-pool.ts'
+import type { SenderWatch } from './sender-process.ts'
 import type { SenderStats } from './sender-stats.ts'
 import type { Settled } from './sender-store.ts'
-import type { SenderWatch } from './sender-watch.ts'
-import { signedHeaders } from './signature.ts'
-import { openSecrets } from './signing-secret.ts'
 import type { StartedAttempt, WebhookActor } from './webhook-actor.ts'
+
+type MayGo = (agencyId: string) => boolean
+
+/**
+ * Endpoints with queued deliveries, and whose turn it is: those that answer reliably, those about which nothing is known, and those that
+ * fail or are slow.
+ */
+export class EndpointTurns {
+  readonly #proven = new FairTurns<WebhookActor>()
+  readonly #fresh = new FairTurns<WebhookActor>()
+  readonly #suspect = new FairTurns<WebhookActor>()
+  #turn = 0
+
+  /** One that cannot begin an attempt is left out. */
+  add(actor: WebhookActor): void {
+    if (!actor.canBegin) return
+    if (actor.isSuspect) this.#suspect.add(actor)
+    else if (actor.isProven) this.#proven.add(actor)
+    else this.#fresh.add(actor)
+  }
+
+  delete(actor: WebhookActor): void {
+    for (const turns of [this.#proven, this.#fresh, this.#suspect]) turns.delete(actor)
+  }
+
+  /**
+   * Reliable endpoints go first, because many unknown ones may turn out to hang. Every fourth turn, unknown ones go
+   * first.
+   */
+  nextFast(mayGo: MayGo): WebhookActor | undefined {
+    this.#turn += 1
+    const [first, second] = this.#turn % 4 === 0 ? [this.#fresh, this.#proven] : [this.#proven, this.#fresh]
+    return first.take(mayGo) ?? second.take(mayGo)
+  }
+
+  nextSuspect(mayGo: MayGo): WebhookActor | undefined {
+    return this.#suspect.take(mayGo)
+  }
+}
 
 /** A secret that cannot be decrypted is an internal fault: the delivery waits until it is fixed. */
 const POSTPONE_MS = 60_000

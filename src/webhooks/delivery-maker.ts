@@ -4,10 +4,10 @@
  * - J8 A statement that takes too long is followed by smaller ones, and each agency of it goes alone until it gets through: one whose
  *   backlog is at fault, or whose endpoint is locked, is made for beside the others, not before them.
  */
-import { BatchLimit } from '../core/journal/batch-limit.ts'
+import { BatchLimit } from '../core/journal/batch.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isCancelled, isTooSlow } from '../lib/database-failure.ts'
-import { HeldUp } from '../lib/held-up.ts'
+import { HeldUp } from '../lib/measures.ts'
 import { SenderReplacedError, type SenderStore } from './sender-store.ts'
 import { WakeCollector, type WokenAgencies } from './woken-agencies.ts'
 

@@ -1,7 +1,7 @@
 import type { Instant } from '../core/domain/booking.ts'
 import type { ChangeLine } from '../core/journal/record.ts'
-import type { AttemptOutcome } from './attempt-outcome.ts'
-import type { WebhookDelivery } from './delivery.ts'
+import type { AttemptOutcome } from './guarded-post.ts'
+import type { WebhookDelivery } from './sender-store.ts'
 import type { WebhookEndpoint } from './webhook-endpoint.ts'
 
 /** An endpoint, including the members that are hidden from the agency. */

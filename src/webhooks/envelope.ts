@@ -1,8 +1,13 @@
 import type { BookingFacts, Instant } from '../core/domain/booking.ts'
-import { bookedStay, bookingIdentity } from '../core/domain/booking-summary.ts'
-import { type LoggedEvent, type WebhookEventKind, webhookEventOf } from '../core/domain/event.ts'
-import { CorruptLedgerError } from '../core/journal/corrupt-ledger-error.ts'
+import {
+  bookedStay,
+  bookingIdentity,
+  type LoggedEvent,
+  type WebhookEventKind,
+  webhookEventOf,
+} from '../core/domain/booking.ts'
 import { decodeEntry, envelopeIn, type StoredEntry } from '../core/journal/entry-codec.ts'
+import { CorruptLedgerError } from '../core/journal/journal-error.ts'
 import type { Envelope } from '../core/journal/record.ts'
 
 /** A webhook event: what its journal entry says, and the booking's reference, which is in no entry. */

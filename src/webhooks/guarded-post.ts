@@ -1,8 +1,93 @@
+import { unreachable } from '../lib/assert.ts'
 import { type AddressRefusal, refusalOfAddress } from './address-class.ts'
-import type { AttemptOutcome } from './attempt-outcome.ts'
-import { parseEndpointUrl, type Target } from './endpoint-url.ts'
+import { parseEndpointUrl, type Target, type UrlRefusal } from './endpoint-url.ts'
 import { checkTarget, type NameResolver } from './name-resolver.ts'
-import { ATTEMPT_MS_MAX, type PostOnce } from './post-once.ts'
+
+/**
+ * The contract's wording for every outcome that is not the receiver's own response (Events, Delivery rules 5 and 6).
+ */
+export const COARSE_REASONS = [
+  'endpoint address is not publicly routable',
+  'endpoint not reachable',
+  'no answer within 10s',
+] as const
+export type CoarseReason = (typeof COARSE_REASONS)[number]
+
+/** Why nothing could be sent: the event's journal entry is damaged, or its month was removed. */
+export const UNREADABLE_REASON = 'event could not be read'
+
+/**
+ * How one attempt ended. The detailed causes are internal: the service does not describe a receiver's network to
+ * others.
+ */
+export type AttemptOutcome =
+  | { readonly kind: 'answered'; readonly httpStatus: number }
+  | { readonly kind: 'refused'; readonly refusal: AddressRefusal | UrlRefusal }
+  | { readonly kind: 'unreachable'; readonly cause: UnreachableCause }
+  | { readonly kind: 'timed_out'; readonly during: 'name' | 'answer' }
+
+/**
+ * `name`: the host name did not resolve. `certificate`: the certificate was refused. `connection`: any other failure to
+ * connect or send.
+ */
+export type UnreachableCause = 'name' | 'connection' | 'certificate'
+
+export function isAccepted(outcome: AttemptOutcome): boolean {
+  return outcome.kind === 'answered' && outcome.httpStatus >= 200 && outcome.httpStatus <= 299
+}
+
+/** The contract's wording for the outcome; null when the receiver answered, because its status is reported instead. */
+export function coarseReason(outcome: AttemptOutcome): CoarseReason | null {
+  switch (outcome.kind) {
+    case 'answered':
+      return null
+    case 'refused':
+      return 'endpoint address is not publicly routable'
+    case 'unreachable':
+      return 'endpoint not reachable'
+    case 'timed_out':
+      return 'no answer within 10s'
+    default:
+      return unreachable(outcome)
+  }
+}
+
+/** Internal name of the cause, for the log and the table; null when the receiver answered. */
+export function causeName(outcome: AttemptOutcome): string | null {
+  switch (outcome.kind) {
+    case 'answered':
+      return null
+    case 'refused':
+      return outcome.refusal
+    case 'unreachable':
+      return outcome.cause
+    case 'timed_out':
+      return `slow_${outcome.during}`
+    default:
+      return unreachable(outcome)
+  }
+}
+
+/**
+ * Deadline for everything up to the response headers: name look-up, connection, TLS, request
+ * (docs/contract.md#delivery, rule 1).
+ */
+export const ATTEMPT_MS_MAX = 10_000
+
+/**
+ * A port: sends one POST, without retries, to the current address of the URL's host. Never rejects. Settles within
+ * `ATTEMPT_MS_MAX` plus the time allowed for the response body.
+ */
+export type PostOnce = (
+  url: string,
+  message: { readonly headers: Record<string, string>; readonly body: string },
+) => Promise<PostResult>
+
+/** `durationMs`: until the response headers arrived, or the attempt failed. */
+export interface PostResult {
+  readonly outcome: AttemptOutcome
+  readonly durationMs: number
+}
 
 /** How much of a response body is read, so that a well-behaved receiver can finish. Then the connection is closed. */
 export const ANSWER_BYTES_MAX = 16_384

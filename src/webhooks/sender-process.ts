@@ -1,10 +1,54 @@
 import type { ShardEpoch } from '../core/journal/journal-store.ts'
-import { childEnvironment } from '../lib/child-environment.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
+import { childEnvironment } from '../lib/process-run.ts'
 import { HTTP_REQUESTS_MAX } from './send-pool.ts'
-import type { FromSender, SenderSettings, ToSender } from './sender-messages.ts'
 import type { SenderStats } from './sender-stats.ts'
-import { WakeCollector } from './woken-agencies.ts'
+import { WakeCollector, type WokenAgencies } from './woken-agencies.ts'
+
+/**
+ * Everything the sender process needs. It reads none of our environment variables, so none of them has to contain a
+ * secret.
+ */
+export interface SenderSettings {
+  readonly databaseUrl: string
+  /** 64 hexadecimal digits. */
+  readonly secretKeyHex: string
+  /**
+   * Epoch of the writer that started it. A sender whose writer has been fenced sends nothing. Null: of a node, which tells it for which
+   * shards it sends.
+   */
+  readonly epoch: number | null
+  readonly allowHosts: readonly string[]
+  readonly logLevel: string
+  /** PEM; null to trust the public authorities. Tests use their own. */
+  readonly trustedCa: readonly string[] | null
+}
+
+/** Messages from the service to its sender. */
+export type ToSender =
+  | { readonly kind: 'start'; readonly settings: SenderSettings }
+  /** These agencies have new entries in the journal. */
+  | { readonly kind: 'wake'; readonly agencyIds: WokenAgencies }
+  /** To the sender of a node: the shards that it has now, in order. */
+  | { readonly kind: 'shards'; readonly shards: readonly ShardEpoch[] }
+  | { readonly kind: 'endpoint_changed'; readonly agencyId: string; readonly endpointId: string }
+  | { readonly kind: 'stop'; readonly withinMs: number }
+
+/** Messages from the sender to its service. */
+export type FromSender =
+  /** The sender is listening; `start` may be sent. */
+  { readonly kind: 'up' } | { readonly kind: 'stats'; readonly stats: SenderStats }
+
+/** Events the sender reports, one log line each. Fields never contain a secret, a URL or a body. */
+export interface SenderWatch {
+  onSwitchedOff(fields: { agencyId: string; endpointId: string; reason: string | null }): void
+  onFailure(fields: { action: 'make' | 'claim' | 'record'; err: unknown }): void
+  onSecretUnreadable(fields: { agencyId: string; endpointId: string }): void
+  /** The journal entry of an event is damaged, or its month was removed: the delivery is dead. */
+  onEventUnreadable(fields: { agencyId: string; deliveryId: string; eventId: string }): void
+  /** Another sender has replaced this one, which sends nothing more. */
+  onReplaced(cause: unknown): void
+}
 
 /** Wakes within this time are combined into one message. */
 const WAKE_GAP_MS = 2

@@ -1,7 +1,55 @@
 import type { Instant } from '../core/domain/booking.ts'
-import type { Month } from '../core/journal/month.ts'
-import type { Attempt, WebhookDelivery } from './delivery.ts'
+import type { Month } from '../core/journal/shard.ts'
+import type { CoarseReason, UNREADABLE_REASON } from './guarded-post.ts'
 import type { WokenAgencies } from './woken-agencies.ts'
+
+/**
+ * `held`: pending, and its endpoint is disabled. `dead`: every attempt failed, or it was a ping that failed. `dropped`:
+ * the agency chose to drop it, or deleted the endpoint.
+ */
+export type DeliveryStatus = 'pending' | 'held' | 'delivered' | 'dead' | 'dropped'
+
+/** `attempt` counts from 1. Exactly one of `httpStatus` and `reason` is not null. */
+export interface Attempt {
+  readonly attempt: number
+  readonly at: Instant
+  readonly durationMs: number
+  readonly httpStatus: number | null
+  readonly reason: CoarseReason | typeof UNREADABLE_REASON | null
+}
+
+/** One event to be delivered to one endpoint, with all attempts so far. */
+export interface WebhookDelivery {
+  readonly id: string
+  readonly endpointId: string
+  readonly eventId: string
+  readonly event: 'booking.created' | 'booking.updated' | 'booking.cancelled' | 'ping'
+  /** Of the event; null for a ping, and for one whose month is archived. */
+  readonly bookingId: string | null
+  readonly status: DeliveryStatus
+  readonly attempts: readonly Attempt[]
+  /** Null unless pending. */
+  readonly nextAttemptAt: Instant | null
+  readonly createdAt: Instant
+  readonly finishedAt: Instant | null
+}
+
+/**
+ * Unfinished deliveries of all agencies. Events for which the sender has made no delivery yet count as well: a sender that is down
+ * makes none.
+ */
+export interface DeliveryBacklog {
+  /**
+   * Pending deliveries, including those of disabled endpoints, and events that wait for active ones; counted up to
+   * `BACKLOG_COUNTED_MAX`.
+   */
+  readonly pending: number
+  /** When the oldest of them for an active endpoint fell or falls due; null when there is none. */
+  readonly oldestDueAt: Instant | null
+}
+
+/** Counting reads one index entry per delivery. A backlog above this size is too large whatever its exact number. */
+export const BACKLOG_COUNTED_MAX = 10_000
 
 /** A due delivery that only this sender may attempt, with the endpoint as of the claim. */
 export interface ClaimedDelivery {

@@ -1,8 +1,8 @@
 import type { Instant } from '../core/domain/booking.ts'
 import { assert } from '../lib/assert.ts'
 import { afterAttempt } from './after-attempt.ts'
-import { causeName, coarseReason, isAccepted, UNREADABLE_REASON } from './attempt-outcome.ts'
-import type { PostResult } from './post-once.ts'
+import type { PostResult } from './guarded-post.ts'
+import { causeName, coarseReason, isAccepted, UNREADABLE_REASON } from './guarded-post.ts'
 import type { ClaimedDelivery, Settled } from './sender-store.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type Counters, finalFlush } from '../../src/access/final-flush.ts'
+import { type Counters, finalFlush } from '../../src/access/flush-timer.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 /** Counters whose database is unavailable for the first `awayMs`. */

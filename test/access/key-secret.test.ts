@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { authenticate, newKeySecret, sha256Hex } from '../../src/access/key-secret.ts'
+import { authenticate, newKeySecret, sha256Hex } from '../../src/access/secrets.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX } from '../../src/access/answer-pace.ts'
-import { PartnerAccess } from '../../src/access/partner-access.ts'
+import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX, PartnerAccess } from '../../src/access/partner-access.ts'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import { type RateSlot, RateSlots } from '../../src/access/rate-slots.ts'
 import { UsageMeter } from '../../src/access/usage-meter.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { PortalAccess } from '../../src/access/portal-access.ts'
-import { newTokenSecret } from '../../src/access/token-secret.ts'
-import { type AccessToken, type RequiredRole, ROLES, suffices } from '../../src/core/catalogue/access-token.ts'
+import { newTokenSecret } from '../../src/access/secrets.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { type AccessToken, type RequiredRole, ROLES, suffices } from '../../src/core/catalogue/agency.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 
 const NOW = Date.UTC(2027, 0, 1)

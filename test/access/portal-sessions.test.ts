@@ -8,10 +8,9 @@ import {
   type SessionsToKeep,
   type StoredSession,
 } from '../../src/access/portal-sessions.ts'
-import { newTokenSecret } from '../../src/access/token-secret.ts'
-import type { AccessToken } from '../../src/core/catalogue/access-token.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { sha256Hex } from '../../src/lib/sha256-hex.ts'
+import { newTokenSecret } from '../../src/access/secrets.ts'
+import type { AccessToken, Agency } from '../../src/core/catalogue/agency.ts'
+import { sha256Hex } from '../../src/lib/ids.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 

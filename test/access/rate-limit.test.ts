@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
-import { HOUR_MS } from '../../src/lib/duration.ts'
+import { HOUR_MS } from '../../src/lib/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 function limiterAt(clock = new FakeClock()) {

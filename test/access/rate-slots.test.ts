@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { KeyCounters } from '../../src/access/key-counters.ts'
-import { type AdmittedRequests, RateLimiter } from '../../src/access/rate-limit.ts'
+import { type AdmittedRequests, KeyCounters, RateLimiter } from '../../src/access/rate-limit.ts'
 import { admittedRequests, RateSlots, type RateSlotsToKeep, type StoredRateSlot } from '../../src/access/rate-slots.ts'
-import type { BootTime } from '../../src/lib/boot-clock.ts'
-import type { Clock } from '../../src/lib/clock.ts'
-import { HOUR_MS } from '../../src/lib/duration.ts'
+import type { BootTime, Clock } from '../../src/lib/clock.ts'
+import { HOUR_MS } from '../../src/lib/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const LIMIT = 20

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { RollingMinute } from '../../src/access/rolling-minute.ts'
+import { RollingMinute } from '../../src/access/rate-limit.ts'
 
 test('counts what a list of the last 60,000 ms counts, however often the ring wraps and grows', () => {
   const gap = fc.oneof({ weight: 8, arbitrary: fc.nat({ max: 40 }) }, { weight: 2, arbitrary: fc.nat({ max: 8_000 }) })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type UsageDraft, UsageMeter } from '../../src/access/usage-meter.ts'
 import type { Ledger } from '../../src/app/ledger.ts'
-import { DAY_MS } from '../../src/lib/duration.ts'
+import { DAY_MS } from '../../src/lib/clock.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { PostgresUsageRows } from '../../src/postgres/stores/postgres-usage-rows.ts'
 import { FakeClock } from '../support/fake-clock.ts'

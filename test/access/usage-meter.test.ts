@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { calendarDayAt } from '../../src/access/calendar-day.ts'
-import { calendarMonthAt } from '../../src/access/calendar-month.ts'
-import type { KeyUse } from '../../src/access/key-uses.ts'
+import { calendarDayAt, calendarMonthAt } from '../../src/access/calendar-periods.ts'
+import type { KeyUse } from '../../src/access/usage-meter.ts'
 import { type UsageDraft, UsageMeter } from '../../src/access/usage-meter.ts'
-import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
+import { DAY_MS, HOUR_MS } from '../../src/lib/clock.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { AGENCY, sampleKey } from '../support/samples.ts'
 

@@ -1,6 +1,6 @@
 /** What the feed expects of the log, whichever store reads it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { ChangeRows, ReadFrom } from '../../src/changes/change-rows.ts'
+import type { ChangeRows, ReadFrom } from '../../src/changes/change-page.ts'
 import { fingerprintOf, type LogPosition } from '../../src/changes/cursor.ts'
 import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'

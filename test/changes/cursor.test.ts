@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Cursors, fingerprintOf } from '../../src/changes/cursor.ts'
-import { NO_LINK } from '../../src/core/journal/chain.ts'
+import { NO_LINK } from '../../src/core/journal/shard.ts'
 import { sampleId } from '../support/samples.ts'
 
 const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'

@@ -1,6 +1,6 @@
 /** The log as the feed reads it: from Postgres as from memory, after a month was archived, and after a backup was restored. */
 import { expect, test } from 'bun:test'
-import type { ChangeRows } from '../../src/changes/change-rows.ts'
+import type { ChangeRows } from '../../src/changes/change-page.ts'
 import { PostgresChangeRows } from '../../src/postgres/stores/postgres-change-rows.ts'
 import { booked } from '../support/journal-records.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import type { HeldClaim } from '../../src/cluster/cluster-view.ts'
 import { Confirmation, FAILSAFE_MS } from '../../src/cluster/confirmation.ts'
-import type { NodeAddress } from '../../src/cluster/owners.ts'
+import type { NodeAddress } from '../../src/cluster/shard-owners.ts'
 import { ShardOwners } from '../../src/cluster/shard-owners.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { placementOf } from '../../src/cluster/placement.ts'
-import { LEAVING_MOVES_MAX, MOVES_MAX, type Situation, type Steps, stepsOf } from '../../src/cluster/steps.ts'
+import {
+  LEAVING_MOVES_MAX,
+  MOVES_MAX,
+  placementOf,
+  type Situation,
+  type Steps,
+  stepsOf,
+} from '../../src/cluster/steps.ts'
 
 const MINE = { node: 'a', lease: '1', isServing: true }
 const THEIRS = { node: 'b', lease: '2', isServing: true }

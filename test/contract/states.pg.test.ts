@@ -1,6 +1,6 @@
 /** See docs/contract.md#states-and-transitions: one test per row. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { HOUR_MS } from '../../src/lib/duration.ts'
+import { HOUR_MS } from '../../src/lib/clock.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { firedEvents } from '../support/fired-events.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ROLES } from '../../src/core/catalogue/access-token.ts'
+import { ROLES } from '../../src/core/catalogue/agency.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { Conformity, type Document } from '../support/conformity.ts'
 import { send } from '../support/http-call.ts'

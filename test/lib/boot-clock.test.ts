@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { bootTime } from '../../src/lib/boot-clock.ts'
+import { bootTime } from '../../src/lib/clock.ts'
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id'
 const UPTIME = '/proc/uptime'

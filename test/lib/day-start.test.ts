@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { dayOf, dayStart, isTimeZone } from '../../src/lib/day-start.ts'
+import { dayOf, dayStart, isTimeZone } from '../../src/lib/clock.ts'
 
 const iso = (instant: number) => new Date(instant).toISOString()
 

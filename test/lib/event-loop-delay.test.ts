@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Clock } from '../../src/lib/clock.ts'
-import { EventLoopDelay } from '../../src/lib/event-loop-delay.ts'
+import { EventLoopDelay } from '../../src/lib/measures.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 test('a loop that is free is sampled ten times a second, with no delay', async () => {

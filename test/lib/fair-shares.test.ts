@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { FairShares, NoPlaceError } from '../../src/lib/fair-shares.ts'
+import { FairShares, NoPlaceError } from '../../src/lib/queues.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 
 interface Task {

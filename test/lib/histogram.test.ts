@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { Histogram } from '../../src/lib/histogram.ts'
+import { Histogram } from '../../src/lib/measures.ts'
 
 test('a value is counted under the first bound that holds it: a bound holds itself', () => {
   const histogram = new Histogram([1, 10, 100])

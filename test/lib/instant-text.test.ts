@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { instantText } from '../../src/lib/instant-text.ts'
+import { instantText } from '../../src/lib/clock.ts'
 
 /** The last instant that `Date` can hold; the first is its negative. */
 const LAST = 8_640_000_000_000_000

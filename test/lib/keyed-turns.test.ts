@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { KeyedTurns } from '../../src/lib/keyed-turns.ts'
+import { KeyedTurns } from '../../src/lib/queues.ts'
 import { settle } from '../support/fake-clock.ts'
 
 test('tasks of a key run one after the other, of other keys at once, and a failure holds nobody up', async () => {

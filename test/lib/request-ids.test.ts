@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import { systemIds } from '../../src/lib/ids.ts'
-import { nextRequestId } from '../../src/lib/request-ids.ts'
+import { nextRequestId, systemIds } from '../../src/lib/ids.ts'
 
 test('a request id has the form of every other id, and 10,000 in a row are all different and in order', () => {
   const ids = Array.from({ length: 10_000 }, nextRequestId)

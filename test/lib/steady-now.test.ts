@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
-import { DAY_MS } from '../../src/lib/duration.ts'
-import { steadyNow } from '../../src/lib/steady-now.ts'
+import { DAY_MS, steadyNow } from '../../src/lib/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 test('goes with the wall clock, but never ahead of the time that has passed', async () => {

@@ -24,7 +24,7 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'Only the timer sweeps, and it has fired. A second one would only look for the same sessions again.',
     },
   ],
-  'src/access/rolling-minute.ts': [
+  'src/access/rate-limit.ts': [
     {
       before: 'if (this.#size > 0 && this.#stampAt(this.#size - 1) <= leftBy) {',
       after: 'if (this.#size > 0 && this.#stampAt(this.#size - 1) < leftBy) {',

@@ -14,7 +14,7 @@ import { describeMutation, type Mutation, mutated } from './mutation.ts'
 import { type FunctionBody, functionBodies, schemaMutations } from './sql-mutations.ts'
 
 /*
- * `bun run test:mutate [--seed 7] [--count 400] [--areas core,access] [--only src/core/domain/stay.ts:12]`: breaks one thing at a time,
+ * `bun run test:mutate [--seed 7] [--count 400] [--areas core,access] [--only src/core/domain/night.ts:12]`: breaks one thing at a time,
  * in a copy of the project, and runs those tests of `npm test` that execute the line, the nearest first, until one fails. Prints the
  * survivors with file and line, and the share that was noticed. The same seed breaks the same things, as long as the code is the same.
  * `--again survivors.json` tries those that survived an earlier run, which `--survivors survivors.json` wrote.

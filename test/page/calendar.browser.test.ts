@@ -1,7 +1,7 @@
 /** The calendar, as its people use it: with the mouse, the keyboard and a finger, beside colleagues and partners. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import type { Role } from '../../src/core/catalogue/access-token.ts'
+import type { Role } from '../../src/core/catalogue/agency.ts'
 import { isoOf } from '../../src/page/format/days.ts'
 import {
   describeInBrowser,

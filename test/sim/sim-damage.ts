@@ -1,6 +1,6 @@
 import { UnitState } from '../../src/core/domain/unit-state.ts'
-import { CorruptLedgerError } from '../../src/core/journal/corrupt-ledger-error.ts'
 import { decodeEntry, type StoredEntry } from '../../src/core/journal/entry-codec.ts'
+import { CorruptLedgerError } from '../../src/core/journal/journal-error.ts'
 import { recoverStored } from '../../src/core/journal/recovery.ts'
 import { decodeSnapshot, type StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
 import { AssertionError } from '../../src/lib/assert.ts'

@@ -1,4 +1,4 @@
-import type { BookingRow } from '../../src/core/bookings/booking-rows.ts'
+import type { BookingRow } from '../../src/core/bookings/booking-turns.ts'
 import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'

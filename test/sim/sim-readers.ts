@@ -1,6 +1,6 @@
 import { type AskedChanges, ChangeFeed, type NoChanges } from '../../src/changes/change-feed.ts'
+import type { ChangeRows } from '../../src/changes/change-page.ts'
 import { type ChangePage, PARTNER_VIEW } from '../../src/changes/change-page.ts'
-import type { ChangeRows } from '../../src/changes/change-rows.ts'
 import { WaitingPlaces } from '../../src/changes/waiting-places.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
 import type { Clock } from '../../src/lib/clock.ts'

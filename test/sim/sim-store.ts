@@ -1,4 +1,4 @@
-import type { BookingRow } from '../../src/core/bookings/booking-rows.ts'
+import type { BookingRow } from '../../src/core/bookings/booking-turns.ts'
 import type { ShardHead } from '../../src/core/journal/batch.ts'
 import type { StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {

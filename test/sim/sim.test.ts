@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { HOUR_MS } from '../../src/lib/duration.ts'
+import { HOUR_MS } from '../../src/lib/clock.ts'
 import { brokenPromises } from './oracle.ts'
 import { seedsOf } from './seeds.ts'
 import { SimWorld } from './sim-world.ts'

@@ -7,7 +7,7 @@ import { describe } from 'bun:test'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type Page } from 'playwright-core'
-import type { Role } from '../../src/core/catalogue/access-token.ts'
+import type { Role } from '../../src/core/catalogue/agency.ts'
 import { type DemoDatabase, demoDatabase } from './demo-database.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from './service-process.ts'
 

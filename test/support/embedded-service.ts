@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../src/lib/duration.ts'
+import { HOUR_MS } from '../../src/lib/clock.ts'
 import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 
 /*

@@ -3,13 +3,11 @@ import type { AgencyDirectory, Home, Naming } from '../../src/api/forward/agency
 import { HOP_HEADER, Hops } from '../../src/api/forward/hop.ts'
 import { RequestEntry } from '../../src/api/forward/request-entry.ts'
 import { RequestHomes } from '../../src/api/forward/request-home.ts'
-import { withoutIdleTimeout } from '../../src/api/server/idle-timeout.ts'
-import { SERVE_OPTIONS } from '../../src/api/server/serve-options.ts'
+import { SERVE_OPTIONS, withoutIdleTimeout } from '../../src/api/server/listener.ts'
 import type { Answering } from '../../src/api/server/served-routes.ts'
-import type { NodeAddress, Owners } from '../../src/cluster/owners.ts'
+import type { NodeAddress, Owners } from '../../src/cluster/shard-owners.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { systemIds } from '../../src/lib/ids.ts'
-import { sha256Hex } from '../../src/lib/sha256-hex.ts'
+import { sha256Hex, systemIds } from '../../src/lib/ids.ts'
 
 export const CLUSTER_SECRET = 's'.repeat(32)
 

@@ -6,7 +6,7 @@ import {
   type Season,
   sortedRates,
   type UnitRules,
-} from '../../src/core/domain/rules.ts'
+} from '../../src/core/domain/unit.ts'
 import { assert } from '../../src/lib/assert.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { sampleRules } from './samples.ts'

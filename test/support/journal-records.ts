@@ -1,5 +1,4 @@
-import type { Booking, Instant } from '../../src/core/domain/booking.ts'
-import type { UnitEvent } from '../../src/core/domain/event.ts'
+import type { Booking, Instant, UnitEvent } from '../../src/core/domain/booking.ts'
 import { encodeBatch, headAt, type LogEnd } from '../../src/core/journal/batch.ts'
 import type { BatchToAppend, WriterTerm } from '../../src/core/journal/journal-store.ts'
 import type { Entry, Envelope, JournalRecord } from '../../src/core/journal/record.ts'

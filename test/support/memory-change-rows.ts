@@ -1,7 +1,6 @@
-import type { ChangeEntry, ChangeRows, ReadChanges } from '../../src/changes/change-rows.ts'
+import type { ChangeEntry, ChangeRows, ReadChanges } from '../../src/changes/change-page.ts'
 import { fingerprintOf } from '../../src/changes/cursor.ts'
-import { NO_LINK } from '../../src/core/journal/chain.ts'
-import { shardOf } from '../../src/core/journal/shard.ts'
+import { NO_LINK, shardOf } from '../../src/core/journal/shard.ts'
 import type { JournalRow, MemoryJournalStore } from './memory-journal-store.ts'
 
 type Asked = Parameters<ChangeRows['read']>[1]

@@ -1,6 +1,5 @@
-import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-rows.ts'
+import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-turns.ts'
 import { headAt, type ShardHead } from '../../src/core/journal/batch.ts'
-import { NO_LINK } from '../../src/core/journal/chain.ts'
 import type { EncodedEntry, StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {
   AppendFailure,
@@ -13,9 +12,9 @@ import type {
   WriterTerm,
 } from '../../src/core/journal/journal-store.ts'
 import type { AuditDraft, IdempotencyDraft, JournalRecord } from '../../src/core/journal/record.ts'
-import { SHARDS } from '../../src/core/journal/shard.ts'
+import { NO_LINK, SHARDS } from '../../src/core/journal/shard.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
-import type { ExpiredHold } from '../../src/core/units/expired-hold.ts'
+import type { ExpiredHold } from '../../src/core/units/hold-timer.ts'
 
 /** An entry as the table of the journal has it. */
 export type JournalRow = Omit<EncodedEntry, 'booking'>

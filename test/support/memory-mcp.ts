@@ -1,7 +1,7 @@
 import { PartnerAccess } from '../../src/access/partner-access.ts'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import { UsageMeter } from '../../src/access/usage-meter.ts'
-import type { FailureReport } from '../../src/api/http/failure-report.ts'
+import type { FailureReport } from '../../src/api/http/answer.ts'
 import type { McpLedger } from '../../src/api/mcp/mcp-dependencies.ts'
 import { type McpEndpoint, mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import type { PoolLimits } from '../../src/api/mcp/server-pool.ts'

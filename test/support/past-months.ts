@@ -1,4 +1,4 @@
-import { type Month, monthOf } from '../../src/core/journal/month.ts'
+import { type Month, monthOf } from '../../src/core/journal/shard.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../../src/lib/duration.ts'
+import { DAY_MS, HOUR_MS } from '../../src/lib/clock.ts'
 import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
 

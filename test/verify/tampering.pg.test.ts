@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { CHAIN_KEY_BYTES } from '../../src/core/journal/chain-key.ts'
-import { shardOf } from '../../src/core/journal/shard.ts'
+import { CHAIN_KEY_BYTES, shardOf } from '../../src/core/journal/shard.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AGENCY } from '../support/samples.ts'
 import { verifyDatabase } from '../support/verify-database.ts'

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { isAlive } from '../../src/lib/process-identity.ts'
-import { VerificationError } from '../../src/verify/verification-error.ts'
-import { type FromVerifier, RUN_VERIFICATION, type ToVerifier } from '../../src/verify/verification-messages.ts'
-import { type PeekUnit, VERIFICATION_MS_MAX, VerificationProcess } from '../../src/verify/verification-process.ts'
+import { VerificationError } from '../../src/verify/findings.ts'
+import {
+  type FromVerifier,
+  type PeekUnit,
+  RUN_VERIFICATION,
+  type ToVerifier,
+  VERIFICATION_MS_MAX,
+  VerificationProcess,
+} from '../../src/verify/verification-process.ts'
 import { UNITS_PER_PAGE } from '../../src/verify/verify.ts'
 import { eventually } from '../support/eventually.ts'
 import { FakeClock } from '../support/fake-clock.ts'

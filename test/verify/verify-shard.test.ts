@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { newChainKey } from '../../src/core/journal/chain-key.ts'
 import type { EncodedEntry } from '../../src/core/journal/entry-codec.ts'
+import { newChainKey } from '../../src/core/journal/shard.ts'
 import { sampleId } from '../support/samples.ts'
 import { CHAIN_KEY, foundIn, SHARD, sampleEvents, sampleLog } from './support/sample-log.ts'
 

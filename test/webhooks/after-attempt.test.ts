@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { afterAttempt } from '../../src/webhooks/after-attempt.ts'
-import type { AttemptOutcome } from '../../src/webhooks/attempt-outcome.ts'
-import { JITTER_MAX, RETRY_DELAYS_S, retryDelayMs, TRIES_MAX } from '../../src/webhooks/retry-schedule.ts'
+import { afterAttempt, JITTER_MAX, RETRY_DELAYS_S, retryDelayMs, TRIES_MAX } from '../../src/webhooks/after-attempt.ts'
+import type { AttemptOutcome } from '../../src/webhooks/guarded-post.ts'
 
 const FAILURES: AttemptOutcome[] = [
   ...[100, 199, 300, 301, 404, 410, 429, 500, 503, 599].map((httpStatus) => ({

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
-import { successLine } from '../../src/core/bookings/audit-lines.ts'
+import { successLine } from '../../src/core/bookings/durable-writes.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { probeFence } from '../../src/postgres/stores/fence.ts'

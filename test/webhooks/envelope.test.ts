@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { CorruptLedgerError } from '../../src/core/journal/corrupt-ledger-error.ts'
+import { CorruptLedgerError } from '../../src/core/journal/journal-error.ts'
 import { bodyOfEntry, webhookBody } from '../../src/webhooks/envelope.ts'
 import { night, sampleBooking, sampleId } from '../support/samples.ts'
 import { sampleEntry } from './support/sample-entries.ts'

@@ -2,9 +2,13 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { refusalOfAddress } from '../../src/webhooks/address-class.ts'
-import { coarseReason } from '../../src/webhooks/attempt-outcome.ts'
-import { DnsResolver } from '../../src/webhooks/dns-resolver.ts'
-import { ANSWER_BYTES_MAX, type GuardedPostOptions, guardedPost } from '../../src/webhooks/guarded-post.ts'
+import {
+  ANSWER_BYTES_MAX,
+  coarseReason,
+  type GuardedPostOptions,
+  guardedPost,
+} from '../../src/webhooks/guarded-post.ts'
+import { DnsResolver } from '../../src/webhooks/name-resolver.ts'
 import { type ServerCertificate, selfSigned, TestAuthority } from '../support/test-authority.ts'
 import { type DnsServer, startDnsServer, type Zone } from './support/dns-server.ts'
 import { startOddReceiver } from './support/odd-receiver.ts'

@@ -1,4 +1,4 @@
-import { CorruptLedgerError } from '../../src/core/journal/corrupt-ledger-error.ts'
+import { CorruptLedgerError } from '../../src/core/journal/journal-error.ts'
 import { bodyOfEntry } from '../../src/webhooks/envelope.ts'
 import { senderStoreContract } from './sender-store.contract.ts'
 import { type MemoryEntry, MemorySenderStore } from './support/memory-sender-store.ts'

@@ -2,8 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { signedHeaders } from '../../src/webhooks/signature.ts'
-import { newSecret } from '../../src/webhooks/signing-secret.ts'
+import { newSecret, signedHeaders } from '../../src/webhooks/secret-box.ts'
 import { freePort } from '../support/free-port.ts'
 
 /* Runs the receivers in docs/webhooks/receivers as the guide says. Skips those whose language is not installed. */

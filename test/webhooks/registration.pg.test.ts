@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Ledger } from '../../src/app/ledger.ts'
 import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
-import { successLine } from '../../src/core/bookings/audit-lines.ts'
+import { successLine } from '../../src/core/bookings/durable-writes.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { systemIds, uuidOf } from '../../src/lib/ids.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { FairTurns } from '../../src/webhooks/fair-turns.ts'
-import { SendPool, type Slot } from '../../src/webhooks/send-pool.ts'
+import { FairTurns, SendPool, type Slot } from '../../src/webhooks/send-pool.ts'
 
 describe('turns', () => {
   const member = (agencyId: string, name: string) => ({ agencyId, name })

@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { SecretBox, SecretBoxError } from '../../src/webhooks/secret-box.ts'
-import { signedHeaders } from '../../src/webhooks/signature.ts'
-import { newSecret, openSecrets, secretBytes } from '../../src/webhooks/signing-secret.ts'
+import {
+  newSecret,
+  openSecrets,
+  SecretBox,
+  SecretBoxError,
+  secretBytes,
+  signedHeaders,
+} from '../../src/webhooks/secret-box.ts'
 import { makeVectors, VECTORS_FILE } from './support/make-vectors.ts'
 
 const { vectors } = makeVectors()

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { DAY_MS } from '../../src/lib/duration.ts'
-import type { AttemptOutcome } from '../../src/webhooks/attempt-outcome.ts'
-import type { PostResult } from '../../src/webhooks/post-once.ts'
-import { JITTER_MAX, RETRY_DELAYS_S } from '../../src/webhooks/retry-schedule.ts'
+import { DAY_MS } from '../../src/lib/clock.ts'
+import { JITTER_MAX, RETRY_DELAYS_S } from '../../src/webhooks/after-attempt.ts'
+import type { AttemptOutcome, PostResult } from '../../src/webhooks/guarded-post.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
 import type { PoolLimits } from '../../src/webhooks/send-pool.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
@@ -526,7 +525,7 @@ describe('a secret', () => {
     await harness.wake()
     for (const sent of [...harness.sent]) sent.answer(OK)
     await harness.wake()
-    const { serviceSignature } = await import('../../src/webhooks/signature.ts')
+    const { serviceSignature } = await import('../../src/webhooks/secret-box.ts')
     for (const { headers, body } of harness.sent.slice(2)) {
       const t = Number(headers['webhook-timestamp'])
       expect(headers['x-service-signature']).toBe(`t=${t}, v1=${serviceSignature('whsec_AAAA', t, body)}`)

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Ledger } from '../../src/app/ledger.ts'
-import { successLine } from '../../src/core/bookings/audit-lines.ts'
+import { successLine } from '../../src/core/bookings/durable-writes.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'

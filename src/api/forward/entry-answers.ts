@@ -1,8 +1,8 @@
 /** What a node answers itself when no owner could be asked. */
 
-import type { NodeAddress } from '../../cluster/owners.ts'
+import type { NodeAddress } from '../../cluster/shard-owners.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
+import { NOT_OWNER_STATUS } from '../problems/problem-of.ts'
 import { invalidField, type Problem, problem } from '../problems/problems.ts'
 import { DOUBT_HEADER, HOP_HEADER, HOP_REFUSED_HEADER, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
 

@@ -1,4 +1,4 @@
-import type { Owners } from '../../cluster/owners.ts'
+import type { Owners } from '../../cluster/shard-owners.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
 
 /**

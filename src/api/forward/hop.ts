@@ -8,7 +8,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { SHARDS } from '../../core/journal/shard.ts'
-import { targetOf } from '../http/request-target.ts'
+import { targetOf } from '../http/request.ts'
 
 export const HOP_HEADER = 'X-Nightledger-Hop'
 /** On the refusal of a header without a valid proof: so that a node does not take it for the owner's answer to its client. */

@@ -1,4 +1,4 @@
-import { BODY_BYTES_MAX } from '../http/strict-json.ts'
+import { BODY_BYTES_MAX } from '../route/read-request.ts'
 
 /** `ArrayBuffer` is what `Request.arrayBuffer` gives; whoever decodes text takes either. */
 type Body = ArrayBuffer | Uint8Array<ArrayBuffer>
@@ -26,7 +26,7 @@ export class KeptBody {
     const request = this.#request
     if (!request.headers.has('content-length') && (this.isRead || request.body !== null))
       request.headers.set('Content-Length', String((await this.bytes()).byteLength))
-    // The app reads a body with a declared length in no other way (src/api/http/strict-json.ts).
+    // The app reads a body with a declared length in no other way (src/api/route/read-request.ts).
     Object.defineProperty(request, 'arrayBuffer', { value: () => this.bytes(), configurable: true })
   }
 

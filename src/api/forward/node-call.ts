@@ -1,9 +1,9 @@
 /** One attempt to have a request answered by another node. */
 
-import { parseNodeUrl } from '../../cluster/node-url.ts'
-import type { NodeAddress } from '../../cluster/owners.ts'
-import { targetOf } from '../http/request-target.ts'
-import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
+import { parseNodeUrl } from '../../cluster/cluster-keys.ts'
+import type { NodeAddress } from '../../cluster/shard-owners.ts'
+import { targetOf } from '../http/request.ts'
+import { NOT_OWNER_STATUS } from '../problems/problem-of.ts'
 import { DOUBT_HEADER, HOP_REFUSED_HEADER, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
 
 /**

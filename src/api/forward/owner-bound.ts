@@ -1,4 +1,4 @@
-import type { NodeAddress, Owners } from '../../cluster/owners.ts'
+import type { NodeAddress, Owners } from '../../cluster/shard-owners.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HOLD_MS_MAX } from './holding.ts'
 import type { CallOutcome } from './node-call.ts'

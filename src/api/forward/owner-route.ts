@@ -7,12 +7,12 @@
  *   to the next owner too, when its outcome is not known.
  */
 
-import type { NodeAddress, Owners } from '../../cluster/owners.ts'
 import type { ShardHost } from '../../cluster/shard-host.ts'
+import type { NodeAddress, Owners } from '../../cluster/shard-owners.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
-import { requestIdOf } from '../http/request-id.ts'
-import { NOT_OWNER_STATUS } from '../problems/problem-of-failure.ts'
+import { requestIdOf } from '../http/request.ts'
+import { NOT_OWNER_STATUS } from '../problems/problem-of.ts'
 import type { Answering } from '../server/served-routes.ts'
 import { secretLost, type Unanswered } from './entry-answers.ts'
 import { HOLD_MS_MAX, type Holding } from './holding.ts'

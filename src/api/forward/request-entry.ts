@@ -6,8 +6,7 @@
  *   back from a node with another CLUSTER_SECRET.
  */
 import type { EntryStats } from '../../cluster/cluster-status.ts'
-import { requestIdOf } from '../http/request-id.ts'
-import { targetOf } from '../http/request-target.ts'
+import { requestIdOf, targetOf } from '../http/request.ts'
 import type { Answering } from '../server/served-routes.ts'
 import { hopRefused, notOwner, type Unanswered, unanswered } from './entry-answers.ts'
 import { HOLD_MS_MAX, Holding } from './holding.ts'

@@ -2,13 +2,13 @@
  * Which shard a request belongs to, by what it shows before anything of it is believed: the hash of its key, token or session, or the
  * agency in its path. What no agency has anything to do with is answered by any node, a wrong key or token too.
  */
-import { keyHashOf } from '../../access/key-secret.ts'
+
 import { tokenHashOf } from '../../access/portal-access.ts'
+import { keyHashOf } from '../../access/secrets.ts'
 import { SHARDS } from '../../core/journal/shard.ts'
-import { sha256Hex } from '../../lib/sha256-hex.ts'
-import { decodeStrictly } from '../http/query-string.ts'
-import { targetOf } from '../http/request-target.ts'
-import { idempotencyKeyOf } from '../idempotency/idempotency-key.ts'
+import { sha256Hex } from '../../lib/ids.ts'
+import { decodeStrictly, targetOf } from '../http/request.ts'
+import { idempotencyKeyOf } from '../idempotency/idempotent-writes.ts'
 import { sessionSecretIn } from '../portal/session-cookie.ts'
 import type { AgencyDirectory, Home, Naming } from './agency-directory.ts'
 import type { KeptBody } from './kept-body.ts'

@@ -1,4 +1,4 @@
-import type { Owners } from '../../cluster/owners.ts'
+import type { Owners } from '../../cluster/shard-owners.ts'
 
 /** A change is told at once; the rest of what a waiting request looks at, such as its time, at least this often. */
 const LOOK_MS = 500

@@ -4,12 +4,11 @@ import { JournalError } from '../../core/journal/journal-error.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import { type RequestStats, UNKNOWN_ROUTE } from '../../observability/request-stats.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
+import { failureOf } from '../problems/problem-of.ts'
 import { notFound } from '../problems/problems.ts'
+import type { FailureReport } from './answer.ts'
 import { plainHeaders, problemAnswer, rateHeaders } from './answer.ts'
-import type { FailureReport } from './failure-report.ts'
-import { requestIdOf } from './request-id.ts'
-import { targetOf } from './request-target.ts'
+import { requestIdOf, targetOf } from './request.ts'
 
 /** Where the service logs failures: pino's shape. */
 export interface ErrorLog {

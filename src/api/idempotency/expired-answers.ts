@@ -1,5 +1,4 @@
-import { type Clock, sleep } from '../../lib/clock.ts'
-import { steadyNow } from '../../lib/steady-now.ts'
+import { type Clock, sleep, steadyNow } from '../../lib/clock.ts'
 import { ANSWER_KEPT_MS } from './idempotent-writes.ts'
 
 const EVERY_MS = 600_000

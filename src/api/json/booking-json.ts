@@ -1,11 +1,18 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Inventory } from '../../core/catalogue/inventory.ts'
-import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
-import { bookedStay, bookingIdentity } from '../../core/domain/booking-summary.ts'
+import type { BookingFilter } from '../../core/bookings/booking-lists.ts'
+import type { Inventory } from '../../core/catalogue/agency.ts'
+import {
+  BOOKING_STATUSES,
+  BOOKING_TYPES,
+  type Booking,
+  bookedStay,
+  bookingIdentity,
+} from '../../core/domain/booking.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
-import { instantText } from '../../lib/instant-text.ts'
+import { instantText } from '../../lib/clock.ts'
 import { dateText } from '../schema/text-schema.ts'
+import { nightOf } from './request-fields.ts'
 
 const timestamp = (description: string) => Type.String({ format: 'date-time', description })
 const nullableTimestamp = (description: string) => Type.Union([timestamp(description), Type.Null()])
@@ -72,4 +79,23 @@ export function timestampOf(instant: number): string {
 
 export function timestampOrNull(instant: number | null): string | null {
   return instant === null ? null : timestampOf(instant)
+}
+
+/**
+ * The filter that a request asks for; its dates have passed the schema. Null: nothing can match (docs/design.md#order-of-checks:
+ * an unknown unit or status gives an empty list).
+ */
+export function bookingFilterOf(
+  asked: { from?: string; to?: string; status?: string; unit?: string },
+  inventory: Inventory,
+): BookingFilter | null {
+  const status = asked.status === undefined ? null : BOOKING_STATUSES.find((known) => known === asked.status)
+  const unit = asked.unit === undefined ? null : (inventory.unitBySlug(asked.unit) ?? undefined)
+  if (status === undefined || unit === undefined) return null
+  return {
+    from: asked.from === undefined ? null : nightOf(asked.from),
+    to: asked.to === undefined ? null : nightOf(asked.to),
+    status,
+    unitId: unit?.id ?? null,
+  }
 }

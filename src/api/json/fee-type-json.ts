@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { pctOfBasisPoints } from '../../core/domain/money.ts'
-import type { FeeType } from '../../core/domain/rules.ts'
+import type { FeeType } from '../../core/domain/unit.ts'
 
 /** See docs/contract.md#feetype. */
 export const FeeTypeJson = Type.Object(

@@ -1,10 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Guest } from '../../core/bookings/guest-list.ts'
-import type { Inventory } from '../../core/catalogue/inventory.ts'
+import type { Guest } from '../../core/bookings/booking-lists.ts'
+import type { Inventory } from '../../core/catalogue/agency.ts'
 import { BOOKING_STATUSES, type Booking } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { assert } from '../../lib/assert.ts'
-import { dateText } from '../schema/text-schema.ts'
+import { charactersOf, dateText } from '../schema/text-schema.ts'
 import { timestampOf } from './booking-json.ts'
 
 const nullableText = () => Type.Union([Type.String(), Type.Null()])
@@ -60,4 +60,12 @@ export function guestWithStaysJson(
       return { id, unitSlug: unit.slug, arrival: formatNight(arrival), departure: formatNight(departure), status }
     }),
   }
+}
+
+/** A search is applied from this many characters (docs/contract.md#limits). */
+export const SEARCH_LENGTH_MIN = 2
+
+/** The search that a list of guests applies; null for none. */
+export function searchOf({ search = '' }: { search?: string }): string | null {
+  return charactersOf(search) < SEARCH_LENGTH_MIN ? null : search
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { Listed } from '../../core/bookings/booking-list.ts'
+import type { Listed } from '../../core/bookings/booking-lists.ts'
 import type { Offer } from '../../core/bookings/offer-search.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { addNights, formatNight } from '../../core/domain/night.ts'

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { formatNight, type Night } from '../../core/domain/night.ts'
+import type { StayConflict } from '../../core/domain/night-guard.ts'
 import type { Quote, QuoteLine } from '../../core/domain/pricing.ts'
-import type { StayConflict } from '../../core/domain/rejection.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { QuoteJson } from '../schema/quote-schema.ts'
 

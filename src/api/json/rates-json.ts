@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pctOfBasisPoints } from '../../core/domain/money.ts'
 import { formatNight } from '../../core/domain/night.ts'
-import { type Rates, sortedRates } from '../../core/domain/rules.ts'
+import { type Rates, sortedRates } from '../../core/domain/unit.ts'
 
 /** A unit's rates as the portal shows and takes them: dates as text, adjustments and discounts in per cent. */
 export function ratesJson(rates: Rates) {

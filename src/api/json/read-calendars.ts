@@ -6,8 +6,8 @@ import type { Unit } from '../../core/domain/unit.ts'
 import { Slices } from '../../lib/slices.ts'
 import { dateText } from '../schema/text-schema.ts'
 import { CalendarText, UnitCalendarJson } from './calendar-json.ts'
-import type { NightRange } from './night-range.ts'
 import { type Page, pageMembers, pageSchema, sliceOf } from './page.ts'
+import type { NightRange } from './request-fields.ts'
 
 /** A page of calendars (docs/partner-additions.md#2-get-calendar-all-units-at-once). */
 export const CalendarsJson = Type.Object({

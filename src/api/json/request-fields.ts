@@ -3,7 +3,49 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { BookingRequest } from '../../core/bookings/booking-request.ts'
 import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
+import { formatNight, type Night, nightsOf, parseNight, STAY_NIGHTS_MAX, type Stay } from '../../core/domain/night.ts'
+import { assert } from '../../lib/assert.ts'
+import { invalidField, type Problem } from '../problems/problems.ts'
 import { dateText, EMAIL_LENGTH_MAX, nullable, text } from '../schema/text-schema.ts'
+
+/** Both dates have passed the schema, so they exist. */
+export function nightOf(date: string): Night {
+  const night = parseNight(date)
+  assert(night !== null, 'Cannot take a date: it has not passed the schema')
+  return night
+}
+
+/**
+ * The stay, or why the two dates make none (docs/contract.md#post-bookings; docs/design.md#nights).
+ * @param within what the dates are members of, with a dot after it; empty: of the body itself
+ */
+export function stayOf(body: { arrival: string; departure: string }, within = ''): Stay | Problem {
+  const stay = { arrival: nightOf(body.arrival), departure: nightOf(body.departure) }
+  const nights = nightsOf(stay)
+  if (nights < 1) return invalidField(`${within}departure`, `must be after arrival (${body.arrival})`)
+  if (nights <= STAY_NIGHTS_MAX) return stay
+  const last = formatNight((stay.arrival + STAY_NIGHTS_MAX) as Night)
+  return invalidField(`${within}departure`, `must be at most ${STAY_NIGHTS_MAX} nights after arrival (${last})`)
+}
+
+/** See docs/contract.md#limits. */
+export const RANGE_DAYS_MAX = 366
+
+/** `[from, to)`; empty when both are the same day. */
+export interface NightRange {
+  readonly from: Night
+  readonly to: Night
+}
+
+/** The range, or why the two dates make none (docs/contract.md#get-availability). Both have passed the schema. */
+export function rangeOf(asked: { from: string; to: string }): NightRange | Problem {
+  const range = { from: nightOf(asked.from), to: nightOf(asked.to) }
+  const days = range.to - range.from
+  if (days < 0) return invalidField('to', `must not be before from (${asked.from})`)
+  if (days <= RANGE_DAYS_MAX) return range
+  const last = formatNight((range.from + RANGE_DAYS_MAX) as Night)
+  return invalidField('to', `must be at most ${RANGE_DAYS_MAX} days after from (${last})`)
+}
 
 export const STAY_FIELDS = {
   unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),

@@ -3,13 +3,11 @@ import { Type } from '@sinclair/typebox'
 import { OFFER_SORTS } from '../../core/bookings/offer-page.ts'
 import type { OffersAsked } from '../../core/bookings/offer-search.ts'
 import type { StayWindow } from '../../core/domain/bookable-arrivals.ts'
-import { formatNight, type Night } from '../../core/domain/night.ts'
-import { nightsOf } from '../../core/domain/stay.ts'
+import { formatNight, type Night, nightsOf } from '../../core/domain/night.ts'
 import { invalid, invalidField, type Problem } from '../problems/problems.ts'
 import { choice, dateText, text } from '../schema/text-schema.ts'
 import type { Page } from './page.ts'
-import { PARTY_FIELDS } from './request-fields.ts'
-import { nightOf, stayOf } from './stay-fields.ts'
+import { nightOf, PARTY_FIELDS, stayOf } from './request-fields.ts'
 
 export const WINDOW_DAYS_MAX = 92
 export const SEARCH_NIGHTS_MAX = 60

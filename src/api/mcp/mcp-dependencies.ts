@@ -1,6 +1,6 @@
 import type { PartnerAccess } from '../../access/partner-access.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
-import type { BookingList } from '../../core/bookings/booking-list.ts'
+import type { BookingList } from '../../core/bookings/booking-lists.ts'
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'

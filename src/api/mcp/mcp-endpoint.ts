@@ -8,16 +8,14 @@
 
 import type { Admission } from '../../access/partner-access.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
+import type { FailureReport } from '../http/answer.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import type { FailureReport } from '../http/failure-report.ts'
-import { requestIdOf } from '../http/request-id.ts'
-import { readJson } from '../http/strict-json.ts'
-import { UNAUTHORIZED } from '../problems/problem-of-access.ts'
-import { failureOf, isNotOwner } from '../problems/problem-of-failure.ts'
-import type { Open } from '../route/admission.ts'
-import { admitted } from '../route/admitted.ts'
-import { KeyAdmission } from '../route/key-admission.ts'
-import type { Outcome } from '../route/outcome.ts'
+import { requestIdOf } from '../http/request.ts'
+import { failureOf, isNotOwner } from '../problems/problem-of.ts'
+import { KeyAdmission, UNAUTHORIZED } from '../route/key-admission.ts'
+import { readJson } from '../route/read-request.ts'
+import type { Open, Outcome } from '../route/route.ts'
+import { admitted } from '../route/route.ts'
 import { eraOf } from './era.ts'
 import {
   errorText,

@@ -1,4 +1,4 @@
-import { BoundedQueue } from '../../lib/bounded-queue.ts'
+import { BoundedQueue } from '../../lib/queues.ts'
 
 /** A request that found every server busy and the queue full. Nothing was done for it. */
 export class ServersBusyError extends Error {

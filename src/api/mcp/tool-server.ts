@@ -10,7 +10,7 @@ import {
   specTypeSchemas,
 } from '@modelcontextprotocol/server'
 import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
-import { missingScope } from '../problems/problem-of-access.ts'
+import { missingScope } from '../route/key-admission.ts'
 import { type CallAnswer, CallTransport } from './call-transport.ts'
 import type { Params } from './json-rpc.ts'
 import type { ToolLedger } from './mcp-dependencies.ts'

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats, Surface } from '../../observability/request-stats.ts'
 import { plainHeaders } from '../http/answer.ts'
-import { countedRoute } from '../http/counted-route.ts'
+import { countedRoute } from '../http/direct-routes.ts'
 import type { Operation } from '../operation.ts'
 
 interface OpenSurface {

@@ -1,8 +1,8 @@
 /** An operation as its surface's OpenAPI document describes it. */
 import { type TSchema, Type } from '@sinclair/typebox'
-import { BODY_BYTES_MAX, TOO_LARGE } from '../http/strict-json.ts'
 import { isWrite, type Operation, pathParameters } from '../operation.ts'
 import { PROBLEMS, type ProblemCode } from '../problems/problems.ts'
+import { BODY_BYTES_MAX, TOO_LARGE } from '../route/read-request.ts'
 import type { SurfaceDescription } from './surface-description.ts'
 
 const TITLE_OF_STATUS: Readonly<Record<number, string>> = {

@@ -1,14 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import type { UnitState } from '../../core/domain/unit-state.ts'
-import { nightListJson } from '../json/night-list-json.ts'
-import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../json/night-range.ts'
+import { nightListJson } from '../json/calendar-json.ts'
+import { type NightRange, RANGE_DAYS_MAX, rangeOf } from '../json/request-fields.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import { type Outcome, type Tagged, taggedUnlessHeld } from '../route/outcome.ts'
+import { type Outcome, type Tagged, taggedUnlessHeld } from '../route/route.ts'
 import { dateText, text } from '../schema/text-schema.ts'
-import type { PartnerLedger } from './partner-dependencies.ts'
-import { partnerRoute } from './partner-route.ts'
-import { withInventory } from './with-inventory.ts'
+import type { PartnerLedger } from './partner-route.ts'
+import { partnerRoute, withInventory } from './partner-route.ts'
 
 const GET_AVAILABILITY = {
   id: 'getAvailability',

@@ -1,10 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { bookingFilterOf } from '../json/booking-filter.ts'
-import { BookingJson, bookingJson } from '../json/booking-json.ts'
+import { BookingJson, bookingFilterOf, bookingJson } from '../json/booking-json.ts'
 import { LIMIT_QUERY, PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import { isIdShaped } from '../route/id-shape.ts'
+import { isIdShaped } from '../route/read-request.ts'
 import { dateText, text } from '../schema/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 

@@ -1,16 +1,15 @@
 import { Type } from '@sinclair/typebox'
-import type { Inventory } from '../../core/catalogue/inventory.ts'
+import type { Inventory } from '../../core/catalogue/agency.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { RANGE_DAYS_MAX, rangeOf } from '../json/night-range.ts'
 import { PAGE_QUERY, PAGE_SIZE_MAX, pageOf } from '../json/page.ts'
 import { CalendarsJson, calendarsText } from '../json/read-calendars.ts'
-import { selectUnits, slugsOf, UNITS_NAMED_MAX } from '../json/unit-selection.ts'
+import { RANGE_DAYS_MAX, rangeOf } from '../json/request-fields.ts'
+import { selectUnits, slugsOf, UNITS_NAMED_MAX } from '../json/unit-json.ts'
 import type { Operation } from '../operation.ts'
 import { invalidField, type Problem, unknownUnit } from '../problems/problems.ts'
-import { isHeld, type Outcome, tagged } from '../route/outcome.ts'
+import { isHeld, type Outcome, tagged } from '../route/route.ts'
 import { choice, dateText, text } from '../schema/text-schema.ts'
-import { partnerRoute } from './partner-route.ts'
-import { withInventory } from './with-inventory.ts'
+import { partnerRoute, withInventory } from './partner-route.ts'
 
 const GET_CALENDAR = {
   id: 'getCalendar',

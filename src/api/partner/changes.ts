@@ -4,21 +4,21 @@ import { WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
 import { rateHeaders } from '../http/answer.ts'
 import { EVENT_DATA, EVENT_MEMBERS } from '../openapi/webhooks.ts'
 import { type Operation, routeNameOf } from '../operation.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
-import type { Open } from '../route/admission.ts'
+import { failureOf } from '../problems/problem-of.ts'
 import {
   answerChanges,
   CHANGES_QUERY,
   type ChangesQuery,
   CURSOR,
   charsOf,
+  EVENT_STREAM,
+  isStreamAccepted,
   LIMIT_MAX,
 } from '../route/change-requests.ts'
-import { EVENT_STREAM, isStreamAccepted } from '../route/change-stream.ts'
 import { KeyAdmission } from '../route/key-admission.ts'
-import { isProblem, type Outcome } from '../route/outcome.ts'
-import { type DescribedRoute, served } from '../route/route.ts'
-import type { PartnerDependencies } from './partner-dependencies.ts'
+import type { Open } from '../route/route.ts'
+import { type DescribedRoute, isProblem, type Outcome, served } from '../route/route.ts'
+import type { PartnerDependencies } from './partner-route.ts'
 
 const LIST_CHANGES = {
   id: 'listChanges',

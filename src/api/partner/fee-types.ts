@@ -1,9 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
 import type { Operation } from '../operation.ts'
-import { taggedUnlessHeld } from '../route/outcome.ts'
-import { partnerRoute } from './partner-route.ts'
-import { withInventory } from './with-inventory.ts'
+import { taggedUnlessHeld } from '../route/route.ts'
+import { partnerRoute, withInventory } from './partner-route.ts'
 
 const LIST_FEE_TYPES = {
   id: 'listFeeTypes',

@@ -1,10 +1,17 @@
 import { Type } from '@sinclair/typebox'
-import { GUEST_STAYS_MAX, GuestJson, GuestWithStaysJson, guestJson, guestWithStaysJson } from '../json/guest-json.ts'
-import { SEARCH_LENGTH_MIN, searchOf } from '../json/guest-search.ts'
+import {
+  GUEST_STAYS_MAX,
+  GuestJson,
+  GuestWithStaysJson,
+  guestJson,
+  guestWithStaysJson,
+  SEARCH_LENGTH_MIN,
+  searchOf,
+} from '../json/guest-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import { isIdShaped } from '../route/id-shape.ts'
+import { isIdShaped } from '../route/read-request.ts'
 import { text } from '../schema/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 

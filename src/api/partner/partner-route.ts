@@ -1,19 +1,50 @@
 /** Routes for partners. Every write attempt that is refused leaves a line in the audit trail, or is counted (docs/design.md#audit). */
-import type { Admission } from '../../access/partner-access.ts'
-import type { CountedOutcome } from '../../access/refusal-counter.ts'
-import type { Agency, ApiKey, Scope } from '../../core/catalogue/agency.ts'
-import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
+
+import type { Admission, PartnerAccess } from '../../access/partner-access.ts'
+import type { CountedOutcome, RefusalCounter } from '../../access/refusal-counter.ts'
+import type { UsageMeter } from '../../access/usage-meter.ts'
+import type { ChangeFeed } from '../../changes/change-feed.ts'
+import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
+import type { BookingList, GuestList } from '../../core/bookings/booking-lists.ts'
+import type { BookingRows } from '../../core/bookings/booking-turns.ts'
+import type { Agency, ApiKey, Inventory, Scope } from '../../core/catalogue/agency.ts'
+import type { Catalogue, KeyHolder } from '../../core/catalogue/catalogue.ts'
 import type { Caller } from '../../core/journal/record.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { RequestStats } from '../../observability/request-stats.ts'
+import type { EntityTags, FailureReport } from '../http/answer.ts'
+import type { IdempotentWrites } from '../idempotency/idempotent-writes.ts'
 import { type BodyOf, isWrite, type Operation, type PathOf, type QueryOf, routeNameOf } from '../operation.ts'
-import type { Failure } from '../problems/problem-of-failure.ts'
+import type { Failure } from '../problems/problem-of.ts'
 import type { Problem } from '../problems/problems.ts'
-import type { Open } from '../route/admission.ts'
-import { isIdShaped } from '../route/id-shape.ts'
 import { KeyAdmission } from '../route/key-admission.ts'
-import type { Outcome } from '../route/outcome.ts'
-import type { PathValues } from '../route/read-target.ts'
-import { type DescribedRoute, served } from '../route/route.ts'
-import type { PartnerDependencies, PartnerLedger } from './partner-dependencies.ts'
+import { isIdShaped, type PathValues } from '../route/read-request.ts'
+import { type DescribedRoute, type Open, type Outcome, served } from '../route/route.ts'
+
+/** What the partner surface needs from the running core. */
+export interface PartnerLedger {
+  readonly clock: Clock
+  readonly newId: IdSource
+  readonly catalogue: Catalogue
+  readonly commands: BookingCommands
+  readonly bookingRows: BookingRows
+  readonly bookingList: BookingList
+  readonly guestList: GuestList
+  readonly access: PartnerAccess
+  readonly usage: UsageMeter
+  readonly refusals: RefusalCounter
+  readonly idempotency: IdempotentWrites
+  readonly tags: EntityTags
+  readonly changes: ChangeFeed
+}
+
+/** What every partner route needs. */
+export interface PartnerDependencies {
+  readonly ledger: PartnerLedger
+  readonly requestStats: RequestStats
+  onFailure(report: FailureReport): void
+}
 
 /** A request that has passed every check. */
 export interface PartnerCall<O> {
@@ -101,4 +132,14 @@ class WriteAdmission extends KeyAdmission {
     const holder = this.#ledger.access.holderOf(authorization)
     if (holder !== null) this.#count(holder, 'UNAUTHORIZED', requestId)
   }
+}
+
+/** Uses the agency's inventory: at once when it is in memory, which is nearly always. */
+export function withInventory<T>(
+  catalogue: Catalogue,
+  agencyId: string,
+  use: (inventory: Inventory) => T | Promise<T>,
+): T | Promise<T> {
+  const inventory = catalogue.peekInventory(agencyId)
+  return inventory === null ? catalogue.inventory(agencyId).then(use) : use(inventory)
 }

@@ -1,15 +1,13 @@
 import { Type } from '@sinclair/typebox'
-import type { QuoteAnswer } from '../../core/domain/quote-stay.ts'
+import type { QuoteAnswer } from '../../core/domain/decide.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { QuoteAnswerJson, taggedQuoteAnswer } from '../json/quote-json.ts'
-import { PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
-import { stayOf } from '../json/stay-fields.ts'
+import { PARTY_FIELDS, STAY_FIELDS, stayOf } from '../json/request-fields.ts'
 import type { Operation } from '../operation.ts'
-import { problemOfRejection } from '../problems/problem-of-rejection.ts'
+import { problemOfRejection } from '../problems/problem-of.ts'
 import { notFound } from '../problems/problems.ts'
-import { type Outcome, tagged } from '../route/outcome.ts'
-import { partnerRoute } from './partner-route.ts'
-import { withInventory } from './with-inventory.ts'
+import { type Outcome, tagged } from '../route/route.ts'
+import { partnerRoute, withInventory } from './partner-route.ts'
 
 const QUOTE_STAY = {
   id: 'quoteStay',

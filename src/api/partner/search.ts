@@ -4,10 +4,9 @@ import { OffersJson, offersText } from '../json/offers-json.ts'
 import { PAGE_QUERY, pageOf } from '../json/page.ts'
 import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../json/search-query.ts'
 import type { Operation } from '../operation.ts'
-import type { Outcome } from '../route/outcome.ts'
+import type { Outcome } from '../route/route.ts'
 import { choice } from '../schema/text-schema.ts'
-import { partnerRoute } from './partner-route.ts'
-import { withInventory } from './with-inventory.ts'
+import { partnerRoute, withInventory } from './partner-route.ts'
 
 const SEARCH_STAYS = {
   id: 'searchStays',

@@ -1,11 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import type { Inventory } from '../../core/catalogue/inventory.ts'
+import type { Inventory } from '../../core/catalogue/agency.ts'
 import { UnitJson, unitJson } from '../json/unit-json.ts'
 import type { Operation } from '../operation.ts'
 import { notFound } from '../problems/problems.ts'
-import { type Outcome, taggedUnlessHeld } from '../route/outcome.ts'
-import { partnerRoute } from './partner-route.ts'
-import { withInventory } from './with-inventory.ts'
+import { type Outcome, taggedUnlessHeld } from '../route/route.ts'
+import { partnerRoute, withInventory } from './partner-route.ts'
 
 const LIST_UNITS = {
   id: 'listUnits',

@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { type AccessToken, ROLES } from '../../core/catalogue/access-token.ts'
-import { LIVE_CREDENTIALS_MAX } from '../../core/catalogue/credentials.ts'
+import { type AccessToken, LIVE_CREDENTIALS_MAX, ROLES } from '../../core/catalogue/agency.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { invalidField } from '../problems/problems.ts'

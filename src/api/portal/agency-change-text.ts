@@ -1,8 +1,8 @@
 /** Changes of an agency as they are answered: with the guests and texts of bookings, which are in no entry. */
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import type { Change } from '../../changes/change-page.ts'
-import type { AgencyBooking, AgencyBookings } from '../../core/bookings/agency-bookings.ts'
-import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
+import type { AgencyBooking, AgencyBookings } from '../../core/bookings/booking-lists.ts'
+import { CorruptLedgerError } from '../../core/journal/journal-error.ts'
 import { Slices } from '../../lib/slices.ts'
 import { timestampOf } from '../json/booking-json.ts'
 import { ratesJson } from '../json/rates-json.ts'

@@ -2,9 +2,8 @@
  * The changes of an agency as its own people see them: every entry of its log. Beyond what partners see, these are new lifetimes of
  * holds, expected extensions, units and rates.
  */
-import type { ChangeInLog, FeedView } from '../../changes/feed-view.ts'
-import type { BookingFacts } from '../../core/domain/booking.ts'
-import type { LoggedEvent } from '../../core/domain/event.ts'
+import type { ChangeInLog, FeedView } from '../../changes/change-page.ts'
+import type { BookingFacts, LoggedEvent } from '../../core/domain/booking.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { decodeEntry, envelopeIn } from '../../core/journal/entry-codec.ts'
 import type { Envelope } from '../../core/journal/record.ts'

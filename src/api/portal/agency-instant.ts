@@ -1,6 +1,6 @@
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { assert } from '../../lib/assert.ts'
-import { dayStart } from '../../lib/day-start.ts'
+import { dayStart } from '../../lib/clock.ts'
 import { parseInstant } from './portal-schema.ts'
 
 /** A text that passed `instantOrDate`, in milliseconds; a date is the beginning of that day in the time zone of the agency. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { AgencyBooking } from '../../core/bookings/agency-bookings.ts'
-import type { Inventory } from '../../core/catalogue/inventory.ts'
+import type { AgencyBooking } from '../../core/bookings/booking-lists.ts'
+import type { Inventory } from '../../core/catalogue/agency.ts'
 import type { Booking } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import type { Unit } from '../../core/domain/unit.ts'

@@ -1,20 +1,25 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../core/bookings/booking-request.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
-import type { Agency } from '../../core/catalogue/agency.ts'
-import type { Inventory } from '../../core/catalogue/inventory.ts'
-import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../core/domain/booking.ts'
+import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
+import { BOOKING_STATUSES, BOOKING_TYPES, type Booking, PRICINGS } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
-import { PRICINGS } from '../../core/domain/event.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
 import { ifMatchOf } from '../http/if-match.ts'
-import { guestOf, NEW_BOOKING_FIELDS, optionalText, PARTY_FIELDS, STAY_FIELDS } from '../json/request-fields.ts'
-import { nightOf, stayOf } from '../json/stay-fields.ts'
-import { problemOfOutcome } from '../problems/problem-of-outcome.ts'
+import {
+  guestOf,
+  NEW_BOOKING_FIELDS,
+  nightOf,
+  optionalText,
+  PARTY_FIELDS,
+  STAY_FIELDS,
+  stayOf,
+} from '../json/request-fields.ts'
+import { problemOfOutcome } from '../problems/problem-of.ts'
 import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
-import { isIdShaped } from '../route/id-shape.ts'
-import { type Outcome, recorded } from '../route/outcome.ts'
+import { isIdShaped } from '../route/read-request.ts'
+import { type Outcome, recorded } from '../route/route.ts'
 import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
 import { CHANGED_OR_TRIED, DRY_RUN, modeOf, TRIED, triedAnswer } from './booking-dry-run.ts'

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
 import { plainHeaders } from '../http/answer.ts'
 import { routeNameOf } from '../operation.ts'
-import { failureOf } from '../problems/problem-of-failure.ts'
+import { failureOf } from '../problems/problem-of.ts'
 import { notFound } from '../problems/problems.ts'
 import {
   answerChanges,
@@ -10,9 +10,10 @@ import {
   type ChangesQuery,
   CURSOR,
   charsOf,
+  EVENT_STREAM,
+  isStreamAccepted,
   LIMIT_MAX,
 } from '../route/change-requests.ts'
-import { EVENT_STREAM, isStreamAccepted } from '../route/change-stream.ts'
 import { served } from '../route/route.ts'
 import { AgencyChangeJson, AgencyChangeTexts } from './agency-change-text.ts'
 import { agencyIn, PortalAdmission } from './portal-admission.ts'

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { basisPointsOfPct, PRICE_MAX } from '../../core/domain/money.ts'
-import { FEE_BASIS_POINTS_MAX, type FeeType } from '../../core/domain/rules.ts'
+import { FEE_BASIS_POINTS_MAX, type FeeType } from '../../core/domain/unit.ts'
 import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { choice, nullable } from '../schema/text-schema.ts'

@@ -1,12 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { GuestChange } from '../../admin/guest-commands.ts'
-import type { Guest } from '../../core/bookings/guest-list.ts'
-import { GUEST_STAYS_MAX, GuestJson, GuestWithStaysJson, guestJson, guestWithStaysJson } from '../json/guest-json.ts'
-import { SEARCH_LENGTH_MIN, searchOf } from '../json/guest-search.ts'
+import type { Guest } from '../../core/bookings/booking-lists.ts'
+import {
+  GUEST_STAYS_MAX,
+  GuestJson,
+  GuestWithStaysJson,
+  guestJson,
+  guestWithStaysJson,
+  SEARCH_LENGTH_MIN,
+  searchOf,
+} from '../json/guest-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
 import { GUEST_FIELDS } from '../json/request-fields.ts'
 import { notFound } from '../problems/problems.ts'
-import { isIdShaped } from '../route/id-shape.ts'
+import { isIdShaped } from '../route/read-request.ts'
 import { text } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'

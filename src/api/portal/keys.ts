@@ -1,6 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { type ApiKey, DEFAULT_SCOPES, SCOPES } from '../../core/catalogue/agency.ts'
-import { ENDED_CREDENTIALS_KEPT_MAX, LIVE_CREDENTIALS_MAX } from '../../core/catalogue/credentials.ts'
+import {
+  type ApiKey,
+  DEFAULT_SCOPES,
+  ENDED_CREDENTIALS_KEPT_MAX,
+  LIVE_CREDENTIALS_MAX,
+  SCOPES,
+} from '../../core/catalogue/agency.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { invalidField } from '../problems/problems.ts'

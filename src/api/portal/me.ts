@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { type PortalIdentity, roleOf } from '../../access/portal-access.ts'
-import { ROLES } from '../../core/catalogue/access-token.ts'
+import { ROLES } from '../../core/catalogue/agency.ts'
 import { choice, nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { portalRoute } from './portal-route.ts'

@@ -1,4 +1,4 @@
-import type { RequiredRole } from '../../core/catalogue/access-token.ts'
+import type { RequiredRole } from '../../core/catalogue/agency.ts'
 import type { Operation } from '../operation.ts'
 
 /** An operation of the portal. A route without a role does not compile. */

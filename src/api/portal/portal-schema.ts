@@ -2,7 +2,7 @@
 import { Kind, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
 import { parseNight } from '../../core/domain/night.ts'
-import { isTimeZone } from '../../lib/day-start.ts'
+import { isTimeZone } from '../../lib/clock.ts'
 import { charactersOf } from '../schema/text-schema.ts'
 import { EXPECTED } from '../schema/validator.ts'
 

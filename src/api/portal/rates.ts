@@ -1,6 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { basisPointsOfPct, PRICE_MAX } from '../../core/domain/money.ts'
 import type { IsoWeekday } from '../../core/domain/night.ts'
+import { STAY_NIGHTS_MAX } from '../../core/domain/night.ts'
+import type { Unit } from '../../core/domain/unit.ts'
 import {
   DISCOUNT_BASIS_POINTS_MAX,
   type Rates,
@@ -9,15 +11,13 @@ import {
   SEASONS_MAX,
   WEEKDAY_BASIS_POINTS_MAX,
   WEEKDAY_BASIS_POINTS_MIN,
-} from '../../core/domain/rules.ts'
-import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
-import type { Unit } from '../../core/domain/unit.ts'
+} from '../../core/domain/unit.ts'
 import { assert } from '../../lib/assert.ts'
-import { ifMatchOf } from '../http/entity-tag.ts'
+import { ifMatchOf } from '../http/answer.ts'
 import { ratesJson, ratesTag } from '../json/rates-json.ts'
-import { nightOf } from '../json/stay-fields.ts'
+import { nightOf } from '../json/request-fields.ts'
 import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
-import { tagged, taggedUnlessHeld } from '../route/outcome.ts'
+import { tagged, taggedUnlessHeld } from '../route/route.ts'
 import { dateText, nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute, settled } from './portal-route.ts'

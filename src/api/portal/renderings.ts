@@ -1,6 +1,6 @@
-import { ListReadError } from '../../core/bookings/list-read-error.ts'
+import { ListReadError } from '../../core/bookings/booking-lists.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { FairShares, NoPlaceError } from '../../lib/fair-shares.ts'
+import { FairShares, NoPlaceError } from '../../lib/queues.ts'
 
 /** Large answers that are put together at once, all agencies together. */
 export const RENDERINGS_MAX = 4

@@ -1,11 +1,10 @@
 /** The tape chart as compact JSON text: lists of values in place of objects, a tenth of the size of as many bookings. */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import type { TapeStay } from '../../core/bookings/tape-stays.ts'
-import type { Agency } from '../../core/catalogue/agency.ts'
-import type { Inventory } from '../../core/catalogue/inventory.ts'
+import type { TapeStay } from '../../core/bookings/booking-lists.ts'
+import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus } from '../../core/domain/booking.ts'
-import { currencyDigits } from '../../core/domain/currency-digits.ts'
+import { currencyDigits } from '../../core/domain/money.ts'
 import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 import { Slices } from '../../lib/slices.ts'
 import { choice, dateText, nullable } from '../schema/text-schema.ts'

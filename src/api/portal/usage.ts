@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { calendarDayAt } from '../../access/calendar-day.ts'
-import { DAY_MS } from '../../lib/duration.ts'
+import { calendarDayAt } from '../../access/calendar-periods.ts'
+import { DAY_MS } from '../../lib/clock.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
 import { nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { WebhookDelivery } from '../../webhooks/delivery.ts'
+import type { WebhookDelivery } from '../../webhooks/sender-store.ts'
 import { WAITING_COUNTED_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
 import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
 import { choice, nullable } from '../schema/text-schema.ts'

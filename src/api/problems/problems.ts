@@ -4,9 +4,8 @@
  */
 
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
-import { ROLES } from '../../core/catalogue/access-token.ts'
-import { SCOPES } from '../../core/catalogue/agency.ts'
-import type { Rejection } from '../../core/domain/rejection.ts'
+import { ROLES, SCOPES } from '../../core/catalogue/agency.ts'
+import type { Rejection } from '../../core/domain/night-guard.ts'
 import { QuoteJson } from '../schema/quote-schema.ts'
 import { dateText } from '../schema/text-schema.ts'
 import type { FieldError } from '../schema/validator.ts'

@@ -7,16 +7,215 @@
  * for as long as the handler does.
  */
 
-import type { Surface } from '../../observability/request-stats.ts'
-import { asksForDryRun } from '../http/dry-run.ts'
-import type { ReadBody } from '../http/strict-json.ts'
+import { assert } from '../../lib/assert.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { OpenRequest, RequestStats, RouteName, Surface } from '../../observability/request-stats.ts'
+import { type FailureReport, holdsTag, plainHeaders, problemAnswer } from '../http/answer.ts'
+import { asksForDryRun, requestIdOf } from '../http/request.ts'
 import { isWrite, type Operation } from '../operation.ts'
+import { type Failure, failureOf, isNotOwner } from '../problems/problem-of.ts'
 import type { Problem } from '../problems/problems.ts'
-import type { Open, RouteAdmission } from './admission.ts'
-import { admitted, type Serve, type Serving } from './admitted.ts'
-import { isProblem, type Outcome } from './outcome.ts'
-import { bodyReader } from './read-body.ts'
-import { NO_PATH, type PathValues, targetReader } from './read-target.ts'
+import { bodyReader, NO_PATH, type PathValues, type ReadBody, targetReader } from './read-request.ts'
+
+/**
+ * What a handler returns: the JSON text of the operation's answer, with or without an entity tag, a whole answer, or a refusal. A refused
+ * write is put into the audit trail before it is answered, unless it is there already (`recorded`).
+ */
+export type Outcome = string | Tagged | Response | Problem | RecordedRefusal | Replayed | Tried
+
+/** An answer with its entity tag. */
+export interface Tagged {
+  readonly kind: 'tagged'
+  readonly tag: string
+  /** Null: the caller has it already, and gets 304. */
+  readonly body: string | null
+}
+
+/** A refusal that is in the audit trail. */
+export interface RecordedRefusal {
+  readonly kind: 'refused'
+  readonly problem: Problem
+}
+
+/** The first answer to a write, replayed to a request with the same `Idempotency-Key`. */
+export interface Replayed {
+  readonly kind: 'replayed'
+  readonly answer: { readonly status: number; readonly body: string }
+}
+
+/** The answer of a dry run. */
+export interface Tried {
+  readonly kind: 'tried'
+  readonly answer: { readonly status: 200; readonly body: string }
+}
+
+export function recorded(problem: Problem): RecordedRefusal {
+  return { kind: 'refused', problem }
+}
+
+export function tagged(tag: string, body: string | null): Tagged {
+  return { kind: 'tagged', tag, body }
+}
+
+/**
+ * The answer to a conditional read (docs/partner-additions.md#1-conditional-reads).
+ * @param write makes the body; not called when the caller has it already
+ */
+export function taggedUnlessHeld(request: Request, tag: string, write: () => string): Tagged {
+  return tagged(tag, isHeld(request, tag) ? null : write())
+}
+
+/** Whether the caller has the answer with this tag already. */
+export function isHeld(request: Request, tag: string): boolean {
+  return holdsTag(request.headers.get('if-none-match'), tag)
+}
+
+export function isProblem(outcome: Outcome): outcome is Problem {
+  return typeof outcome !== 'string' && 'code' in outcome
+}
+
+/** An admitted request that is not answered yet. `A`: what the surface's admission found out about it. */
+export interface Open<A> extends OpenRequest {
+  readonly request: Request
+  readonly admission: A & OpenRequest['admission']
+}
+
+/** How one route admits requests, and what it records. Each surface has one implementation. */
+export interface RouteAdmission<A> {
+  /** 401: the answer to a request whose credentials are no longer valid when its body has arrived. */
+  readonly unauthorized: Problem
+
+  /** Checks the headers, before anything else of the request is read. Null: no valid credentials. */
+  admit(request: Request, requestId: string): A | null
+
+  /** The answer to a request that `admit` has just not admitted: 401, or 429 after too many of them. */
+  refused(request: Request): Problem
+
+  /** Checks again when a body has arrived, which may be long after the headers. Counts against no limit. Null: 401. */
+  readmit(open: Open<A>): A | null
+
+  /** Why an admitted request is not served; null if it is. */
+  refusalOf(admission: A, request: Request): Problem | null
+
+  /** Counts the text of an answer. Null: send it now; otherwise when this resolves. Left out: every answer is small. */
+  takeAnswer?(open: Open<A>, chars: number): Promise<void> | null
+
+  /** The 2xx answer with this JSON text. */
+  answer(open: Open<A>, body: string, status: number): Response
+
+  /** The same with an entity tag; 304 without a body. `isConditional`: the caller may keep it, and ask again with its tag. */
+  taggedAnswer?(open: Open<A>, answer: Tagged, options: { status: number; isConditional: boolean }): Response
+
+  /** The headers of an answer that refuses an admitted request. The caller may change them. */
+  headersOf(open: Open<A>): Headers
+
+  /** Records a refused write. If it returns a promise, the refusal is answered when that settles. */
+  recordRefusal(open: Open<A>, refusal: Problem, path: PathValues): Promise<void> | null
+
+  /** Counts a write that failed: its own audit line may be missing (docs/design.md#audit). */
+  recordFailure(open: Open<A>, outcome: Failure['outcome']): void
+}
+
+/** What every route of a surface needs. */
+export interface Serving {
+  readonly requestStats: RequestStats
+  readonly newId: IdSource
+  onFailure(report: FailureReport): void
+}
+
+/** Serves a request: `decide` is called only if it has valid credentials. Synchronous for as long as `decide` is. */
+export type Serve = (request: Request) => Response | Promise<Response>
+
+/**
+ * Serves the requests that `admission` admits: gives them an id, has their answers counted, and answers failures with 500.
+ * @param options.status of the answer to a request that is served
+ * @param options.isWrite whether a failure of the request is counted in the audit trail
+ * @param decide the outcome of a request with valid credentials
+ */
+export function admitted<A>(
+  { requestStats, newId, onFailure }: Serving,
+  admission: RouteAdmission<A>,
+  { name, status, isWrite }: { name: RouteName; status: number; isWrite: (request: Request) => boolean },
+  decide: (open: Open<A>) => Outcome | Promise<Outcome>,
+): Serve {
+  const { unauthorized } = admission
+  const watch = requestStats.route(name)
+
+  function answer(open: Open<A>, outcome: Outcome): Response {
+    const response = answerOf(open, outcome)
+    watch.answered(open, response.status)
+    return response
+  }
+
+  /** When the agency's large answers before this one have had their time. */
+  function paced(open: Open<A>, outcome: Outcome): Response | Promise<Response> {
+    const pause = admission.takeAnswer?.(open, charsOf(outcome)) ?? null
+    if (pause === null) return answer(open, outcome)
+    const since = performance.now()
+    return pause.then(() => {
+      open.waitedMs = (open.waitedMs ?? 0) + performance.now() - since
+      return answer(open, outcome)
+    })
+  }
+
+  function answerOf(open: Open<A>, outcome: Outcome): Response {
+    if (typeof outcome === 'string') return admission.answer(open, outcome, status)
+    if (isProblem(outcome)) return refusal(open, outcome)
+    if (outcome instanceof Response) return outcome
+    if (outcome.kind === 'refused') return refusal(open, outcome.problem)
+    if (outcome.kind === 'tagged') {
+      assert(admission.taggedAnswer !== undefined, 'Cannot answer with a tag: the surface has none')
+      return admission.taggedAnswer(open, outcome, { status, isConditional: name.method === 'GET' })
+    }
+    const response = admission.answer(open, outcome.answer.body, outcome.answer.status)
+    if (outcome.kind === 'tried') return response
+    response.headers.set('Idempotency-Replayed', 'true')
+    return response
+  }
+
+  function refusal(open: Open<A>, problem: Problem): Response {
+    const { requestId } = open
+    const headers = problem === unauthorized ? plainHeaders(requestId) : admission.headersOf(open)
+    return problemAnswer(problem, requestId, headers)
+  }
+
+  function fail(open: Open<A>, error: unknown): Response {
+    const records = isWrite(open.request)
+    const { problem, outcome, isBug } = failureOf(error, { isWrite: records })
+    // Its owner answers it, and records that.
+    if (isNotOwner(error)) return answer(open, problem)
+    if (records) admission.recordFailure(open, outcome)
+    onFailure({ error, requestId: open.requestId, route: `${name.method} ${name.path}`, isBug })
+    return answer(open, problem)
+  }
+
+  return (request) => {
+    const arrivedMs = watch.arrived()
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
+    const found = admission.admit(request, requestId)
+    if (found === null) {
+      const refused = admission.refused(request)
+      watch.answered({ arrivedMs, requestId, admission: null }, refused.status)
+      return problemAnswer(refused, requestId, plainHeaders(requestId))
+    }
+    const open = { request, arrivedMs, requestId, admission: found } as Open<A>
+    try {
+      const outcome = decide(open)
+      if (!(outcome instanceof Promise)) return paced(open, outcome)
+      return outcome.then(
+        (settled) => paced(open, settled),
+        (error) => fail(open, error),
+      )
+    } catch (error) {
+      return fail(open, error)
+    }
+  }
+}
+
+function charsOf(outcome: Outcome): number {
+  if (typeof outcome === 'string') return outcome.length
+  return 'kind' in outcome && outcome.kind === 'tagged' ? (outcome.body?.length ?? 0) : 0
+}
 
 /** A route before it is given the surface that it runs on. */
 export interface Route<S> {

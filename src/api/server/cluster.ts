@@ -4,9 +4,8 @@ import { WRONG_TOKENS_PER_MINUTE } from '../../access/wrong-token-throttle.ts'
 import type { ClusterStatus } from '../../cluster/cluster-status.ts'
 import { EtcdError } from '../../cluster/etcd/etcd.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
-import { decodeStrictly } from '../http/query-string.ts'
-import { targetOf } from '../http/request-target.ts'
+import { type CountedRouteOptions, countedRoute } from '../http/direct-routes.ts'
+import { decodeStrictly, targetOf } from '../http/request.ts'
 import { type Problem, problem } from '../problems/problems.ts'
 
 /** The cluster as this node sees it. */

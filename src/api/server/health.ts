@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
-import type { JournalStats } from '../../core/journal/journal-stats.ts'
+import type { JournalStats } from '../../core/journal/waiting-records.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
-import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
+import { type CountedRouteOptions, countedRoute } from '../http/direct-routes.ts'
 
 /** What the readiness probe checks. */
 export interface Health {

@@ -2,12 +2,77 @@
  * The listening socket. It is opened before anything else, so that a process that cannot listen fails while another process
  * still serves, and stays open until the end. The function that answers requests can be replaced; connections stay open.
  */
+
 import type { AnyElysia } from 'elysia'
 import type { Serving } from './drain.ts'
-import { type Address, type AddressVariables, listenError } from './listen-error.ts'
 import { unlessRouted } from './read-alike.ts'
-import { SERVE_OPTIONS } from './serve-options.ts'
 import { type Answering, servedRoutes } from './served-routes.ts'
+
+/** The service cannot listen on its address. The message says what to do. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** The variables that an address comes from. */
+export interface AddressVariables {
+  readonly host: string
+  readonly port: string
+}
+
+const REASONS: Record<string, (variables: AddressVariables) => string> = {
+  EADDRINUSE: (set) =>
+    `another program is listening there, perhaps another nightledger. Stop it, or set ${set.port} to a different port`,
+  EACCES: (set) => `permission denied for this port. Set ${set.port} to a port above 1023`,
+  EADDRNOTAVAIL: (set) =>
+    `this machine does not have that address. Set ${set.host} to one of its addresses, or to 0.0.0.0`,
+}
+
+export function listenError({ host, port }: Address, variables: AddressVariables, cause: unknown): ListenError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  const reason =
+    REASONS[code]?.(variables) ??
+    `${cause instanceof Error ? cause.message : cause}. Check ${variables.host} and ${variables.port}`
+  return new ListenError(`Cannot listen on ${host}:${port}: ${reason}.`, { cause })
+}
+
+/**
+ * Settles as `answer` does. Until then the connection of `request` is not closed, however long it is idle. Bun closes
+ * others after `idleTimeout`, including those whose request has no answer yet.
+ */
+export async function withoutIdleTimeout<T>(
+  server: Pick<Bun.Server<undefined>, 'timeout'>,
+  request: Request,
+  answer: () => Promise<T>,
+): Promise<T> {
+  server.timeout(request, 0)
+  try {
+    return await answer()
+  } finally {
+    // Otherwise the connection, kept alive, is never closed.
+    server.timeout(request, SERVE_OPTIONS.idleTimeout)
+  }
+}
+
+/**
+ * Bun refuses larger bodies with an empty 413. Our own limit applies first and answers with the contract's body. It goes by
+ * `Content-Length`; of a body without one, it reads no more than the limit (src/api/route/read-request.ts).
+ */
+const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER
+const IDLE_TIMEOUT_S = 30
+
+/** How Bun serves, both before and after the service is ready. */
+export const SERVE_OPTIONS = {
+  development: false,
+  // Two processes on one port would share its requests, and only one of them may write.
+  reusePort: false,
+  maxRequestBodySize: BUN_BODY_BYTES_MAX,
+  idleTimeout: IDLE_TIMEOUT_S,
+} as const
 
 const VARIABLES: AddressVariables = { host: 'HOST', port: 'PORT' }
 

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { type CountedRouteOptions, countedRoute } from '../http/counted-route.ts'
+import { type CountedRouteOptions, countedRoute } from '../http/direct-routes.ts'
 
 /** What `/metrics` shows. */
 export interface MetricsPage {

@@ -1,7 +1,6 @@
 import type { IdSource } from '../../lib/ids.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { requestIdOf } from '../http/request-id.ts'
-import { targetOf } from '../http/request-target.ts'
+import { requestIdOf, targetOf } from '../http/request.ts'
 import { problem } from '../problems/problems.ts'
 import type { Answering } from './served-routes.ts'
 

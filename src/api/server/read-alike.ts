@@ -4,8 +4,7 @@
  */
 import { systemIds } from '../../lib/ids.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { requestIdOf } from '../http/request-id.ts'
-import { targetOf } from '../http/request-target.ts'
+import { requestIdOf, targetOf } from '../http/request.ts'
 import { notFound } from '../problems/problems.ts'
 import type { Answering, ServedRoutes } from './served-routes.ts'
 import { withoutCors } from './without-cors.ts'

@@ -5,21 +5,27 @@
  */
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { Agency } from '../catalogue/agency.ts'
+import type { Agency, Inventory } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Inventory } from '../catalogue/inventory.ts'
+import type { BookingEvent, Pricing } from '../domain/booking.ts'
 import { isLive } from '../domain/booking.ts'
-import { type Decision, decideBookStay, decideCancel, decideExpiry, quoteOf, type Tariff } from '../domain/decide.ts'
+import {
+  type Decision,
+  decideBookStay,
+  decideCancel,
+  decideExpiry,
+  type QuoteAnswer,
+  quoteOf,
+  quoteStay,
+  type Tariff,
+} from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
-import type { BookingEvent, Pricing } from '../domain/event.ts'
 import type { Quote } from '../domain/pricing.ts'
-import { type QuoteAnswer, quoteStay } from '../domain/quote-stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
-import { type AuditSource, refusalLine, replayLine, successLine } from './audit-lines.ts'
 import {
   type BookingRequest,
   type FoundOutcome,
@@ -31,12 +37,18 @@ import {
   type UnitArchived,
   type WriteMode,
 } from './booking-request.ts'
-import type { BookingRows } from './booking-rows.ts'
+import type { BookingRows, Write } from './booking-turns.ts'
 import { BookingTurns, type Turn } from './booking-turns.ts'
-import { DurableWrites, type DurableWritesOptions } from './durable-writes.ts'
+import {
+  type AuditSource,
+  DurableWrites,
+  type DurableWritesOptions,
+  refusalLine,
+  replayLine,
+  successLine,
+} from './durable-writes.ts'
 import { OfferSearch, type OffersAsked, type OffersFound } from './offer-search.ts'
-import { RefusalNotRecordedError } from './refusal-not-recorded-error.ts'
-import type { Write } from './write-limit.ts'
+import { RefusalNotRecordedError } from './write-error.ts'
 
 const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
 

@@ -1,13 +1,11 @@
 /** What the booking commands are asked, and what they answer. */
-import { HOUR_MS } from '../../lib/duration.ts'
-import type { Agency } from '../catalogue/agency.ts'
-import type { Inventory } from '../catalogue/inventory.ts'
+import { HOUR_MS } from '../../lib/clock.ts'
+import type { Agency, Inventory } from '../catalogue/agency.ts'
 import { type Booking, type BookingStatus, type BookingType, type Instant, isHold } from '../domain/booking.ts'
 import type { BookStay, NewBooking } from '../domain/decide.ts'
-import type { Night } from '../domain/night.ts'
+import type { Night, Stay } from '../domain/night.ts'
+import type { Rejection } from '../domain/night-guard.ts'
 import type { Quote } from '../domain/pricing.ts'
-import type { Rejection } from '../domain/rejection.ts'
-import type { Stay } from '../domain/stay.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { GuestDraft, IdempotencyDraft } from '../journal/record.ts'
 

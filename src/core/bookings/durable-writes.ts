@@ -6,22 +6,27 @@
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
-import type { Agency } from '../catalogue/agency.ts'
+import type { Agency, Inventory } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Inventory } from '../catalogue/inventory.ts'
+import type { BookingEvent, UnitEvent } from '../domain/booking.ts'
 import type { Decision } from '../domain/decide.ts'
-import type { BookingEvent, UnitEvent } from '../domain/event.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { unitsOf } from '../journal/entry-codec.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { AuditDraft, Caller, Envelope, JournalRecord, KeepChange } from '../journal/record.ts'
+import type {
+  AuditDraft,
+  Caller,
+  ChangeAnswer,
+  ChangeLine,
+  Envelope,
+  JournalRecord,
+  KeepChange,
+} from '../journal/record.ts'
 import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
-import { successLine } from './audit-lines.ts'
 import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-request.ts'
-import type { Turn } from './booking-turns.ts'
-import { type Write, WriteLimit } from './write-limit.ts'
+import { type Turn, type Write, WriteLimit } from './booking-turns.ts'
 
 export interface DurableWritesOptions {
   readonly catalogue: Catalogue
@@ -135,4 +140,37 @@ function envelopeOf({ currency }: Agency, inventory: Inventory, event: BookingEv
   const unit = inventory.unitById(event.after.unitId)
   assert(unit !== null, 'Cannot log a change: its unit is not in the catalogue')
   return { unitSlug: unit.slug, unitName: unit.name, currency }
+}
+
+/** The lines of the audit trail that have no journal entry (docs/design.md#audit). */
+
+export interface AuditSource {
+  readonly clock: Clock
+  readonly newId: IdSource
+}
+
+/** Of a change to the agency's own data, or of a write that changed nothing because there was nothing to change. */
+export function successLine(source: AuditSource, caller: Caller, bookingId: string | null = null): AuditDraft {
+  return line(source, caller, 'OK', bookingId)
+}
+
+/** Of a change to the agency's own data, with the answer to keep for its `Idempotency-Key`. */
+export function changeLine(source: AuditSource, caller: Caller, answer: ChangeAnswer | undefined): ChangeLine {
+  const line = successLine(source, caller)
+  return answer === undefined ? line : { ...line, answer }
+}
+
+/** A write that was refused with `code`. */
+export function refusalLine(source: AuditSource, caller: Caller, code: string, bookingId: string | null): AuditDraft {
+  return line(source, caller, code, bookingId)
+}
+
+/** A repeated write that was answered with its first answer. */
+export function replayLine(source: AuditSource, caller: Caller, bookingId: string | null): AuditDraft {
+  return line(source, caller, 'REPLAYED', bookingId)
+}
+
+function line({ clock, newId }: AuditSource, caller: Caller, outcome: string, bookingId: string | null): AuditDraft {
+  const { actor, route, requestId } = caller
+  return { auditId: newId('aud'), at: clock.now(), actor, route, outcome, bookingId, requestId, count: 1 }
 }

@@ -3,20 +3,19 @@
  * Nothing is quoted or decided one by one: arrivals are found by bit operations on the nights of a unit, and totals from sums of night prices.
  */
 import { compareCodePoints, foldCase } from '../../lib/code-points.ts'
-import { FairShares, NoPlaceError } from '../../lib/fair-shares.ts'
+import { FairShares, NoPlaceError } from '../../lib/queues.ts'
 import { Slices } from '../../lib/slices.ts'
-import type { Agency } from '../catalogue/agency.ts'
-import type { Inventory } from '../catalogue/inventory.ts'
+import type { Agency, Inventory } from '../catalogue/agency.ts'
 import { findBookableArrivals, type StayWindow, wordsFor } from '../domain/bookable-arrivals.ts'
 import type { MinorUnits } from '../domain/money.ts'
 import type { Night } from '../domain/night.ts'
 import { PricedNightsCache } from '../domain/priced-nights.ts'
-import { type EveryStayFees, everyStayFees, stayTotals } from '../domain/stay-totals.ts'
+import { type EveryStayFees, everyStayFees, stayTotals } from '../domain/pricing.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
-import type { Listed } from './booking-list.ts'
-import { ListReadError } from './list-read-error.ts'
+import type { Listed } from './booking-lists.ts'
+import { ListReadError } from './booking-lists.ts'
 import { OfferPage, type OfferSort } from './offer-page.ts'
 
 /** Validated. Null: any. */

@@ -1,4 +1,5 @@
 import type { Instant } from '../domain/booking.ts'
+import type { FeeType, Unit, UnitRules } from '../domain/unit.ts'
 
 /** The plan an agency has bought. */
 export interface Plan {
@@ -56,4 +57,240 @@ export interface ApiKey {
   readonly revokedAt: Instant | null
   /** To the minute; null: never. Changed in place (KeyUses), and stored some time later. */
   lastUsedAt: Instant | null
+}
+
+/** Access tokens: how people of an agency use the portal (docs/design.md#portal-access). */
+
+/** What an access token may do, lowest first: each role may do everything that those before it may. */
+export const ROLES = ['viewer', 'desk', 'manager', 'owner'] as const
+export type Role = (typeof ROLES)[number]
+
+/** The least that a portal operation asks for. `operator`: no access token suffices. */
+export type RequiredRole = Role | 'operator'
+
+const LOWEST_FIRST: readonly RequiredRole[] = [...ROLES, 'operator']
+
+export function suffices(held: RequiredRole, required: RequiredRole): boolean {
+  return LOWEST_FIRST.indexOf(held) >= LOWEST_FIRST.indexOf(required)
+}
+
+/** The prefix of every access token. */
+export const TOKEN_PREFIX = 'hp_live_'
+
+/** An access token. Only the hash of its secret is stored. */
+export interface AccessToken {
+  readonly id: string
+  readonly agencyId: string
+  /** For people: whose it is. */
+  readonly name: string
+  readonly role: Role
+  /** The first characters of the secret, to recognize the token by. */
+  readonly prefix: string
+  /** SHA-256 of the secret, lower-case hex. */
+  readonly secretSha256: string
+  readonly createdAt: Instant
+  readonly expiresAt: Instant | null
+  readonly revokedAt: Instant | null
+}
+
+/** What gives access to an agency, and is recognized by the hash of its secret. */
+export interface Credential {
+  readonly id: string
+  readonly agencyId: string
+  /** SHA-256 of the secret, lower-case hex. */
+  readonly secretSha256: string
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly revokedAt: number | null
+}
+
+/** Of one agency and kind. One that is revoked or has expired takes no place: an agency with more has lost track of them. */
+export const LIVE_CREDENTIALS_MAX = 200
+
+/** Of one agency and kind: the newest that are revoked or have expired stay in memory. Older ones are only in the database. */
+export const ENDED_CREDENTIALS_KEPT_MAX = 1_000
+
+/** Whether it is neither revoked nor expired at `now`. */
+export function isLive({ expiresAt, revokedAt }: Credential, now: number): boolean {
+  return revokedAt === null && (expiresAt === null || now <= expiresAt)
+}
+
+/**
+ * The credentials of one kind in memory, of all agencies: those that are live, and the newest that have ended. `H`: what is found by a
+ * hash: a credential together with its agency.
+ */
+export class Credentials<C extends Credential, H> {
+  readonly #holderOf: (credential: C, agency: Agency) => H
+  readonly #holderByHash = new Map<string, H>()
+  /** By agency, then by id. */
+  readonly #byAgency = new Map<string, Map<string, C>>()
+
+  constructor(holderOf: (credential: C, agency: Agency) => H) {
+    this.#holderOf = holderOf
+  }
+
+  /** Null for an unknown hash. */
+  holderByHash(sha256: string): H | null {
+    return this.#holderByHash.get(sha256) ?? null
+  }
+
+  /** Oldest first. */
+  of(agencyId: string): C[] {
+    return this.#allOf(agencyId).sort((a, b) => a.createdAt - b.createdAt)
+  }
+
+  byId(agencyId: string, id: string): C | null {
+    return this.#byAgency.get(agencyId)?.get(id) ?? null
+  }
+
+  /** One that is revoked here stays revoked, whatever is put later. */
+  put(given: C, agency: Agency): void {
+    const known = this.byId(agency.id, given.id)
+    const credential = { ...given, revokedAt: given.revokedAt ?? known?.revokedAt ?? null }
+    const own = this.#byAgency.get(agency.id) ?? new Map<string, C>()
+    this.#byAgency.set(agency.id, own.set(credential.id, credential))
+    this.#holderByHash.set(credential.secretSha256, this.#holderOf(credential, agency))
+  }
+
+  /** Forgets those of an agency that had ended long ago at `now`. */
+  forgetEnded(agencyId: string, now: number): void {
+    const own = this.#byAgency.get(agencyId)
+    if (own === undefined || own.size <= ENDED_CREDENTIALS_KEPT_MAX) return
+    const ended = this.#allOf(agencyId).filter((credential) => !isLive(credential, now))
+    for (const { id, secretSha256 } of ended.sort(newestEndFirst).slice(ENDED_CREDENTIALS_KEPT_MAX)) {
+      own.delete(id)
+      this.#holderByHash.delete(secretSha256)
+    }
+  }
+
+  /** Forgets all credentials of an agency. */
+  forget(agencyId: string): void {
+    for (const { secretSha256 } of this.#allOf(agencyId)) this.#holderByHash.delete(secretSha256)
+    this.#byAgency.delete(agencyId)
+  }
+
+  /** Puts the agency as it is now beside its credentials. */
+  putAgency(agency: Agency): void {
+    for (const credential of this.#allOf(agency.id))
+      this.#holderByHash.set(credential.secretSha256, this.#holderOf(credential, agency))
+  }
+
+  #allOf(agencyId: string): C[] {
+    return [...(this.#byAgency.get(agencyId)?.values() ?? [])]
+  }
+}
+
+function newestEndFirst(a: Credential, b: Credential): number {
+  return endOf(b) - endOf(a)
+}
+
+function endOf({ expiresAt, revokedAt }: Credential): number {
+  return Math.min(expiresAt ?? Number.MAX_VALUE, revokedAt ?? Number.MAX_VALUE)
+}
+
+let inventories = 0
+
+/** The units of an agency. A change copies what it has without sorting it: an agency may have tens of thousands. */
+class UnitsInOrder {
+  private constructor(
+    readonly byId: ReadonlyMap<string, Unit>,
+    readonly bySlug: ReadonlyMap<string, Unit>,
+    /** By name, ties by id. */
+    readonly sorted: readonly Unit[],
+  ) {}
+
+  static of(units: Iterable<Unit>): UnitsInOrder {
+    const sorted = [...units].sort(byName)
+    const byId = new Map(sorted.map((unit) => [unit.id, unit]))
+    return new UnitsInOrder(byId, new Map(sorted.map((unit) => [unit.slug, unit])), sorted)
+  }
+
+  with(unit: Unit): UnitsInOrder {
+    const before = this.byId.get(unit.id)
+    const [bySlug, sorted] = [new Map(this.bySlug), [...this.sorted]]
+    if (before !== undefined) {
+      bySlug.delete(before.slug)
+      sorted.splice(this.#placeOf(before, sorted), 1)
+    }
+    sorted.splice(this.#placeOf(unit, sorted), 0, unit)
+    return new UnitsInOrder(new Map(this.byId).set(unit.id, unit), bySlug.set(unit.slug, unit), sorted)
+  }
+
+  /** Where the unit is, or belongs. */
+  #placeOf(unit: Unit, sorted: readonly Unit[]): number {
+    let [from, to] = [0, sorted.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      const other = sorted[middle]
+      if (other !== undefined && byName(other, unit) < 0) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+}
+
+/** The units and fees of one agency. Its values never change: a change creates a new one. */
+export class Inventory {
+  /** No other inventory of this process has it, of any agency: entity tags are made from it. */
+  readonly version = ++inventories
+  /** In the agency's order. */
+  readonly feeTypes: readonly FeeType[]
+  /** All units except archived ones, ordered by name, ties by id (docs/contract.md#get-units). */
+  readonly listed: readonly Unit[]
+  readonly #units: UnitsInOrder
+
+  /** @param units in any order, or as another inventory has them: of so many units, sorting is most of the work */
+  constructor(units: Iterable<Unit> | UnitsInOrder, feeTypes: readonly FeeType[]) {
+    this.#units = units instanceof UnitsInOrder ? units : UnitsInOrder.of(units)
+    this.listed = this.#units.sorted.filter((unit) => unit.status !== 'archived')
+    this.feeTypes = feeTypes
+  }
+
+  /** In the same order as `listed`. */
+  get units(): readonly Unit[] {
+    return this.#units.sorted
+  }
+
+  get size(): number {
+    return this.#units.byId.size
+  }
+
+  /** A unit of any status: a booking keeps its unit when the unit is archived. */
+  unitById(unitId: string): Unit | null {
+    return this.#units.byId.get(unitId) ?? null
+  }
+
+  /** A unit of any status, archived included: slugs are never reused. */
+  unitBySlug(slug: string): Unit | null {
+    return this.#units.bySlug.get(slug) ?? null
+  }
+
+  /** The unit a partner may address; archived units count as unknown (docs/design.md#order-of-checks). */
+  sellableUnit(slug: string): Unit | null {
+    const unit = this.#units.bySlug.get(slug)
+    return unit === undefined || unit.status === 'archived' ? null : unit
+  }
+
+  /** Lets a unit in memory and its master data have one object of rules, which is most of either. Does nothing unless they are equal. */
+  shareRules(unitId: string, rules: UnitRules): void {
+    const unit: { rules: UnitRules } | undefined = this.#units.byId.get(unitId)
+    if (unit !== undefined && unit.rules !== rules && Bun.deepEquals(unit.rules, rules)) unit.rules = rules
+  }
+
+  withUnit(unit: Unit): Inventory {
+    return new Inventory(this.#units.with(unit), this.feeTypes)
+  }
+
+  withFeeType(feeType: FeeType): Inventory {
+    const known = this.feeTypes.some((other) => other.id === feeType.id)
+    const feeTypes = known
+      ? this.feeTypes.map((other) => (other.id === feeType.id ? feeType : other))
+      : [...this.feeTypes, feeType]
+    return new Inventory(this.#units, feeTypes)
+  }
+}
+
+function byName(a: Unit, b: Unit): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1
+  return a.id < b.id ? -1 : 1
 }

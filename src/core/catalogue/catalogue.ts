@@ -7,12 +7,9 @@
  * next request on. A change that revokes access is put into the catalogue first and then committed, so it applies even
  * while the database is unavailable.
  */
-import type { FeeType, UnitRules } from '../domain/rules.ts'
-import type { Unit } from '../domain/unit.ts'
-import type { AccessToken } from './access-token.ts'
-import type { Agency, ApiKey } from './agency.ts'
-import { Credentials } from './credentials.ts'
-import type { Inventory } from './inventory.ts'
+import type { FeeType, Unit, UnitRules } from '../domain/unit.ts'
+import type { AccessToken, Agency, ApiKey, Inventory } from './agency.ts'
+import { Credentials } from './agency.ts'
 
 /** The port that the catalogue is loaded from. */
 export interface CatalogueStore {

@@ -1,12 +1,11 @@
 /** Decides which changes the agency can make to a booking (docs/design.md#portal-api, PATCH bookings). Pure (U3). */
 import { assert } from '../../lib/assert.ts'
+import type { BookingCancelled, BookingChanged, Pricing } from './booking.ts'
 import { type Booking, type BookingStatus, type Instant, isHold, isLive, TRANSITIONS } from './booking.ts'
 import { cancelled, type Decision, reject, type Tariff, totalOf, versionChanged } from './decide.ts'
-import type { BookingCancelled, BookingChanged, Pricing } from './event.ts'
-import { formatNight, type Night } from './night.ts'
+import { formatNight, type Night, nightsOf, STAY_NIGHTS_MAX } from './night.ts'
+import type { InvalidChange, Rejection } from './night-guard.ts'
 import { nightConflict } from './night-guard.ts'
-import type { InvalidChange, Rejection } from './rejection.ts'
-import { nightsOf, STAY_NIGHTS_MAX } from './stay.ts'
 import type { UnitState } from './unit-state.ts'
 
 /** Members left out stay as they are. */

@@ -3,14 +3,30 @@
  * the command, the answer is a value, and nothing is changed here. Commands on an existing booking carry its current
  * row, which the caller has read while it is the only writer of the unit.
  */
+
 import { assert } from '../../lib/assert.ts'
-import { type Booking, HOLD_EXPIRED, type Instant, isHold, isLive } from './booking.ts'
-import type { BookingCancelled, BookingCreated } from './event.ts'
-import { type Enforcement, firstStayConflict, nightConflict } from './night-guard.ts'
+import {
+  type Booking,
+  type BookingCancelled,
+  type BookingCreated,
+  HOLD_EXPIRED,
+  type Instant,
+  isHold,
+  isLive,
+} from './booking.ts'
+import { nightsOf, type Stay } from './night.ts'
+import {
+  type BelowMinStay,
+  type Enforcement,
+  firstStayConflict,
+  nightConflict,
+  type Rejection,
+  type StayConflict,
+  stayConflictCodes,
+  type VersionChanged,
+} from './night-guard.ts'
 import { effectiveMinStay, priceStay, type Quote } from './pricing.ts'
-import type { Rejection, VersionChanged } from './rejection.ts'
-import type { FeeType } from './rules.ts'
-import { nightsOf } from './stay.ts'
+import type { FeeType, UnitRules } from './unit.ts'
 import type { UnitState } from './unit-state.ts'
 
 /** What pricing needs besides the unit's own rules. */
@@ -128,4 +144,36 @@ export function quoteOf(state: UnitState, booking: NewBooking | Booking, tariff:
   const { children, extraBed } = booking
   const { feeTypes, currency } = tariff
   return priceStay({ rules: state.rules, stay: booking, children, extraBed, feeTypes, currency })
+}
+
+export interface QuoteRequest {
+  readonly stay: Stay
+  readonly children: number
+  readonly extraBed: boolean
+  readonly tariff: Tariff
+}
+
+export type PriceAnswer =
+  | { readonly kind: 'priced'; readonly quote: Quote }
+  | { readonly kind: 'rejected'; readonly rejection: BelowMinStay }
+
+export type QuoteAnswer =
+  | { readonly kind: 'quoted'; readonly quote: Quote; readonly reasons: readonly StayConflict['code'][] }
+  | { readonly kind: 'rejected'; readonly rejection: BelowMinStay }
+
+/**
+ * Prices a stay and lists the 409 codes that a booking of it would get now; an empty list means available
+ * (docs/design.md#quote).
+ */
+export function quoteStay(state: UnitState, request: QuoteRequest): QuoteAnswer {
+  const priced = priceByRules(state.rules, request)
+  if (priced.kind === 'rejected') return priced
+  return { kind: 'quoted', quote: priced.quote, reasons: stayConflictCodes(state, request.stay) }
+}
+
+/** The price of a stay by rules that need not be those of a unit, or that it is shorter than they allow. */
+export function priceByRules(rules: UnitRules, { stay, children, extraBed, tariff }: QuoteRequest): PriceAnswer {
+  const minStay = effectiveMinStay(rules, stay.arrival)
+  if (nightsOf(stay) < minStay) return { kind: 'rejected', rejection: { code: 'MIN_STAY', minStay } }
+  return { kind: 'priced', quote: priceStay({ rules, stay, children, extraBed, ...tariff }) }
 }

@@ -1,11 +1,28 @@
 import { assert } from '../../lib/assert.ts'
 
+/**
+ * How many digits the minor unit of a currency has, by ISO 4217 (list one, 2026). Not asked of `Intl`: browsers and runtimes follow
+ * CLDR for some currencies, which counts the digits in common use (0 for HUF), and amounts would be read as a hundred times too much.
+ */
+
+const DIGITS: Readonly<Record<string, number>> = {
+  ...{ BIF: 0, CLP: 0, DJF: 0, GNF: 0, ISK: 0, JPY: 0, KMF: 0, KRW: 0, PYG: 0, RWF: 0, UGX: 0, UYI: 0, VND: 0, VUV: 0 },
+  ...{ XAF: 0, XOF: 0, XPF: 0 },
+  ...{ BHD: 3, IQD: 3, JOD: 3, KWD: 3, LYD: 3, OMR: 3, TND: 3 },
+  ...{ CLF: 4, UYW: 4 },
+}
+
+/** @param currency an ISO 4217 code */
+export function currencyDigits(currency: string): number {
+  return DIGITS[currency] ?? 2
+}
+
 /** An amount in the minor unit of the agency's currency (docs/contract.md#conventions). Always a safe integer. */
 export type MinorUnits = number
 
 /**
  * The largest configured price or fixed fee, in minor units: one billion in a currency with two decimals. The highest
- * quote within the bounds in `rules.ts` (366 nights at PRICE_MAX + 1000 %, an extra bed and every fee type at its own
+ * quote within the bounds in `unit.ts` (366 nights at PRICE_MAX + 1000 %, an extra bed and every fee type at its own
  * maximum) stays below 2^53.
  */
 export const PRICE_MAX: MinorUnits = 100_000_000_000

@@ -1,12 +1,94 @@
 /**
+ * What the nights of a unit cost one by one, after season and weekday and before discounts, cleaning and fees, and the minimum stay of an
+ * arrival on each. The same prices as in the accommodation lines of a quote (`priceStay`): a property test compares the two.
+ */
+
+import type { MinStayRun } from './bookable-arrivals.ts'
+import type { MinorUnits } from './money.ts'
+import { isoWeekday, type Night } from './night.ts'
+import { basisPointsByWeekday, nightPrice } from './pricing.ts'
+import type { Rates, Season, UnitRules } from './unit.ts'
+import type { UnitState } from './unit-state.ts'
+
+/** Consecutive nights of one season, or of none. */
+export interface NightPriceRun {
+  readonly from: Night
+  /** Exclusive. */
+  readonly to: Night
+  /** Of the night `from` and those after it, in order: seven, or a single one if all nights cost the same. */
+  readonly prices: readonly MinorUnits[]
+  /** The effective minimum stay of an arrival on any of these nights. */
+  readonly minStay: number
+  /** The name of the season; null outside of all. */
+  readonly season: string | null
+}
+
+/** Calls `visit` for each run of the nights `[from, to)`, in order. Together the runs cover them all. */
+export function forEachNightPriceRun(
+  rules: UnitRules,
+  from: Night,
+  to: Night,
+  visit: (run: NightPriceRun) => void,
+): void {
+  if (from >= to) return
+  const { seasons, weekdayAdjustments } = rules.rates
+  const basisPoints = weekdayAdjustments.length === 0 ? null : basisPointsByWeekday(weekdayAdjustments)
+  const run = (first: Night, end: Night, season: Season | null): NightPriceRun => ({
+    from: first,
+    to: end,
+    prices: pricesFrom(first, season?.nightlyPrice ?? rules.basePrice, basisPoints),
+    minStay: season?.minStay ?? rules.minStay,
+    season: season?.name ?? null,
+  })
+  let night = from
+  for (const season of seasonsIn(seasons, from, to)) {
+    if (season.from > night) visit(run(night, season.from, null))
+    const first = Math.max(season.from, night) as Night
+    night = Math.min(season.to, to) as Night
+    visit(run(first, night, season))
+  }
+  if (night < to) visit(run(night, to, null))
+}
+
+/**
+ * Sums of night prices: element `i` is the sum over the `i` nights from `from` on, so that the nights `[from + a, from + b)` cost the
+ * difference of elements `b` and `a`. One element more than there are nights. Exact for a range of at most 8,000 nights (PRICE_MAX).
+ */
+export function nightPriceSums(rules: UnitRules, from: Night, to: Night): Float64Array {
+  const sums = new Float64Array(to - from + 1)
+  let sum = 0
+  let i = 0
+  forEachNightPriceRun(rules, from, to, (run) => {
+    const { prices } = run
+    const nights = run.to - run.from
+    for (let n = 0; n < nights; n++) {
+      sum += prices[n % prices.length] ?? 0
+      sums[++i] = sum
+    }
+  })
+  return sums
+}
+
+/** Those that have a night of `[from, to)`, in order. Seasons do not overlap (`ratesProblems`). */
+function seasonsIn(seasons: readonly Season[], from: Night, to: Night): Season[] {
+  const within = seasons.filter((season) => season.from < to && season.to > from)
+  return within.length > 1 ? within.sort((a, b) => a.from - b.from) : within
+}
+
+const WEEK_NIGHTS = 7
+
+function pricesFrom(first: Night, price: MinorUnits, basisPoints: readonly number[] | null): readonly MinorUnits[] {
+  if (basisPoints === null) return [price]
+  const weekday = isoWeekday(first)
+  return Array.from({ length: WEEK_NIGHTS }, (_, i) =>
+    nightPrice(price, basisPoints[((weekday - 1 + i) % WEEK_NIGHTS) + 1]),
+  )
+}
+
+/**
  * The night prices of units as sums, kept from one search to the next: the price of any run of nights is a subtraction. They are computed
  * again when the rates of the unit change, or when a search is about other nights.
  */
-import type { MinStayRun } from './bookable-arrivals.ts'
-import type { Night } from './night.ts'
-import { forEachNightPriceRun, nightPriceSums } from './night-prices.ts'
-import type { Rates, UnitRules } from './rules.ts'
-import type { UnitState } from './unit-state.ts'
 
 /** Of the nights `[from, to)` of a unit. */
 export interface PricedNights {

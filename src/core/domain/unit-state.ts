@@ -8,11 +8,11 @@
  * expected to extend their stay. A unit therefore needs the same memory however many bookings it has had.
  */
 import { assert, unreachable } from '../../lib/assert.ts'
+import type { LoggedEvent } from './booking.ts'
 import { type BookingFacts, isCleanedAfter, isLive } from './booking.ts'
-import type { LoggedEvent } from './event.ts'
 import { addNights, type Night } from './night.ts'
 import { BITMAP_SPAN, NightBitmap } from './night-bitmap.ts'
-import { NO_RATES, type UnitRules } from './rules.ts'
+import { NO_RATES, type UnitRules } from './unit.ts'
 
 /** A guest in house who is expected to extend: `[from, to)` are the nights after the booked departure. */
 export interface ExpectedExtension {

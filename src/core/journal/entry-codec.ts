@@ -1,23 +1,37 @@
 /** Entries as the journal keeps them: JSON that people can read, dates as dates, instants as ISO 8601. */
+
 import { assert } from '../../lib/assert.ts'
-import { type LoggedEvent, PRICINGS, type Pricing, webhookEventOf } from '../domain/event.ts'
-import { formatNight } from '../domain/night.ts'
-import type { Rates, UnitRules } from '../domain/rules.ts'
-import type { Unit } from '../domain/unit.ts'
 import {
-  decodeLoggedBooking,
-  type EncodedBooking,
-  encodeBooking,
-  type LoggedBooking,
-  loggedBooking,
-  loggedDifference,
-} from './booking-fields.ts'
-import { type Link, type LinkedEntry, NO_LINK, nextLink } from './chain.ts'
-import { CorruptLedgerError } from './corrupt-ledger-error.ts'
-import { decodeNight } from './fields.ts'
-import type { Month } from './month.ts'
+  type Booking,
+  type BookingFacts,
+  type BookingStatus,
+  type BookingType,
+  type LoggedEvent,
+  PRICINGS,
+  type Pricing,
+  webhookEventOf,
+} from '../domain/booking.ts'
+import { formatNight } from '../domain/night.ts'
+import type { Rates, Unit, UnitRules } from '../domain/unit.ts'
+import {
+  bigint,
+  boolean,
+  decodeNight,
+  decoderOf,
+  type Encoded,
+  encoderOf,
+  type Field,
+  id,
+  instant,
+  integer,
+  night,
+  nullable,
+  SharedValues,
+  text,
+} from './fields.ts'
+import { CorruptLedgerError } from './journal-error.ts'
 import type { Entry, Envelope } from './record.ts'
-import { SharedValues } from './shared-values.ts'
+import { type Link, type LinkedEntry, type Month, NO_LINK, nextLink } from './shard.ts'
 
 /** What a unit is recovered from, and the checksum that covers it. */
 export interface StoredEntry {
@@ -210,3 +224,82 @@ export function decodeRates(json: Json): Rates {
 const SHARED_MAX = 1_000
 const adjustments = new SharedValues<Rates['weekdayAdjustments']>(SHARED_MAX)
 const discounts = new SharedValues<Rates['lengthOfStayDiscounts']>(SHARED_MAX)
+
+type FieldsOf<T> = { readonly [N in keyof T]: Field<T[N]> }
+
+/** What an entry's payload says of a booking; which booking and unit it is, the entry says itself. */
+const LOGGED_FIELDS = {
+  type: text<BookingType>(),
+  status: text<BookingStatus>(),
+  source: text(),
+  arrival: night(),
+  departure: night(),
+  adults: integer(),
+  children: integer(),
+  extraBed: boolean(),
+  totalAmount: bigint(),
+  holdExpiresAt: nullable(instant()),
+  expectedUntil: nullable(night()),
+  cancelledAt: nullable(instant()),
+  createdAt: instant(),
+  updatedAt: instant(),
+  version: integer(),
+} as const satisfies FieldsOf<Omit<BookingFacts, 'id' | 'unitId'>>
+
+/** The fields of a booking as its row stores them. A field that `Booking` has and this lacks does not compile. */
+export const BOOKING_FIELDS = {
+  id: id('bkg'),
+  unitId: id('unt'),
+  ...LOGGED_FIELDS,
+  sourceRef: nullable(text()),
+  cancelReason: nullable(text()),
+} as const satisfies FieldsOf<Booking>
+
+/** A booking as its row stores it. Its ids are text; only the row has them as UUIDs. */
+export type EncodedBooking = Encoded<typeof BOOKING_FIELDS>
+
+export const encodeBooking: (booking: Booking) => EncodedBooking = encoderOf(BOOKING_FIELDS)
+
+export type LoggedBooking = Encoded<typeof LOGGED_FIELDS>
+const LOGGED_NAMES = Object.keys(LOGGED_FIELDS) as (keyof LoggedBooking)[]
+const decodeLogged = decoderOf(LOGGED_FIELDS)
+
+/** What is logged of a booking, for JSON: members without a value are undefined, and so left out. In the order of the declaration. */
+export function loggedBooking(booking: EncodedBooking): {
+  readonly [N in keyof LoggedBooking]: LoggedBooking[N] | undefined
+} {
+  return {
+    type: booking.type,
+    status: booking.status,
+    source: booking.source,
+    arrival: booking.arrival,
+    departure: booking.departure,
+    adults: booking.adults,
+    children: booking.children,
+    extraBed: booking.extraBed,
+    totalAmount: booking.totalAmount,
+    holdExpiresAt: booking.holdExpiresAt ?? undefined,
+    expectedUntil: booking.expectedUntil ?? undefined,
+    cancelledAt: booking.cancelledAt ?? undefined,
+    createdAt: booking.createdAt,
+    updatedAt: booking.updatedAt,
+    version: booking.version,
+  }
+}
+
+/** The members of `before` that `after` has with another value, or lacks. */
+export function loggedDifference(before: EncodedBooking, after: EncodedBooking): Partial<LoggedBooking> {
+  const logged: Record<string, unknown> = {}
+  for (const name of LOGGED_NAMES) if (before[name] !== after[name]) logged[name] = before[name]
+  return logged
+}
+
+/** @throws CorruptLedgerError when a value is missing or has another form */
+export function decodeLoggedBooking(
+  logged: Partial<LoggedBooking>,
+  ids: { readonly id: string; readonly unitId: string },
+): BookingFacts {
+  const stored: Record<string, unknown> = {}
+  for (const name of LOGGED_NAMES) stored[name] = logged[name] ?? (LOGGED_FIELDS[name].isNullable ? null : undefined)
+  return { ...ids, ...decodeLogged(stored as LoggedBooking) }
+}

@@ -2,11 +2,12 @@
  * The fields of a stored record, declared once: the type of the record, its form in JSON and in rows, and the functions that
  * encode and decode it all follow from the declaration.
  */
+
+import { instantText } from '../../lib/clock.ts'
 import { type IdPrefix, idOf } from '../../lib/ids.ts'
-import { instantText } from '../../lib/instant-text.ts'
 import type { Instant } from '../domain/booking.ts'
 import { formatNight, type Night, parseNight } from '../domain/night.ts'
-import { corrupt } from './corrupt-ledger-error.ts'
+import { corrupt } from './journal-error.ts'
 
 /**
  * `id`: stored as a UUID. `night`: stored as a date. `instant`: stored as a point in time. The others are stored as they are;
@@ -138,4 +139,29 @@ export function withAfter<F extends Fields, M extends Fields>(fields: F, name: k
   const entries = Object.entries(fields)
   const at = entries.findIndex(([each]) => each === name) + 1
   return Object.fromEntries([...entries.slice(0, at), ...Object.entries(more), ...entries.slice(at)]) as F & M
+}
+
+/**
+ * Equal parts of decoded rules as one object. The units of an agency mostly have the same weekday prices and discounts; lists of their
+ * own for each were a quarter of a resident unit's memory (docs/decisions.md#speed). Decoded rules are never changed, so sharing
+ * cannot be noticed.
+ */
+export class SharedValues<T extends object> {
+  readonly #max: number
+  readonly #byText = new Map<string, T>()
+
+  /** @param max of values kept; when there are more, all are forgotten, and those in use stay with their users */
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** The first value with this JSON text. Members in another order make another value. */
+  shared(value: T): T {
+    const text = JSON.stringify(value)
+    const known = this.#byText.get(text)
+    if (known !== undefined) return known
+    if (this.#byText.size >= this.#max) this.#byText.clear()
+    this.#byText.set(text, value)
+    return value
+  }
 }

@@ -62,3 +62,13 @@ export function poisoned(cause: unknown): JournalError {
 export function outcomeUnknown(cause: unknown): JournalError {
   return new JournalError('outcome_unknown', 'Cannot tell whether the record was appended', { cause })
 }
+
+/** A journal row or snapshot does not say what it said when it was written. */
+export class CorruptLedgerError extends Error {
+  override readonly name = 'CorruptLedgerError'
+}
+
+/** @throws CorruptLedgerError */
+export function corrupt(what: string): never {
+  throw new CorruptLedgerError(`Cannot read the ledger: ${what} is not as it was written`)
+}

@@ -1,7 +1,6 @@
-import type { Link } from './chain.ts'
 import type { EncodedEntry, StoredEntry } from './entry-codec.ts'
-import type { Month } from './month.ts'
 import type { JournalRecord } from './record.ts'
+import type { Link, Month } from './shard.ts'
 import type { StoredSnapshot } from './snapshot-codec.ts'
 
 /**

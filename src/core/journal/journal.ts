@@ -9,19 +9,24 @@
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { HeldUp } from '../../lib/held-up.ts'
+import { HeldUp } from '../../lib/measures.ts'
 import type { ShardHead } from './batch.ts'
-import { BatchLimit } from './batch-limit.ts'
+import { BatchLimit } from './batch.ts'
 import type { EncodedEntry } from './entry-codec.ts'
 import { fenced, type JournalError, journalClosed, journalFull, notOwner } from './journal-error.ts'
-import { JournalCounters, type JournalStats } from './journal-stats.ts'
 import type { JournalStore, WriterTerm } from './journal-store.ts'
 import { Lane } from './lane.ts'
-import type { Month } from './month.ts'
 import type { JournalRecord } from './record.ts'
+import type { Month } from './shard.ts'
 import { shardOf } from './shard.ts'
 import { ShardLogs } from './shard-logs.ts'
-import { type Appended, type WaitingRecord, WaitingRecords } from './waiting-records.ts'
+import {
+  type Appended,
+  JournalCounters,
+  type JournalStats,
+  type WaitingRecord,
+  WaitingRecords,
+} from './waiting-records.ts'
 
 export interface JournalLimits {
   /** Records that may wait for a batch; one more is refused. */

@@ -2,7 +2,7 @@
  * A lane of the journal: sends one batch at a time, and settles it.
  *
  * - J2 A batch is one statement, all or nothing.
- * - J3 batch-sender.ts finds out the outcome of a batch that was sent.
+ * - J3 batch.ts finds out the outcome of a batch that was sent.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
  * - J5 Of a shard that was lost, whichever lane learned of it, nothing is sent any more. What is left of the batch in flight goes on:
  *   the shards that are still this writer's.
@@ -10,15 +10,14 @@
  */
 import { assert, unreachable } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { HeldUp } from '../../lib/held-up.ts'
-import type { BatchLimit } from './batch-limit.ts'
-import { BatchSender, type FencedPart } from './batch-sender.ts'
+import type { HeldUp } from '../../lib/measures.ts'
+import type { BatchLimit } from './batch.ts'
+import { BatchSender, type FencedPart } from './batch.ts'
 import type { EncodedEntry } from './entry-codec.ts'
 import { type JournalError, outcomeUnknown, poisoned } from './journal-error.ts'
-import type { JournalCounters } from './journal-stats.ts'
 import type { LaneStore, NumberedRecord } from './journal-store.ts'
 import type { ShardLogs } from './shard-logs.ts'
-import type { WaitingRecord, WaitingRecords } from './waiting-records.ts'
+import type { JournalCounters, WaitingRecord, WaitingRecords } from './waiting-records.ts'
 
 /** A record of the batch in flight, with who waits for it. */
 interface Sent extends NumberedRecord {

@@ -1,6 +1,5 @@
 import { idOf } from '../../lib/ids.ts'
-import type { Instant } from '../domain/booking.ts'
-import type { UnitEvent } from '../domain/event.ts'
+import type { Instant, UnitEvent } from '../domain/booking.ts'
 
 export const ACTOR_KINDS = ['key', 'access_token', 'portal', 'system'] as const
 

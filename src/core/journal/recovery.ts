@@ -8,8 +8,8 @@
  */
 import { AssertionError } from '../../lib/assert.ts'
 import { UnitState } from '../domain/unit-state.ts'
-import { CorruptLedgerError } from './corrupt-ledger-error.ts'
 import { decodeEntry, type StoredEntry } from './entry-codec.ts'
+import { CorruptLedgerError } from './journal-error.ts'
 import type { JournalStore, StoredUnit } from './journal-store.ts'
 import { decodeSnapshot, type StoredSnapshot } from './snapshot-codec.ts'
 

@@ -6,12 +6,11 @@
  */
 import { assert } from '../../lib/assert.ts'
 import { encodeBatch, headAt, type LogEnd, type ShardHead } from './batch.ts'
-import { NO_LINK } from './chain.ts'
 import type { EncodedEntry } from './entry-codec.ts'
 import type { NumberedRecord, WriterTerm } from './journal-store.ts'
-import type { Month } from './month.ts'
 import type { JournalRecord } from './record.ts'
-import { SHARDS } from './shard.ts'
+import type { Month } from './shard.ts'
+import { NO_LINK, SHARDS } from './shard.ts'
 
 /** Of a shard that was never this writer's: below every epoch. */
 const NO_EPOCH = -1

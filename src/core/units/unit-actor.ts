@@ -8,7 +8,7 @@
  */
 
 import { assert } from '../../lib/assert.ts'
-import { BoundedQueue } from '../../lib/bounded-queue.ts'
+import { BoundedQueue } from '../../lib/queues.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 
 /** The unit's mailbox is full. Nothing was written; safe to retry. */

@@ -8,13 +8,12 @@
  * #1214 and #1215 would fix it (docs/decisions.md#postgresql-and-its-driver).
  */
 import type postgres from 'postgres'
-import { BoundedQueue } from '../../lib/bounded-queue.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
+import { BoundedQueue } from '../../lib/queues.ts'
 import type { PoolStats } from '../../observability/service-stats.ts'
 import { classifyDatabaseError } from './database-error.ts'
 import { DiscardedClients } from './discarded-clients.ts'
-import { watchSilence } from './silence-watch.ts'
-import { isStatement, limitWait, refusal, type Statement } from './statement.ts'
+import { isStatement, limitWait, refusal, type Statement, watchSilence } from './statement.ts'
 
 type Sql = postgres.Sql
 

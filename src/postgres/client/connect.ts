@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 import { type ConnectionEvents, pooled } from './client-pool.ts'
-import { withRepairedResults } from './repaired-results.ts'
+import { withRepairedResults } from './statement.ts'
 import { targetOf } from './target.ts'
 
 export type Sql = postgres.Sql

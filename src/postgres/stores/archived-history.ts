@@ -3,7 +3,7 @@
  *
  * - S2 Such a unit is not recovered without the snapshot that replaces them: the remaining entries alone give a wrong state.
  */
-import { CorruptLedgerError } from '../../core/journal/corrupt-ledger-error.ts'
+import { CorruptLedgerError } from '../../core/journal/journal-error.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 

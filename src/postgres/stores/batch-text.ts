@@ -4,14 +4,29 @@
  *
  * - J2 A batch is one statement: journal rows and everything derived from them.
  */
+
 import type { Unit } from '../../core/domain/unit.ts'
 import { type EncodedEntry, encodeRates } from '../../core/journal/entry-codec.ts'
 import { encodeInstant } from '../../core/journal/fields.ts'
 import type { BatchToAppend, NumberedRecord, ShardEpoch } from '../../core/journal/journal-store.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
 import { assert } from '../../lib/assert.ts'
+import type { Sql } from '../client/connect.ts'
 import { compositeText, jsonRow, type RowOf } from './table.ts'
 import { AUDIT_ROW, BOOKING_ROW, GUEST_ROW, IDEMPOTENCY_ROW, JOURNAL_ROW, UNIT } from './tables.ts'
+
+/** One group commit, all or nothing (J2). Errors: as `classifyDatabaseError` classifies them. */
+export function appendBatch(sql: Sql, batch: BatchToAppend) {
+  const text = batchText(batch)
+  return sql`
+    select append_batch(
+      ${text.shards}::text::smallint[], ${text.epochs}::text::bigint[],
+      ${text.entries}::text::journal_row[], ${text.payloads}::text, ${text.links}::text::bytea,
+      ${text.created}::text::booking_row[], ${text.changed}::text::booking_row[], ${text.guests}::text::guest_row[],
+      ${text.auditLines}::text::audit_row[],
+      ${text.idempotencies}::text::idempotency_row[], ${text.answers}::text,
+      ${text.others}::text::jsonb)`
+}
 
 /** Between long texts: JSON never contains it unescaped. */
 const BETWEEN_TEXTS = '\x1e'

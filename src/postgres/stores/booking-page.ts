@@ -1,5 +1,4 @@
-import type { ArrivalOrder } from '../../core/bookings/agency-bookings.ts'
-import type { BookingFilter, Listed } from '../../core/bookings/booking-list.ts'
+import type { ArrivalOrder, BookingFilter, Listed } from '../../core/bookings/booking-lists.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'

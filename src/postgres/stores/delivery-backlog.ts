@@ -1,4 +1,4 @@
-import { BACKLOG_COUNTED_MAX, type DeliveryBacklog } from '../../webhooks/delivery-backlog.ts'
+import { BACKLOG_COUNTED_MAX, type DeliveryBacklog } from '../../webhooks/sender-store.ts'
 import type { Sql } from '../client/connect.ts'
 
 /**

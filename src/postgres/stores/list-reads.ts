@@ -2,10 +2,10 @@
  * Reads pages of lists over separate connections, so that long lists never delay look-ups, writes and probes. Agencies share
  * these connections fairly, so that one agency's searches never delay another's lists.
  */
-import { ListReadError } from '../../core/bookings/list-read-error.ts'
+import { ListReadError } from '../../core/bookings/booking-lists.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { DeadlineError, withDeadline } from '../../lib/deadline.ts'
-import { FairShares, NoPlaceError } from '../../lib/fair-shares.ts'
+import { FairShares, NoPlaceError } from '../../lib/queues.ts'
 import type { PoolStats } from '../../observability/service-stats.ts'
 import { poolStats } from '../client/client-pool.ts'
 import { QUERY_DEADLINE_MS, type Sql } from '../client/connect.ts'

@@ -3,7 +3,7 @@
  * - J8 After a statement that took too long, the next ones settle fewer deliveries.
  */
 import { WriteError } from '../../core/bookings/write-error.ts'
-import type { BatchLimit } from '../../core/journal/batch-limit.ts'
+import type { BatchLimit } from '../../core/journal/batch.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import { isTooSlow } from '../../lib/database-failure.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'

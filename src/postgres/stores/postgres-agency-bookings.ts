@@ -3,10 +3,9 @@ import type {
   AgencyBookingFilter,
   AgencyBookings,
   ArrivalOrder,
-} from '../../core/bookings/agency-bookings.ts'
-import type { Listed } from '../../core/bookings/booking-list.ts'
-import { addNights, formatNight, type Night } from '../../core/domain/night.ts'
-import { STAY_NIGHTS_MAX } from '../../core/domain/stay.ts'
+  Listed,
+} from '../../core/bookings/booking-lists.ts'
+import { addNights, formatNight, type Night, STAY_NIGHTS_MAX } from '../../core/domain/night.ts'
 import type { Encoded } from '../../core/journal/fields.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'

@@ -1,4 +1,4 @@
-import type { BookingFilter, BookingList, Listed } from '../../core/bookings/booking-list.ts'
+import type { BookingFilter, BookingList, Listed } from '../../core/bookings/booking-lists.ts'
 import type { Booking } from '../../core/domain/booking.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'

@@ -1,6 +1,12 @@
-import { type ChainKey, ChainKeyError, newChainKey, openChainKey, sealChainKey } from '../../core/journal/chain-key.ts'
-import { SHARDS } from '../../core/journal/shard.ts'
-import { secretKeyCheck } from '../../webhooks/secret-key-check.ts'
+import {
+  type ChainKey,
+  ChainKeyError,
+  newChainKey,
+  openChainKey,
+  SHARDS,
+  sealChainKey,
+} from '../../core/journal/shard.ts'
+import { secretKeyCheck } from '../../webhooks/re-encrypt.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** A chain key as it is stored, sealed. */

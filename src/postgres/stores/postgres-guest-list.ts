@@ -1,5 +1,4 @@
-import type { Listed } from '../../core/bookings/booking-list.ts'
-import type { Guest, GuestList } from '../../core/bookings/guest-list.ts'
+import type { Guest, GuestList, Listed } from '../../core/bookings/booking-lists.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'

@@ -2,8 +2,7 @@ import type { AppendFailure, BatchToAppend, LaneStore, ShardEpoch } from '../../
 import { connect, type Sql } from '../client/connect.ts'
 import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/writable.ts'
-import { appendBatch } from './append-batch.ts'
-import { batchText, fencesText } from './batch-text.ts'
+import { appendBatch, batchText, fencesText } from './batch-text.ts'
 
 /** How long a look-up of what was written is repeated. */
 const WAS_WRITTEN_MS_MAX = 5_000

@@ -1,4 +1,4 @@
-import type { Month } from '../../core/journal/month.ts'
+import type { Month } from '../../core/journal/shard.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** Months that have partitions in advance: housekeeping may fail for that long before rows go into a month that is not theirs. */

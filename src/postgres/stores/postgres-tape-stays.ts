@@ -1,4 +1,4 @@
-import type { TapeStay, TapeStays, TapeWindow } from '../../core/bookings/tape-stays.ts'
+import type { TapeStay, TapeStays, TapeWindow } from '../../core/bookings/booking-lists.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { ListReads } from './list-reads.ts'

@@ -1,5 +1,4 @@
-import type { KeyUse } from '../../access/key-uses.ts'
-import type { DayUsed, MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
+import type { DayUsed, KeyUse, MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
 import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'

@@ -1,10 +1,8 @@
 /** The columns that this process reads and writes, each spelled once. A test compares them with the database. */
-import type { Guest } from '../../core/bookings/guest-list.ts'
-import type { AccessToken, Role } from '../../core/catalogue/access-token.ts'
-import type { Agency, ApiKey, Plan, Scope } from '../../core/catalogue/agency.ts'
-import type { FeeType, UnitRules } from '../../core/domain/rules.ts'
-import type { Unit, UnitStatus } from '../../core/domain/unit.ts'
-import { BOOKING_FIELDS } from '../../core/journal/booking-fields.ts'
+import type { Guest } from '../../core/bookings/booking-lists.ts'
+import type { AccessToken, Agency, ApiKey, Plan, Role, Scope } from '../../core/catalogue/agency.ts'
+import type { FeeType, Unit, UnitRules, UnitStatus } from '../../core/domain/unit.ts'
+import { BOOKING_FIELDS } from '../../core/journal/entry-codec.ts'
 import {
   bigint,
   boolean,

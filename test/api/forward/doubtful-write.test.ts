@@ -4,7 +4,7 @@ import { DOUBT_HEADER, HOP_HEADER, Hops, SERVED_BY_HEADER } from '../../../src/a
 import type { NodeFetch } from '../../../src/api/forward/node-call.ts'
 import { RequestEntry } from '../../../src/api/forward/request-entry.ts'
 import { RequestHomes } from '../../../src/api/forward/request-home.ts'
-import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of-failure.ts'
+import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of.ts'
 import { sleep } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { DIRECTORY, keyOf } from '../../support/entry-nodes.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { HOP_REFUSED_HEADER } from '../../../src/api/forward/hop.ts'
 import { callNode } from '../../../src/api/forward/node-call.ts'
-import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of-failure.ts'
+import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of.ts'
 
 const NODE = { id: 'b', url: 'http://b' }
 const CALL = { method: 'GET', url: 'http://a/partner/v1/units', headers: new Headers(), body: null }

@@ -3,7 +3,7 @@ import { HOLD_MS_MAX } from '../../../src/api/forward/holding.ts'
 import type { CallOutcome } from '../../../src/api/forward/node-call.ts'
 import { ownerBound } from '../../../src/api/forward/owner-bound.ts'
 import { ShardWatch } from '../../../src/api/forward/shard-watch.ts'
-import type { NodeAddress } from '../../../src/cluster/owners.ts'
+import type { NodeAddress } from '../../../src/cluster/shard-owners.ts'
 import { sleep } from '../../../src/lib/clock.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 

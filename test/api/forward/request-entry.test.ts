@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { HOP_HEADER, Hops } from '../../../src/api/forward/hop.ts'
-import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of-failure.ts'
+import { NOT_OWNER_STATUS } from '../../../src/api/problems/problem-of.ts'
 import { addSecret, CLUSTER_SECRET, EntryCluster, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
 import { eventually } from '../../support/eventually.ts'
 import { sendRaw } from '../../support/raw-http.ts'

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { KeptBody } from '../../../src/api/forward/kept-body.ts'
 import { RequestHomes } from '../../../src/api/forward/request-home.ts'
-import { sha256Hex } from '../../../src/lib/sha256-hex.ts'
+import { sha256Hex } from '../../../src/lib/ids.ts'
 import { addSecret, DIRECTORY, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
 
 beforeAll(() => {

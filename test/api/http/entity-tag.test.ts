@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { EntityTags, holdsTag, ifMatchOf } from '../../../src/api/http/entity-tag.ts'
+import { EntityTags, holdsTag, ifMatchOf } from '../../../src/api/http/answer.ts'
 
 const TAG = '"abc"'
 

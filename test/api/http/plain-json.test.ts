@@ -1,7 +1,7 @@
 /** A plain body is not looked through: no value that cannot be stored may come out of one. */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parseJson } from '../../../src/api/http/strict-json.ts'
+import { parseJson } from '../../../src/api/route/read-request.ts'
 
 test.each([
   ['a number with an exponent that is too large', '{"a":1e999}'],

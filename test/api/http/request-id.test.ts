@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { requestIdOf } from '../../../src/api/http/request-id.ts'
+import { requestIdOf } from '../../../src/api/http/request.ts'
 
 const made = (header: string | null) => requestIdOf(header, (prefix) => `${prefix}_new`)
 

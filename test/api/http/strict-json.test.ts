@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { BODY_DEPTH_MAX, parseJson, readJson } from '../../../src/api/http/strict-json.ts'
+import { BODY_DEPTH_MAX, parseJson, readJson } from '../../../src/api/route/read-request.ts'
 
 const post = (body: string | Uint8Array<ArrayBuffer>, type: string | null = 'application/json') =>
   new Request('http://localhost/', { method: 'POST', body, headers: type === null ? {} : { 'content-type': type } })

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
 import fc from 'fast-check'
-import { decodeStrictly, queryReader } from '../../../src/api/http/query-string.ts'
-import { targetOf } from '../../../src/api/http/request-target.ts'
+import { decodeStrictly, queryReader, targetOf } from '../../../src/api/http/request.ts'
 import { charactersOf, choice, dateText, EMAIL_LENGTH_MAX, text } from '../../../src/api/schema/text-schema.ts'
 import { validator } from '../../../src/api/schema/validator.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ExpiredAnswers } from '../../../src/api/idempotency/expired-answers.ts'
-import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/lib/clock.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 const START = Date.UTC(2027, 0, 2)

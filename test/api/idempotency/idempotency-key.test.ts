@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { idempotencyKeyOf, requestHashOf } from '../../../src/api/idempotency/idempotency-key.ts'
+import { idempotencyKeyOf, requestHashOf } from '../../../src/api/idempotency/idempotent-writes.ts'
 
 describe('an Idempotency-Key', () => {
   test('that is missing is none', () => {

@@ -8,7 +8,7 @@ import {
 import type { Ledger } from '../../../src/app/ledger.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/lib/clock.ts'
 import { PostgresIdempotencyRows } from '../../../src/postgres/stores/postgres-idempotency-rows.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'

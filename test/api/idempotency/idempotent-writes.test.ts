@@ -12,7 +12,7 @@ import { AlreadyAnsweredError, WriteError } from '../../../src/core/bookings/wri
 import { JournalError, type JournalErrorKind } from '../../../src/core/journal/journal-error.ts'
 import type { IdempotencyDraft } from '../../../src/core/journal/record.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
-import { DAY_MS, HOUR_MS } from '../../../src/lib/duration.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/lib/clock.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { sampleId } from '../../support/samples.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { AgencyChange } from '../../../src/api/portal/agency-change.ts'
 import { AgencyChangeTexts } from '../../../src/api/portal/agency-change-text.ts'
 import { Renderings } from '../../../src/api/portal/renderings.ts'
-import type { AgencyBooking } from '../../../src/core/bookings/agency-bookings.ts'
+import type { AgencyBooking } from '../../../src/core/bookings/booking-lists.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 

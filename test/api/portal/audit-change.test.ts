@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { auditChangeJson } from '../../../src/api/portal/audit-change-json.ts'
-import { Inventory } from '../../../src/core/catalogue/inventory.ts'
+import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
 const unit = sampleUnit()

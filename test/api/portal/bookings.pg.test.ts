@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { HOUR_MS } from '../../../src/lib/duration.ts'
+import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { firedEvents } from '../../support/fired-events.ts'
 import { sampleId, sampleRules } from '../../support/samples.ts'

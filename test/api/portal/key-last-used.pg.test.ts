@@ -1,7 +1,7 @@
 /** When a key was last used: in the agency's list of keys, to the minute. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
-import { MINUTE_MS } from '../../../src/lib/duration.ts'
+import { MINUTE_MS } from '../../../src/lib/clock.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 

@@ -1,6 +1,6 @@
-/** An agency has so many API keys and access tokens that are valid, and no more (src/core/catalogue/credentials.ts). */
+/** An agency has so many API keys and access tokens that are valid, and no more (src/core/catalogue/agency.ts). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { ENDED_CREDENTIALS_KEPT_MAX, LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/credentials.ts'
+import { ENDED_CREDENTIALS_KEPT_MAX, LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 

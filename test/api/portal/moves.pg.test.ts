@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { DAY_MS } from '../../../src/lib/duration.ts'
+import { DAY_MS } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { RENDERINGS_MAX, RENDERINGS_PER_AGENCY_MAX, Renderings } from '../../../src/api/portal/renderings.ts'
-import { ListReadError } from '../../../src/core/bookings/list-read-error.ts'
+import { ListReadError } from '../../../src/core/bookings/booking-lists.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 test('an agency writes two large answers at once, and another one does not wait for it', async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { tapeText } from '../../../src/api/portal/tape-text.ts'
-import type { TapeStay } from '../../../src/core/bookings/tape-stays.ts'
-import { Inventory } from '../../../src/core/catalogue/inventory.ts'
-import { currencyDigits } from '../../../src/core/domain/currency-digits.ts'
+import type { TapeStay } from '../../../src/core/bookings/booking-lists.ts'
+import { Inventory } from '../../../src/core/catalogue/agency.ts'
+import { currencyDigits } from '../../../src/core/domain/money.ts'
 import { Slices } from '../../../src/lib/slices.ts'
 import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
 

@@ -1,8 +1,8 @@
 /** Streams of changes over real connections, to clients that do not read. */
 import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { eventStream } from '../../../src/api/route/change-stream.ts'
-import { SERVE_OPTIONS } from '../../../src/api/server/serve-options.ts'
+import { eventStream } from '../../../src/api/route/change-requests.ts'
+import { SERVE_OPTIONS } from '../../../src/api/server/listener.ts'
 import type { ChangeStream } from '../../../src/changes/change-feed.ts'
 import type { ChangePage } from '../../../src/changes/change-page.ts'
 import { eventually } from '../../support/eventually.ts'

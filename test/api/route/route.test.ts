@@ -1,12 +1,11 @@
 /** The one way into every route, with an admission that records what it is asked. */
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
-import type { FailureReport } from '../../../src/api/http/failure-report.ts'
+import type { FailureReport } from '../../../src/api/http/answer.ts'
 import type { Operation } from '../../../src/api/operation.ts'
 import { notFound, type Problem, problem } from '../../../src/api/problems/problems.ts'
-import type { RouteAdmission } from '../../../src/api/route/admission.ts'
-import { type Outcome, recorded } from '../../../src/api/route/outcome.ts'
-import { served } from '../../../src/api/route/route.ts'
+import type { RouteAdmission } from '../../../src/api/route/route.ts'
+import { type Outcome, recorded, served } from '../../../src/api/route/route.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { RequestStats } from '../../../src/observability/request-stats.ts'
 

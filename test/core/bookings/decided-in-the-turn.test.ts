@@ -1,9 +1,8 @@
 /** What a booking is decided by is read in its turn: what changed while it waited counts. */
 import { expect, test } from 'bun:test'
 import type { Booking } from '../../../src/core/domain/booking.ts'
-import type { FeeType } from '../../../src/core/domain/rules.ts'
-import type { Unit } from '../../../src/core/domain/unit.ts'
-import { HOUR_MS } from '../../../src/lib/duration.ts'
+import type { FeeType, Unit } from '../../../src/core/domain/unit.ts'
+import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
 import { AGENCY, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { UnitCommands } from '../../../src/admin/unit-commands.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
-import { HOUR_MS } from '../../../src/lib/duration.ts'
+import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
 import { AGENCY, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 

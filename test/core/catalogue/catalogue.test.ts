@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { CACHED_UNITS_MAX, Catalogue } from '../../../src/core/catalogue/catalogue.ts'
-import { Inventory } from '../../../src/core/catalogue/inventory.ts'
 import { AGENCY, sampleId, sampleKey, sampleUnit } from '../../support/samples.ts'
 
 /** Units of an agency. Three such agencies reach the limit. */

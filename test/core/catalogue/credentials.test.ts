@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ApiKey } from '../../../src/core/catalogue/agency.ts'
-import { Credentials, ENDED_CREDENTIALS_KEPT_MAX } from '../../../src/core/catalogue/credentials.ts'
+import { Credentials, ENDED_CREDENTIALS_KEPT_MAX } from '../../../src/core/catalogue/agency.ts'
 import { AGENCY, sampleId, sampleKey } from '../../support/samples.ts'
 
 const NOW = Date.UTC(2026, 5, 1)

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { Inventory } from '../../../src/core/catalogue/inventory.ts'
+import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { sampleUnit } from '../../support/samples.ts'
 
 const unit = fc.record({

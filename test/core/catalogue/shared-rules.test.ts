@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
-import { Inventory } from '../../../src/core/catalogue/inventory.ts'
 import { AGENCY, sampleUnit } from '../../support/samples.ts'
 
 const UNIT = sampleUnit({})

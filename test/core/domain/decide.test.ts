@@ -6,10 +6,10 @@ import {
   decideCancel,
   decideExpiry,
   type NewBooking,
+  quoteStay,
 } from '../../../src/core/domain/decide.ts'
 import { formatNight } from '../../../src/core/domain/night.ts'
-import { quoteStay } from '../../../src/core/domain/quote-stay.ts'
-import type { UnitRules } from '../../../src/core/domain/rules.ts'
+import type { UnitRules } from '../../../src/core/domain/unit.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 

@@ -10,7 +10,7 @@ import {
   type Night,
   parseNight,
 } from '../../../src/core/domain/night.ts'
-import { DAY_MS } from '../../../src/lib/duration.ts'
+import { DAY_MS } from '../../../src/lib/clock.ts'
 
 const isoOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
 

@@ -9,8 +9,8 @@ import {
   type Night,
 } from '../../../src/core/domain/night.ts'
 import { type PriceStayInput, priceStay, type Quote } from '../../../src/core/domain/pricing.ts'
-import { type FeeType, ratesProblems, type Season } from '../../../src/core/domain/rules.ts'
-import { DAY_MS } from '../../../src/lib/duration.ts'
+import { type FeeType, ratesProblems, type Season } from '../../../src/core/domain/unit.ts'
+import { DAY_MS } from '../../../src/lib/clock.ts'
 
 /**
  * A second implementation of the pricing rules, night by night, with big integers and date strings: slow, and sharing

@@ -17,7 +17,7 @@ import {
   type Rates,
   type Season,
   type UnitRules,
-} from '../../../src/core/domain/rules.ts'
+} from '../../../src/core/domain/unit.ts'
 
 const night = (text: string): Night => {
   const parsed = parseNight(text)

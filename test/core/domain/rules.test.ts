@@ -8,7 +8,7 @@ import {
   SEASONS_MAX,
   type Season,
   sortedRates,
-} from '../../../src/core/domain/rules.ts'
+} from '../../../src/core/domain/unit.ts'
 
 const night = (text: string): Night => {
   const parsed = parseNight(text)

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { asNight } from '../../../src/core/domain/night.ts'
-import { nightsOf, overlap, type Stay } from '../../../src/core/domain/stay.ts'
+import { asNight, nightsOf, overlap, type Stay } from '../../../src/core/domain/night.ts'
 
 const stay = (arrival: number, departure: number): Stay => ({
   arrival: asNight(arrival),

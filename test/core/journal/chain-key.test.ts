@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { newChainKey, openChainKey, sealChainKey } from '../../../src/core/journal/chain-key.ts'
+import { newChainKey, openChainKey, sealChainKey } from '../../../src/core/journal/shard.ts'
 
 const SECRET_KEY = new Uint8Array(32).fill(1)
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { type LinkedEntry, NO_LINK, nextLink } from '../../../src/core/journal/chain.ts'
+import { type LinkedEntry, NO_LINK, nextLink } from '../../../src/core/journal/shard.ts'
 import { sampleId } from '../../support/samples.ts'
 
 const KEY = new Uint8Array(32).fill(7)

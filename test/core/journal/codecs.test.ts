@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { BOOKING_STATUSES, BOOKING_TYPES, type Booking } from '../../../src/core/domain/booking.ts'
-import { type LoggedEvent, PRICINGS, type UnitEvent } from '../../../src/core/domain/event.ts'
+import {
+  BOOKING_STATUSES,
+  BOOKING_TYPES,
+  type Booking,
+  type LoggedEvent,
+  PRICINGS,
+  type UnitEvent,
+} from '../../../src/core/domain/booking.ts'
 import { addNights } from '../../../src/core/domain/night.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { BOOKING_FIELDS } from '../../../src/core/journal/booking-fields.ts'
-import { NO_LINK } from '../../../src/core/journal/chain.ts'
 import {
+  BOOKING_FIELDS,
   decodeEntry,
   type EncodedEntry,
   type EntryPlace,
@@ -14,6 +19,7 @@ import {
   envelopeIn,
 } from '../../../src/core/journal/entry-codec.ts'
 import type { Entry } from '../../../src/core/journal/record.ts'
+import { NO_LINK } from '../../../src/core/journal/shard.ts'
 import { decodeSnapshot, encodeSnapshot, SNAPSHOT_FORMAT, stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { ENVELOPE, entryOf } from '../../support/journal-records.ts'
 import { AGENCY, CALLER, night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'

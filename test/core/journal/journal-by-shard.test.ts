@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { nextLink } from '../../../src/core/journal/chain.ts'
 import { Journal } from '../../../src/core/journal/journal.ts'
-import { shardOf } from '../../../src/core/journal/shard.ts'
+import { nextLink, shardOf } from '../../../src/core/journal/shard.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { agenciesOfShards, audited, booked } from '../../support/journal-records.ts'
 import type { MemoryJournalStore } from '../../support/memory-journal-store.ts'

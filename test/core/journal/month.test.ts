@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { monthOf, storageMonth } from '../../../src/core/journal/month.ts'
+import { monthOf, storageMonth } from '../../../src/core/journal/shard.ts'
 
 describe('the month of an entry', () => {
   test('is the month of its time, UTC', () => {

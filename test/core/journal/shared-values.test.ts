@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { SharedValues } from '../../../src/core/journal/shared-values.ts'
+import { SharedValues } from '../../../src/core/journal/fields.ts'
 
 test('equal values become the first of them; those with members in another order do not', () => {
   const values = new SharedValues<object>(10)

@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { CorruptLedgerError } from '../../../src/core/journal/corrupt-ledger-error.ts'
-import { JournalError } from '../../../src/core/journal/journal-error.ts'
-import type { ExpiredHold } from '../../../src/core/units/expired-hold.ts'
-import { FAILING_HOLDS_MAX, FailingHolds, HOLD_RETRY_DELAYS_MS } from '../../../src/core/units/failing-holds.ts'
-import { HoldTimer } from '../../../src/core/units/hold-timer.ts'
+import { CorruptLedgerError, JournalError } from '../../../src/core/journal/journal-error.ts'
+import type { ExpiredHold } from '../../../src/core/units/hold-timer.ts'
+import { FAILING_HOLDS_MAX, FailingHolds, HOLD_RETRY_DELAYS_MS, HoldTimer } from '../../../src/core/units/hold-timer.ts'
 import { MailboxFullError } from '../../../src/core/units/unit-actor.ts'
 import { AssertionError } from '../../../src/lib/assert.ts'
-import { HOUR_MS } from '../../../src/lib/duration.ts'
+import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
 /** Holds by expiry, in a database that can be slow or unavailable. */

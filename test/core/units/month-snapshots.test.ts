@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { CorruptLedgerError } from '../../../src/core/journal/corrupt-ledger-error.ts'
+import { CorruptLedgerError } from '../../../src/core/journal/journal-error.ts'
 import type { JournalStore } from '../../../src/core/journal/journal-store.ts'
 import type { UnitAddress } from '../../../src/core/journal/recovery.ts'
 import type { StoredSnapshot } from '../../../src/core/journal/snapshot-codec.ts'

@@ -15,7 +15,7 @@ const STORES = `${ROOT}/src/postgres/stores`
  * - `sender`: the function in sql/ checks the term of the webhook sender, which is the fence of deliveries, or that of a node's sender.
  */
 const WRITES: Record<string, string> = {
-  'append-batch.ts: append_batch()': 'function',
+  'batch-text.ts: append_batch()': 'function',
   'audited-write.ts: insert into audit_line': 'checked',
   'audited-write.ts: keep_answer()': 'checked',
   'pending-deliveries.ts: update webhook_delivery': 'checked',

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { ChainKeyError } from '../../../src/core/journal/chain-key.ts'
-import { SHARDS } from '../../../src/core/journal/shard.ts'
+import { ChainKeyError, SHARDS } from '../../../src/core/journal/shard.ts'
 import { PostgresChainKeys, sealedChainKeys } from '../../../src/postgres/stores/postgres-chain-keys.ts'
 import { checkSecretKey } from '../../../src/postgres/stores/stored-key-check.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { FieldKind } from '../../../src/core/journal/fields.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
-import { rowTextOf } from '../../../src/postgres/stores/row-text.ts'
+import { rowTextOf } from '../../../src/postgres/stores/table.ts'
 import { BOOKING_ROW, JOURNAL_ROW } from '../../../src/postgres/stores/tables.ts'
 
 /** PostgreSQL, "Composite Types" and "Arrays": everything is quoted twice, except what needs no quotes. */

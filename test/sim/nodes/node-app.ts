@@ -1,11 +1,11 @@
 /** What a simulated node answers with: the real commands, idempotent writes and change feed behind a few routes. */
 import { plainHeaders, problemAnswer } from '../../../src/api/http/answer.ts'
-import { targetOf } from '../../../src/api/http/request-target.ts'
-import { idempotencyKeyOf, requestHashOf } from '../../../src/api/idempotency/idempotency-key.ts'
+import { targetOf } from '../../../src/api/http/request.ts'
 import type { IdempotentWrites } from '../../../src/api/idempotency/idempotent-writes.ts'
-import { failureOf } from '../../../src/api/problems/problem-of-failure.ts'
+import { idempotencyKeyOf, requestHashOf } from '../../../src/api/idempotency/idempotent-writes.ts'
+import { failureOf } from '../../../src/api/problems/problem-of.ts'
 import { answerChanges } from '../../../src/api/route/change-requests.ts'
-import { isProblem } from '../../../src/api/route/outcome.ts'
+import { isProblem } from '../../../src/api/route/route.ts'
 import type { ChangeFeed } from '../../../src/changes/change-feed.ts'
 import type { BookingCommands } from '../../../src/core/bookings/booking-commands.ts'
 import type { FoundOutcome, KeepAnswer } from '../../../src/core/bookings/booking-request.ts'
@@ -90,7 +90,7 @@ export class NodeApp {
     }
   }
 
-  /** As src/api/partner/write-once.ts. */
+  /** As src/api/partner/booking-writes.ts. */
   async #write(agency: Agency, request: Request): Promise<Response> {
     const text = new TextDecoder().decode(await request.arrayBuffer())
     const command = JSON.parse(text) as SimCommand

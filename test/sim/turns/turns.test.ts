@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { HOUR_MS } from '../../../src/lib/duration.ts'
+import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { brokenLedger } from '../oracle.ts'
 import { seedsOf } from '../seeds.ts'
 import { type TurnFaults, TurnsWorld } from './turns-world.ts'

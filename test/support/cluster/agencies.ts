@@ -1,6 +1,6 @@
 /** The agencies of the cluster's load: many, so that every node has some. */
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
-import { sha256Hex } from '../../../src/lib/sha256-hex.ts'
+import { sha256Hex } from '../../../src/lib/ids.ts'
 import { connect } from '../../../src/postgres/client/connect.ts'
 import { migrate } from '../../../src/postgres/schema/migrate.ts'
 import { makeKey } from '../fixtures.ts'

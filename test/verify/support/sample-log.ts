@@ -1,9 +1,7 @@
 /** A log of one shard in memory, as a writer makes it, for verifications without a database. */
-import type { BookingEvent, UnitEvent } from '../../../src/core/domain/event.ts'
-import { type Link, NO_LINK } from '../../../src/core/journal/chain.ts'
-import { type ChainKey, newChainKey } from '../../../src/core/journal/chain-key.ts'
+import type { BookingEvent, UnitEvent } from '../../../src/core/domain/booking.ts'
 import { type EncodedEntry, encodeEntry } from '../../../src/core/journal/entry-codec.ts'
-import { shardOf } from '../../../src/core/journal/shard.ts'
+import { type ChainKey, type Link, NO_LINK, newChainKey, shardOf } from '../../../src/core/journal/shard.ts'
 import { Findings } from '../../../src/verify/findings.ts'
 import { verifyShard } from '../../../src/verify/verify-shard.ts'
 import type { ShardExtent } from '../../../src/verify/verify-store.ts'

@@ -1,5 +1,5 @@
 /** Replaces the verification process in tests: behaves as its argument says. */
-import type { FromVerifier, ToVerifier } from '../../../src/verify/verification-messages.ts'
+import type { FromVerifier, ToVerifier } from '../../../src/verify/verification-process.ts'
 import { sampleId } from '../../support/samples.ts'
 
 const [, , part = ''] = process.argv

@@ -1,4 +1,4 @@
-import { signedHeaders } from '../../../src/webhooks/signature.ts'
+import { signedHeaders } from '../../../src/webhooks/secret-box.ts'
 
 /*
  * `bun test/webhooks/support/make-vectors.ts` writes docs/webhooks/vectors.json; test/webhooks/signature.test.ts checks

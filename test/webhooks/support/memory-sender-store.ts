@@ -1,6 +1,5 @@
 import type { ShardEpoch } from '../../../src/core/journal/journal-store.ts'
-import { monthOf } from '../../../src/core/journal/month.ts'
-import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
+import { monthOf, SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import {
   type ClaimedDelivery,
   SenderReplacedError,

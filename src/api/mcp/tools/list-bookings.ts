@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { BOOKING_STATUSES } from '../../../core/domain/booking.ts'
-import { bookingFilterOf } from '../../json/booking-filter.ts'
-import { BookingJson, bookingJson } from '../../json/booking-json.ts'
+import { BookingJson, bookingFilterOf, bookingJson } from '../../json/booking-json.ts'
 import { pageMembers, pageSchema } from '../../json/page.ts'
 import { choice, dateText, text } from '../../schema/text-schema.ts'
 import { PAGE_ARGUMENTS, toolPageOf } from './page-arguments.ts'

@@ -1,9 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import type { Stay } from '../../../core/domain/night.ts'
 import { formatNight, NIGHT_MAX, type Night } from '../../../core/domain/night.ts'
-import type { Stay } from '../../../core/domain/stay.ts'
 import { QuoteAnswerJson, quoteAnswerText } from '../../json/quote-json.ts'
-import { PARTY_FIELDS, STAY_FIELDS } from '../../json/request-fields.ts'
-import { stayOf } from '../../json/stay-fields.ts'
+import { PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../json/request-fields.ts'
 import { fault, type ToolFault, toolOf, unknownUnit } from './tool.ts'
 
 const { adults, children, extraBed } = PARTY_FIELDS

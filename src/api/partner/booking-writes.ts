@@ -1,0 +1,221 @@
+import { Type } from '@sinclair/typebox'
+import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../core/bookings/booking-request.ts'
+import { afterWrite } from '../../core/bookings/write-error.ts'
+import type { Inventory } from '../../core/catalogue/agency.ts'
+import type { Booking } from '../../core/domain/booking.ts'
+import type { Stay } from '../../core/domain/night.ts'
+import type { Quote } from '../../core/domain/pricing.ts'
+import type { Unit } from '../../core/domain/unit.ts'
+import { assert } from '../../lib/assert.ts'
+import { ifMatchOf } from '../http/answer.ts'
+import { targetOf } from '../http/request.ts'
+import { idempotencyKeyOf, requestHashOf } from '../idempotency/idempotent-writes.ts'
+import { BookingJson, bookingJson } from '../json/booking-json.ts'
+import { quoteTag } from '../json/quote-json.ts'
+import { guestOf, NEW_BOOKING_FIELDS, optionalText, PARTY_FIELDS, STAY_FIELDS, stayOf } from '../json/request-fields.ts'
+import type { BodyOf, Operation } from '../operation.ts'
+import { IDEMPOTENCY_KEY_REUSED, problemOfOutcome } from '../problems/problem-of.ts'
+import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
+import { isIdShaped } from '../route/read-request.ts'
+import { type Outcome, type RecordedRefusal, recorded } from '../route/route.ts'
+import { choice } from '../schema/text-schema.ts'
+import { type PartnerCall, partnerRoute } from './partner-route.ts'
+
+type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' | 'caller'>
+
+/**
+ * Runs a command on bookings, once per `Idempotency-Key` if the request has one (docs/design.md#additive-headers), and answers with the
+ * booking.
+ * @param asked.status of the answer
+ * @param asked.canonicalBody what makes two requests the same, as text; only called if there is a key
+ * @param command receives, if there is a key, the function that stores the answer in the booking's record
+ */
+export async function writeOnce(
+  call: Write,
+  asked: { readonly status: number; readonly canonicalBody: () => string },
+  command: (keep?: KeepAnswer) => Promise<FoundOutcome | RecordedRefusal>,
+): Promise<Outcome> {
+  const { ledger, request, agency, key, caller } = call
+  const sent = idempotencyKeyOf(request.headers.get('idempotency-key'))
+  if (sent.kind === 'malformed')
+    return recordedRefusal(call, invalid([{ field: 'Idempotency-Key', message: sent.message }]))
+  if (sent.kind === 'none') {
+    const outcome = await command()
+    return outcome.kind === 'done' ? bookingText(outcome.booking, outcome.inventory) : refusalOf(outcome)
+  }
+
+  const outcome = await ledger.idempotency.run(
+    {
+      agencyId: agency.id,
+      keyId: key.id,
+      route: caller.route,
+      idempotencyKey: sent.key,
+      requestHash: requestHashOf(request.method, targetOf(request.url).path, asked.canonicalBody()),
+    },
+    async (keep) => {
+      const outcome = await command((booking, inventory) =>
+        keep({ status: asked.status, body: bookingText(booking, inventory) }),
+      )
+      return outcome.kind === 'done' ? { kind: 'answered' } : { kind: 'refused', refusal: refusalOf(outcome) }
+    },
+  )
+  switch (outcome.kind) {
+    case 'answered':
+      assert(outcome.answer !== null, 'Cannot answer with a booking: only the database has it')
+      return outcome.answer.body
+    case 'refused':
+      return outcome.refusal
+    case 'reused':
+      return recordedRefusal(call, IDEMPOTENCY_KEY_REUSED)
+    case 'replayed':
+      // A repeated write is a write attempt too, and leaves its line in the audit trail.
+      await afterWrite(ledger.commands.auditReplay(agency, caller, bookingIdIn(outcome.answer.body)))
+      return outcome
+  }
+}
+
+/** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (docs/design.md#audit). */
+export async function recordedRefusal(
+  { ledger, agency, caller }: Pick<Write, 'ledger' | 'agency' | 'caller'>,
+  refusal: Problem,
+): Promise<RecordedRefusal> {
+  await ledger.commands.auditRefusal(agency, caller, refusal.code, null)
+  return recorded(refusal)
+}
+
+function refusalOf(outcome: Exclude<FoundOutcome, { kind: 'done' }> | RecordedRefusal): RecordedRefusal {
+  return outcome.kind === 'refused' ? outcome : recorded(problemOfOutcome(outcome))
+}
+
+function bookingText(booking: Booking, inventory: Inventory): string {
+  return JSON.stringify({ booking: bookingJson(booking, inventory) })
+}
+
+function bookingIdIn(body: string): string | null {
+  const { booking } = JSON.parse(body) as { booking?: { id?: string } }
+  return booking?.id ?? null
+}
+
+/** See docs/contract.md#post-bookings and docs/contract.md#limits. Price-shaped fields are not in it: they are ignored. */
+const NEW_BOOKING = Type.Object({
+  ...STAY_FIELDS,
+  status: Type.Optional(
+    choice(['draft', 'option', 'confirmed'], {
+      default: 'confirmed',
+      description: '`draft` and `option` are holds that expire on their own.',
+    }),
+  ),
+  ...PARTY_FIELDS,
+  ...NEW_BOOKING_FIELDS,
+})
+
+const CREATE_BOOKING = {
+  id: 'createBooking',
+  method: 'POST',
+  path: '/partner/v1/bookings',
+  tag: 'Bookings',
+  summary: 'Create a booking',
+  description:
+    'The pricing engine computes the total when the booking is written. Checks run in this order: minimum stay, cleaning ' +
+    'block after the previous checkout, announced extension of the current guest, double booking. None can be overridden. ' +
+    'With `If-Match`, the price is checked last.',
+  scope: 'write:bookings',
+  takesIfMatch: true,
+  body: NEW_BOOKING,
+  bodyExample: {
+    unit: 'sea-view',
+    arrival: '2027-03-01',
+    departure: '2027-03-05',
+    adults: 2,
+    sourceRef: 'A-1001',
+    guest: { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' },
+  },
+  answer: { status: 201, description: 'The booking.', schema: Type.Object({ booking: BookingJson }) },
+  problems: [
+    'VALIDATION',
+    'NOT_FOUND',
+    'BOOKING_CONFLICT',
+    'TURNOVER_BLOCK_CONFLICT',
+    'EXPECTED_EXTENSION_CONFLICT',
+    'QUOTE_CHANGED',
+    'MIN_STAY',
+    'IDEMPOTENCY_KEY_REUSED',
+  ],
+} as const satisfies Operation
+
+export const BOOK = [
+  partnerRoute(CREATE_BOOKING, (call) => {
+    const { ledger, agency, caller, body } = call
+    const stay = stayOf(body)
+    if ('code' in stay) return stay
+    const wanted = wantedOf(body, stay)
+    const asked = { status: 201, canonicalBody: () => JSON.stringify([body.unit, wanted]) }
+    return writeOnce(call, asked, async (keep) => {
+      // Read here, because a repeated request is answered without it.
+      const inventory = ledger.catalogue.peekInventory(agency.id) ?? (await ledger.catalogue.inventory(agency.id))
+      const ifMatch = ifMatchOf(call.request.headers.get('if-match'))
+      if (ifMatch.kind === 'malformed') return recordedRefusal(call, MALFORMED_IF_MATCH)
+      const unit = inventory.sellableUnit(body.unit)
+      if (unit === null) return recordedRefusal(call, notFound('unit'))
+      const isAgreed =
+        ifMatch.kind === 'any' ? undefined : (quote: Quote) => ifMatch.tags.includes(quoteTag(unit, quote))
+      return ledger.commands.book(agency, { ...requestOf(unit, wanted), isAgreed }, caller, keep)
+    })
+  }),
+]
+
+const MALFORMED_IF_MATCH = invalidField(
+  'If-Match',
+  'must be * or a list of entity tags in double quotes, such as the ETag of a quote',
+)
+
+/** The request without its unit, defaults filled in, members in a fixed order. */
+function wantedOf(body: BodyOf<typeof CREATE_BOOKING>, stay: Stay) {
+  return {
+    stay,
+    status: body.status ?? 'confirmed',
+    sourceRef: body.sourceRef ?? null,
+    adults: body.adults ?? 2,
+    children: body.children ?? 0,
+    extraBed: body.extraBed ?? false,
+    notes: body.notes ?? null,
+    holdHours: body.holdHours ?? null,
+    guest: guestOf(body.guest),
+  }
+}
+
+function requestOf(unit: Unit, wanted: ReturnType<typeof wantedOf>): BookingRequest {
+  return { ...wanted, unit, type: 'guest', source: 'partner', enforcement: 'partner' }
+}
+
+const CANCEL_BOOKING = {
+  id: 'cancelBooking',
+  method: 'POST',
+  path: '/partner/v1/bookings/{id}/cancel',
+  tag: 'Bookings',
+  summary: 'Cancel a booking',
+  description:
+    'Releases the nights and keeps the record with the reason. Cancelling a cancelled booking is not an error.',
+  scope: 'write:bookings',
+  pathParameters: { id: { description: 'Id of the booking.', example: 'bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
+  body: Type.Object({ reason: optionalText(255) }),
+  isBodyOptional: true,
+  bodyExample: { reason: 'Guest fell ill' },
+  answer: {
+    status: 200,
+    description: 'The cancelled booking; unchanged if it was already cancelled.',
+    schema: Type.Object({ booking: BookingJson }),
+  },
+  problems: ['VALIDATION', 'NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED'],
+} as const satisfies Operation
+
+export const CANCEL = [
+  partnerRoute(CANCEL_BOOKING, (call) => {
+    const { ledger, agency, caller, path, body } = call
+    const { reason = null } = body
+    if (!isIdShaped(path.id)) return notFound('booking')
+    return writeOnce(call, { status: 200, canonicalBody: () => JSON.stringify({ reason }) }, (keep) =>
+      ledger.commands.cancel(agency, { bookingId: path.id, reason }, caller, keep),
+    )
+  }),
+]

@@ -1,4 +1,0 @@
-/** Milliseconds of the units that people use. */
-export const MINUTE_MS = 60_000
-export const HOUR_MS = 60 * MINUTE_MS
-export const DAY_MS = 24 * HOUR_MS
