@@ -10,16 +10,12 @@
 import type { EncodedEntry } from '../core/journal/entry-codec.ts'
 import type { Clock } from '../lib/clock.ts'
 import { HOUR_MS } from '../lib/clock.ts'
-import { Slices } from '../lib/slices.ts'
 import type { ChangeInLog, ChangePage, ChangeRows, FeedView, ReadFrom } from './change-page.ts'
 import { type Cursors, fingerprintOf, isSamePosition, type LogPosition } from './cursor.ts'
 import type { Place } from './waiting-places.ts'
 
 /** An end that is older is replaced by today's, so that the cursors of a quiet agency do not expire when months are archived. */
 const END_AGE_MS_MAX = HOUR_MS
-
-/** Changes that are decoded without a pause. */
-const CHANGES_PER_SLICE = 20
 
 export type Woken = 'changed' | 'elapsed' | 'ended'
 
@@ -180,13 +176,7 @@ export class AgencyFeed<C extends ChangeInLog> {
     const entries = read.entries.slice(0, limit)
     const last = entries.at(-1)
     const position = last === undefined ? read.end : { seq: last.seq, fingerprint: last.fingerprint }
-    const slices = new Slices(CHANGES_PER_SLICE)
-    const changes: C[] = []
-    for (const entry of entries) {
-      const pause = slices.spend(1)
-      if (pause !== null) await pause
-      changes.push(view.changeOf(entry, cursors))
-    }
+    const changes = entries.map((entry) => view.changeOf(entry, cursors))
     return this.#changesPage(changes, position, { hasMore: read.entries.length > limit, upTo })
   }
 
