@@ -89,7 +89,9 @@ async function run(files: readonly string[]): Promise<Counts> {
     const part = files.filter((file) => (kindOf(file) === 'long') === isLongKind)
     if (part.length === 0) continue
     const report = join(reportFolder, `junit-${isLongKind}.xml`)
-    exitCode ||= await bunTest(part, { env, report, workers })
+    // The second part runs although the first one failed: one run shows everything to fix.
+    const code = await bunTest(part, { env, report, workers })
+    exitCode ||= code
     addCounts(counts, countsOf(readReport(report)))
   }
   keepTimings(counts)
