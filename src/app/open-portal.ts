@@ -11,6 +11,7 @@ import { FeeCommands } from '../admin/fee-commands.ts'
 import { GuestCommands } from '../admin/guest-commands.ts'
 import { KeyCommands } from '../admin/key-commands.ts'
 import { UnitCommands } from '../admin/unit-commands.ts'
+import { AgencyChangeTexts } from '../api/portal/agency-change-text.ts'
 import type { PortalLedger, PortalListener } from '../api/portal/portal-dependencies.ts'
 import { Renderings } from '../api/portal/renderings.ts'
 import { stateHash } from '../core/journal/snapshot-codec.ts'
@@ -53,6 +54,7 @@ export function openPortal(
   })
   const bookings = new PostgresAgencyBookings(sql, lists)
   const usageRows = new PostgresUsageRows(sql)
+  const renderings = new Renderings(clock)
   return {
     ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency, changes, tags },
     agencies: new AgencyCommands({
@@ -74,7 +76,8 @@ export function openPortal(
         for (const feed of [ledger.changes, ledger.agencyChanges]) feed.forget((id) => id === agencyId)
       },
     }),
-    renderings: new Renderings(clock),
+    renderings,
+    changeTexts: new AgencyChangeTexts({ bookings, renderings }),
     tapeStays: new PostgresTapeStays(lists),
     auditList: new PostgresAuditList(lists),
     calendarFeeds: new CalendarFeeds({

@@ -1,24 +1,18 @@
 import { Type } from '@sinclair/typebox'
-import type { Admission } from '../../access/partner-access.ts'
 import { WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
-import { rateHeaders } from '../http/answer.ts'
 import { EVENT_DATA, EVENT_MEMBERS } from '../openapi/webhooks.ts'
-import { type Operation, routeNameOf } from '../operation.ts'
-import { failureOf } from '../problems/problem-of.ts'
+import type { Operation } from '../operation.ts'
 import {
   answerChanges,
   CHANGES_QUERY,
-  type ChangesQuery,
   CURSOR,
   charsOf,
   EVENT_STREAM,
   isStreamAccepted,
   LIMIT_MAX,
 } from '../route/change-requests.ts'
-import { KeyAdmission } from '../route/key-admission.ts'
-import type { Open } from '../route/route.ts'
-import { type DescribedRoute, isProblem, type Outcome, served } from '../route/route.ts'
-import type { PartnerDependencies } from './partner-route.ts'
+import { isProblem } from '../route/route.ts'
+import { partnerRoute } from './partner-route.ts'
 
 const LIST_CHANGES = {
   id: 'listChanges',
@@ -49,38 +43,21 @@ const LIST_CHANGES = {
   problems: ['VALIDATION', 'CURSOR_EXPIRED'],
 } as const satisfies Operation
 
-/** Not made with `partnerRoute`: a stream is an answer of its own, and may fail after it has begun. */
-export const CHANGES: readonly DescribedRoute<PartnerDependencies, typeof LIST_CHANGES>[] = [
-  {
-    operation: LIST_CHANGES,
-    serve: ({ ledger, requestStats, onFailure }) => {
-      const { clock, newId, changes: feed, access, usage } = ledger
-      const serving = { operation: LIST_CHANGES, surface: 'partner', requestStats, newId, onFailure } as const
-      const route = routeNameOf(LIST_CHANGES)
-
-      async function answer(open: Open<Admission>, query: ChangesQuery): Promise<Outcome> {
-        const { request, requestId, admission } = open
-        const { holder } = admission
-        const outcome = await answerChanges({
-          ...{ feed, request, query, open, of: 'key' },
-          reader: { agencyId: holder.agency.id, keyId: holder.key.id, isServed: () => access.isServed(holder) },
-          render: async (changes) => {
-            // A list is taken when it is answered; a stream ends too late for that.
-            if (isStreamAccepted(request)) await access.takeAnswer(holder.agency.id, charsOf(changes))
-            return changes
-          },
-          headers: () => rateHeaders(requestId, admission.rate, clock.now()),
-          onFailure: (error) =>
-            onFailure({ error, requestId, route, isBug: failureOf(error, { isWrite: false }).isBug }),
-        })
-        // A request that is refused with 429 costs no quota (docs/design.md#order-of-checks).
-        if (isProblem(outcome) && outcome.code === 'RATE_LIMITED') usage.giveBack(holder.agency.id)
-        return outcome
-      }
-
-      return served(serving, new KeyAdmission(ledger, LIST_CHANGES.scope), (open, _path, query) =>
-        answer(open, query as ChangesQuery),
-      )
-    },
-  },
+export const CHANGES = [
+  partnerRoute(LIST_CHANGES, async ({ ledger, request, query, agency, key, stream }) => {
+    const { changes: feed, access, usage } = ledger
+    const outcome = await answerChanges({
+      ...{ feed, request, query, of: 'key' },
+      reader: { agencyId: agency.id, keyId: key.id, isServed: () => access.isServed({ agency, key }) },
+      render: async (changes) => {
+        // A list is taken when it is answered; a stream ends too late for that.
+        if (isStreamAccepted(request)) await access.takeAnswer(agency.id, charsOf(changes))
+        return changes
+      },
+      stream: stream(),
+    })
+    // A request that is refused with 429 costs no quota (docs/design.md#order-of-checks).
+    if (isProblem(outcome) && outcome.code === 'RATE_LIMITED') usage.giveBack(agency.id)
+    return outcome
+  }),
 ]

@@ -20,7 +20,7 @@ import type { Failure } from '../problems/problem-of.ts'
 import type { Problem } from '../problems/problems.ts'
 import { KeyAdmission } from '../route/key-admission.ts'
 import { isIdShaped, type PathValues } from '../route/read-request.ts'
-import { type DescribedRoute, type Open, type Outcome, served } from '../route/route.ts'
+import { type DescribedRoute, type Open, type Outcome, type StreamCall, served, streamCall } from '../route/route.ts'
 
 /** What the partner surface needs from the running core. */
 export interface PartnerLedger {
@@ -56,6 +56,7 @@ export interface PartnerCall<O> {
   readonly path: PathOf<O>
   readonly query: QueryOf<O>
   readonly body: BodyOf<O>
+  stream(): StreamCall
 }
 
 /** A route for partners. The handler answers at once if it can: reads from memory return no promise. */
@@ -74,7 +75,9 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
       return served(serving, admission, (open, path, query, body) => {
         const { agency, key } = open.admission.holder
         const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId: open.requestId }
-        return handle({ ledger, request: open.request, agency, key, caller, path, query, body } as PartnerCall<O>)
+        const stream = () => streamCall(serving, admission, open)
+        const { request } = open
+        return handle({ ledger, request, agency, key, caller, path, query, body, stream } as PartnerCall<O>)
       })
     },
   }

@@ -1,24 +1,17 @@
 import { Type } from '@sinclair/typebox'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
-import { plainHeaders } from '../http/answer.ts'
-import { routeNameOf } from '../operation.ts'
-import { failureOf } from '../problems/problem-of.ts'
-import { notFound } from '../problems/problems.ts'
 import {
   answerChanges,
   CHANGES_QUERY,
-  type ChangesQuery,
   CURSOR,
   charsOf,
   EVENT_STREAM,
   isStreamAccepted,
   LIMIT_MAX,
 } from '../route/change-requests.ts'
-import { served } from '../route/route.ts'
-import { AgencyChangeJson, AgencyChangeTexts } from './agency-change-text.ts'
-import { agencyIn, PortalAdmission } from './portal-admission.ts'
+import { AgencyChangeJson } from './agency-change-text.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { AGENCY_PATH, type PortalRoute } from './portal-route.ts'
+import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 
 const LIST_CHANGES = {
   id: 'listChanges',
@@ -51,41 +44,24 @@ const LIST_CHANGES = {
 /** All tokens of the operator share his places. */
 const OPERATOR = 'operator'
 
-/** Not made with `agencyRoute`: a stream is an answer of its own, and may fail after it has begun. */
-export const CHANGES: readonly PortalRoute<typeof LIST_CHANGES>[] = [
-  {
-    operation: LIST_CHANGES,
-    serve: (dependencies) => {
-      const { ledger, access, requestStats, onFailure } = dependencies
-      const { newId, changes: feed } = ledger
-      const serving = { operation: LIST_CHANGES, surface: 'portal', requestStats, newId, onFailure } as const
-      const route = routeNameOf(LIST_CHANGES)
-      const texts = new AgencyChangeTexts(ledger)
-      return served(serving, new PortalAdmission(dependencies, LIST_CHANGES), (open, path, query) => {
-        const { request, requestId } = open
-        const { identity } = open.admission
-        const agency = agencyIn(ledger, path)
-        if (agency === null) return notFound('agency')
-        return answerChanges({
-          ...{ feed, request, query: query as ChangesQuery, open, of: 'access token' },
-          reader: {
-            agencyId: agency.id,
-            ownerId: identity.kind === 'operator' ? OPERATOR : agency.id,
-            keyId: identity.kind === 'operator' ? OPERATOR : identity.token.id,
-            sessionId: identity.session?.sha256 ?? null,
-            isServed: () => access.readmit(identity) !== null,
-          },
-          render: async (changes) => {
-            const rendered = await texts.render(agency.id, changes)
-            // A list is taken from the budget as any answer is; a stream ends too late for that.
-            if (isStreamAccepted(request)) await access.takeAnswer(identity, charsOf(rendered))
-            return rendered
-          },
-          headers: () => plainHeaders(requestId),
-          onFailure: (error) =>
-            onFailure({ error, requestId, route, isBug: failureOf(error, { isWrite: false }).isBug }),
-        })
-      })
-    },
-  },
+export const CHANGES = [
+  agencyRoute(LIST_CHANGES, ({ ledger, access, request, identity, query, agency, stream }) =>
+    answerChanges({
+      ...{ feed: ledger.changes, request, query, of: 'access token' },
+      reader: {
+        agencyId: agency.id,
+        ownerId: identity.kind === 'operator' ? OPERATOR : agency.id,
+        keyId: identity.kind === 'operator' ? OPERATOR : identity.token.id,
+        sessionId: identity.session?.sha256 ?? null,
+        isServed: () => access.readmit(identity) !== null,
+      },
+      render: async (changes) => {
+        const rendered = await ledger.changeTexts.render(agency.id, changes)
+        // A list is taken from the budget as any answer is; a stream ends too late for that.
+        if (isStreamAccepted(request)) await access.takeAnswer(identity, charsOf(rendered))
+        return rendered
+      },
+      stream: stream(),
+    }),
+  ),
 ]

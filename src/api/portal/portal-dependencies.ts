@@ -11,6 +11,7 @@ import type { GuestCommands } from '../../admin/guest-commands.ts'
 import type { KeyCommands } from '../../admin/key-commands.ts'
 import type { UnitCommands } from '../../admin/unit-commands.ts'
 import type { ChangeFeed } from '../../changes/change-feed.ts'
+import type { Change } from '../../changes/change-page.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { AgencyBookings, BookingList, GuestList, TapeStays } from '../../core/bookings/booking-lists.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
@@ -52,6 +53,8 @@ export interface PortalLedger extends PortalListener {
   readonly tapeStays: TapeStays
   /** As the agency sees them. */
   readonly changes: ChangeFeed<AgencyChange>
+  /** AgencyChangeTexts. */
+  readonly changeTexts: { render(agencyId: string, changes: readonly AgencyChange[]): Promise<readonly Change[]> }
   readonly tags: EntityTags
   readonly renderings: Renderings
   readonly auditList: AuditList

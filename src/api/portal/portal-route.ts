@@ -1,5 +1,5 @@
 /** Routes of the portal, and what their handlers receive. */
-import type { PortalIdentity } from '../../access/portal-access.ts'
+import type { PortalAccess, PortalIdentity } from '../../access/portal-access.ts'
 import type { AgencyOutcome } from '../../admin/store-retries.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller } from '../../core/journal/record.ts'
@@ -7,8 +7,7 @@ import { unreachable } from '../../lib/assert.ts'
 import { asksForDryRun } from '../http/request.ts'
 import { type BodyOf, isWrite, type PathOf, type QueryOf } from '../operation.ts'
 import { invalid, notFound, problem } from '../problems/problems.ts'
-import type { Outcome, Serve } from '../route/route.ts'
-import { type Route, served } from '../route/route.ts'
+import { type Outcome, type Route, type Serve, type StreamCall, served, streamCall } from '../route/route.ts'
 import { agencyIn, PortalAdmission } from './portal-admission.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -20,6 +19,7 @@ export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
 /** A request that has passed every check. */
 export interface PortalCall<O> {
   readonly ledger: PortalLedger
+  readonly access: PortalAccess
   readonly request: Request
   /** Who sends the request. */
   readonly identity: PortalIdentity
@@ -29,6 +29,7 @@ export interface PortalCall<O> {
   readonly path: PathOf<O>
   readonly query: QueryOf<O>
   readonly body: BodyOf<O>
+  stream(): StreamCall
 }
 
 export interface AgencyCall<O> extends PortalCall<O> {
@@ -87,14 +88,18 @@ function servedPortal<O extends PortalOperation>(
   operation: O,
   handle: Handle<Omit<PortalCall<O>, 'keep'>>,
 ): Serve {
-  const { ledger, requestStats, onFailure } = dependencies
+  const { ledger, access, requestStats, onFailure } = dependencies
   const serving = { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
   const admission = new PortalAdmission(dependencies, operation)
   return served(serving, admission, (open, path, query, body) => {
     const { request } = open
     const { identity } = open.admission
     const caller = admission.callerOf(open)
-    return handle({ ledger, request, identity, caller, path, query, body } as Omit<PortalCall<O>, 'keep'>)
+    const stream = () => streamCall(serving, admission, open)
+    return handle({ ledger, access, request, identity, caller, path, query, body, stream } as Omit<
+      PortalCall<O>,
+      'keep'
+    >)
   })
 }
 

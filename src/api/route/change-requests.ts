@@ -10,11 +10,10 @@ import {
 } from '../../changes/change-feed.ts'
 import { type Change, type ChangeInLog, type ChangePage, pageText } from '../../changes/change-page.ts'
 import { WAITING_MAX, WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
-import type { OpenRequest } from '../../observability/request-stats.ts'
 import type { QueryOf } from '../operation.ts'
 import { invalidField, type Problem, problem } from '../problems/problems.ts'
 import { text } from '../schema/text-schema.ts'
-import type { Outcome } from './route.ts'
+import type { Outcome, StreamCall } from './route.ts'
 
 export const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 100
@@ -55,14 +54,9 @@ export interface ChangeRequest<C extends ChangeInLog> {
   readonly reader: Pick<AskedChanges, 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
   /** What the reader's places are counted by. */
   readonly of: 'key' | 'access token'
-  /** The time that it waits is noted here. */
-  readonly open: Pick<OpenRequest, 'waitedMs'>
+  readonly stream: StreamCall
   /** The changes as they are answered, in the same order. */
   render(changes: readonly C[]): readonly Change[] | Promise<readonly Change[]>
-  /** Of a stream. The caller may change them. */
-  headers(): Headers
-  /** A stream that has begun could not be read on. */
-  onFailure(error: unknown): void
 }
 
 export function charsOf(changes: readonly Change[]): number {
@@ -88,7 +82,7 @@ async function stream<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<O
   const { next, close } = opened
   try {
     const first = await rendered(asked, opened.first)
-    const headers = asked.headers()
+    const headers = asked.stream.headers()
     headers.set('Content-Type', 'text/event-stream')
     const body = eventStream(
       {
@@ -98,7 +92,7 @@ async function stream<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<O
           return page === null ? null : rendered(asked, page)
         },
       },
-      asked.onFailure,
+      asked.stream.onFailure,
     )
     return new Response(body, { headers })
   } catch (error) {
@@ -112,12 +106,12 @@ async function rendered<C extends ChangeInLog>(asked: ChangeRequest<C>, page: Ch
 }
 
 function askedChanges<C extends ChangeInLog>(asked: ChangeRequest<C>, after: string | undefined): AskedChanges {
-  const { reader, request, open, query } = asked
+  const { reader, request, stream, query } = asked
   return {
     ...reader,
     ...{ after: after ?? null, limit: query.limit ?? LIMIT_DEFAULT, signal: request.signal },
     onWaited: (ms) => {
-      open.waitedMs = (open.waitedMs ?? 0) + ms
+      stream.open.waitedMs = (stream.open.waitedMs ?? 0) + ms
     },
   }
 }

@@ -12,7 +12,7 @@ import type { IdSource } from '../../lib/ids.ts'
 import type { OpenRequest, RequestStats, RouteName, Surface } from '../../observability/request-stats.ts'
 import { type FailureReport, holdsTag, plainHeaders, problemAnswer } from '../http/answer.ts'
 import { asksForDryRun, requestIdOf } from '../http/request.ts'
-import { isWrite, type Operation } from '../operation.ts'
+import { isWrite, type Operation, routeNameOf } from '../operation.ts'
 import { type Failure, failureOf, isNotOwner } from '../problems/problem-of.ts'
 import type { Problem } from '../problems/problems.ts'
 import { bodyReader, NO_PATH, type PathValues, type ReadBody, targetReader } from './read-request.ts'
@@ -281,5 +281,28 @@ export function served<A>(
   function refuse(open: Open<A>, refusal: Problem, path: PathValues): Problem | Promise<Problem> {
     if (!records(open.request)) return refusal
     return admission.recordRefusal(open, refusal, path)?.then(() => refusal) ?? refusal
+  }
+}
+
+/** What a handler needs whose answer is a stream: it goes on, and may fail, after the handler has returned. */
+export interface StreamCall {
+  /** The time that it waits is noted here. */
+  readonly open: Pick<OpenRequest, 'waitedMs'>
+  /** Of the answer. The caller may change them. */
+  headers(): Headers
+  onFailure(error: unknown): void
+}
+
+export function streamCall<A>(
+  { operation, onFailure }: Pick<Serving, 'onFailure'> & { readonly operation: Operation },
+  admission: RouteAdmission<A>,
+  open: Open<A>,
+): StreamCall {
+  const { requestId } = open
+  const route = routeNameOf(operation)
+  return {
+    open,
+    headers: () => admission.headersOf(open),
+    onFailure: (error) => onFailure({ error, requestId, route, isBug: failureOf(error, { isWrite: false }).isBug }),
   }
 }

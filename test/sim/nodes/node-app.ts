@@ -158,7 +158,7 @@ export class NodeApp {
   async #changes(agency: Agency, request: Request): Promise<Response> {
     const asked = new URL(request.url).searchParams
     const outcome = await answerChanges({
-      ...{ feed: this.#options.feed, request, of: 'key', open: { waitedMs: 0 } },
+      ...{ feed: this.#options.feed, request, of: 'key' },
       query: {
         after: asked.get('after') ?? 'start',
         limit: Number(asked.get('limit')),
@@ -166,8 +166,7 @@ export class NodeApp {
       },
       reader: { agencyId: agency.id, keyId: agency.slug, isServed: () => true },
       render: (changes) => changes,
-      headers: () => plainHeaders(''),
-      onFailure: () => {},
+      stream: { open: { waitedMs: 0 }, headers: () => plainHeaders(''), onFailure: () => {} },
     })
     if (typeof outcome === 'string') return new Response(outcome)
     if (outcome instanceof Response || !isProblem(outcome)) return outcome as Response
