@@ -1327,7 +1327,6 @@ declare
   cursor_seq   bigint;
   cursor_month date;
 begin
-  perform check_fence(shard_of(agency), writer_epoch, true);
   select seq, month into cursor_seq, cursor_month from end_of_log(agency, writer_epoch);
   insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at,
                                 made_seq, made_month, from_seq)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { RateLimiter } from '../../src/access/rate-limit.ts'
+import { KeyCounters, RateLimiter } from '../../src/access/rate-limit.ts'
 import { HOUR_MS } from '../../src/lib/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -264,4 +264,18 @@ describe('against a list of timestamps', () => {
       { numRuns: 500 },
     )
   })
+})
+
+test('what is kept with a key is looked up again when the limiter has put its counts away', async () => {
+  const { clock, limiter } = limiterAt()
+  const kept = new KeyCounters('agc_a')
+  limiter.take('key_a', 2, kept)
+  // Used by others alone, twice: the counts of key_a are gone.
+  for (let n = 0; n < 2; n++) {
+    await clock.advance(61_000)
+    limiter.take('key_b', 2)
+  }
+  expect(limiter.take('key_a', 2, kept).allowed).toBe(true)
+  expect(limiter.take('key_a', 2).allowed).toBe(true)
+  expect(limiter.take('key_a', 2, kept).allowed).toBe(false)
 })

@@ -49,7 +49,12 @@ export class EntryCluster {
     {
       secrets = [CLUSTER_SECRET],
       ...limits
-    }: { secrets?: readonly string[]; forwardedMax?: number; forwardedFeedsMax?: number } = {},
+    }: {
+      secrets?: readonly string[]
+      forwardedMax?: number
+      forwardedFeedsMax?: number
+      refreshSession?: (request: Request) => Promise<void>
+    } = {},
   ): EntryNode {
     const asked: Request[] = []
     const refusals: string[] = []

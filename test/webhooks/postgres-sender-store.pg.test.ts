@@ -244,3 +244,21 @@ async function rowsRead(table: 'webhook_delivery' | 'journal'): Promise<number> 
          + (select sum(idx_tup_read) from pg_stat_user_indexes where relname like ${`${table}%`})::float8 as n`
   return row?.n ?? Number.NaN
 }
+
+test('the backlog is counted up to as many as asked, whether they are pending or not made yet', async () => {
+  const { addEndpoint, addDelivery, addEntry } = await openTables()
+  const endpoint = { id: sampleId('whe', 'a'), agencyId: sampleId('agc', 'a') }
+  await addEndpoint(endpoint)
+  for (const n of ['1', '2', '3']) await addDelivery(sampleId('dlv', n), endpoint, CREATED.getTime())
+  for (const seq of [1, 2, 3]) await addEntry(sampleEntry(endpoint.agencyId, seq, { at: CREATED.getTime() }))
+  const counted = async (max: number) =>
+    (await database.sql<{ waiting: number }[]>`select waiting::int from webhook_backlog(${max})`)[0]?.waiting
+  expect(await Promise.all([2, 4, 6, 7].map(counted))).toEqual([2, 4, 6, 6])
+})
+
+test('what the database answers reaches the sender, unless another sender has taken over', async () => {
+  const closed = new PostgresSenderStore(database.url)
+  await closed.close()
+  const failed = await closed.takeOver(1).catch((error: { code?: string }) => error.code)
+  expect(failed).toBe('CONNECTION_ENDED')
+})

@@ -3,7 +3,7 @@ import { DAY_MS } from '../../src/lib/clock.ts'
 import { JITTER_MAX, RETRY_DELAYS_S } from '../../src/webhooks/after-attempt.ts'
 import type { AttemptOutcome, PostResult } from '../../src/webhooks/guarded-post.ts'
 import { SecretBox } from '../../src/webhooks/secret-box.ts'
-import type { PoolLimits } from '../../src/webhooks/send-pool.ts'
+import { POOL_LIMITS, type PoolLimits } from '../../src/webhooks/send-pool.ts'
 import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { MemorySenderStore } from './support/memory-sender-store.ts'
@@ -628,4 +628,19 @@ describe('fairness', () => {
     await harness.wake()
     expect(harness.sent).toHaveLength(26)
   })
+})
+
+test('a sender claims as many as it can hold, waits for one to end, and then claims at once what has room', async () => {
+  const harness = new Harness()
+  harness.reply = () => null
+  for (let e = 0; e < 2_100; e++) {
+    harness.endpoint(`whe_${e}`, `agc_${e}`)
+    for (let d = 0; d < 2; d++) harness.store.addDelivery(`whe_${e}`, harness.clock.now())
+  }
+  await harness.begin({ ...POOL_LIMITS })
+  const rooms = () => harness.store.claims.map(({ room }) => room)
+  expect(rooms()).toEqual([4_096])
+  harness.sent[0]?.answer(OK)
+  await harness.clock.advance(100)
+  expect(rooms()).toEqual([4_096, 1])
 })

@@ -665,3 +665,30 @@ test('only a sign-in ends the session that the browser had: no other change does
     expect((await fetch(a.url + path, { method: 'POST', headers, body: '{}' })).status).toBe(200)
   expect(paths).toEqual([`POST ${path}`, `POST ${path}`])
 })
+
+test('a write with a session ends no session: only signing in does', async () => {
+  const { a } = two('a')
+  addSecret('session', 'of-seven', SHARD)
+  const headers = { cookie: 'nightledger_session=of-seven' }
+  const units = `${a.url}/portal/v1/agencies/agency-${SHARD}/units`
+  expect((await fetch(units, { method: 'POST', headers, body: '{}' })).status).toBe(200)
+  expect((await fetch(units, { headers })).status).toBe(200)
+  expect(a.asked.map(({ method }) => method)).toEqual(['POST', 'GET'])
+})
+
+test('before a request of the operator is decided here, his session is read as it is stored: another node may have ended it', async () => {
+  addSecret('session', 'of-the-operator', 'operator')
+  const order: string[] = []
+  const a = cluster.node(
+    'a',
+    () => {
+      order.push('answered')
+      return new Response()
+    },
+    { refreshSession: async () => void order.push('read') },
+  )
+  cluster.own(SHARD, 'a')
+  const headers = { cookie: 'nightledger_session=of-the-operator' }
+  await fetch(`${a.url}/portal/v1/agencies/agency-${SHARD}`, { headers })
+  expect(order).toEqual(['read', 'answered'])
+})

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { KeptBody } from '../../../src/api/forward/kept-body.ts'
 import { RequestHomes } from '../../../src/api/forward/request-home.ts'
+import { BODY_BYTES_MAX } from '../../../src/api/route/read-request.ts'
 import { sha256Hex } from '../../../src/lib/ids.ts'
 import { addSecret, DIRECTORY, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
 
@@ -99,4 +100,19 @@ test('where the operator’s token is not accepted it is a wrong one', async () 
   const others = new RequestHomes({ directory: DIRECTORY, operatorTokens: [] })
   const request = new Request(`http://localhost${AGENCY}`, { headers: bearer(OPERATOR_TOKEN) })
   expect(await others.of(request, new KeptBody(request))).toEqual(ANY)
+})
+
+test('of a body whose length nobody has said, no more is read than a request may have', async () => {
+  let read = 0
+  const pieces = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      read += 1
+      controller.enqueue(new Uint8Array(BODY_BYTES_MAX / 4))
+      if (read === 100) controller.close()
+    },
+  })
+  const request = new Request('http://localhost/', { method: 'POST', body: pieces })
+  expect(request.headers.has('content-length')).toBe(false)
+  expect((await new KeptBody(request).bytes()).byteLength).toBeGreaterThan(BODY_BYTES_MAX)
+  expect(read).toBeLessThan(10)
 })

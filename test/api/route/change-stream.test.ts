@@ -1,9 +1,9 @@
 /** Streams of changes over real connections, to clients that do not read. */
 import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { eventStream } from '../../../src/api/route/change-requests.ts'
+import { answerChanges, eventStream } from '../../../src/api/route/change-requests.ts'
 import { SERVE_OPTIONS } from '../../../src/api/server/listener.ts'
-import type { ChangeStream } from '../../../src/changes/change-feed.ts'
+import type { ChangeFeed, ChangeStream } from '../../../src/changes/change-feed.ts'
 import type { ChangePage } from '../../../src/changes/change-page.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -33,6 +33,20 @@ function endless() {
   }
   return { stream, seen }
 }
+
+test('a stream whose first page cannot be answered gives up its place', async () => {
+  const { stream, seen } = endless()
+  const request = new Request('http://localhost/', { headers: { accept: 'text/event-stream' } })
+  const feed = { stream: async () => stream } as unknown as ChangeFeed
+  const failed = answerChanges({
+    ...{ feed, request, query: {}, of: 'key' },
+    reader: { agencyId: 'agc_a', keyId: 'key_a', isServed: () => true },
+    render: () => Promise.reject(new Error('no guests')),
+    stream: { open: {}, headers: () => new Headers(), onFailure: () => {} },
+  })
+  expect(await failed.catch(String)).toBe('Error: no guests')
+  expect(seen.isClosed).toBe(true)
+})
 
 test('of a stream that its client does not read, no more is read than the sockets take in, and it is cut off', async () => {
   const { stream, seen } = endless()

@@ -101,6 +101,17 @@ describe('J3: the numbers of a shard', () => {
     expect(await Promise.all(agencies.map(seqsOf))).toEqual([[], [], []])
   })
 
+  test('that are taken are named with their shard, and no other shard of the batch is', async () => {
+    const [taken, other] = [await newAgency(), await newAgency()]
+    const term = await store.takeOver('test')
+    const first = [taken, other].map((id) => batchOf(term, [entry(id)]))
+    for (const batch of first) expect(await outcomeOf(batch)).toBe('durable')
+    const again = batchOf(term, [entry(taken)])
+    const next = batchOf(term, [entry(other)], endingAt(term, other, { lastSeq: 1 }))
+    const shards = [...again.shards, ...next.shards].toSorted((a, b) => a.shard - b.shard)
+    expect(await outcomeOf({ shards, records: [...again.records, ...next.records] })).toEqual(refusedFor(taken))
+  })
+
   test('are not used twice in different months', async () => {
     const agency = await newAgency()
     const term = await store.takeOver('test')

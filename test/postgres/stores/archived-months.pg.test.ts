@@ -154,6 +154,24 @@ test('every unit is recovered as it was, from its snapshot', async () => {
   expect(taken).toMatchObject({ kind: 'rejected' })
 })
 
+test('of each unit, snapshots from before its last archived entry are gone', async () => {
+  await writeSnapshots()
+  await database.sql`
+    insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at)
+    select agency_id, unit_id, 0, format, hash, state, taken_at from snapshot on conflict do nothing`
+  await archive()
+  const [older] = await database.sql<{ count: number }[]>`
+    select count(*)::int as count from snapshot s join archived_unit a using (unit_id) where s.seq < a.seq`
+  expect(older?.count).toBe(0)
+})
+
+test('the months of deliveries are vacuumed early, because their rows change until they are sent; others are not', async () => {
+  const months = await database.sql<{ name: string }[]>`
+    select relname as name from pg_class where relkind = 'r' and relispartition and reloptions is not null`
+  expect(months.length).toBeGreaterThan(1)
+  expect(months.filter(({ name }) => !name.startsWith('webhook_delivery_'))).toEqual([])
+})
+
 test('the snapshot that archived entries rest on is kept, however many newer ones there are', async () => {
   await archived()
   await reopen({ snapshotEvery: 1 })

@@ -87,3 +87,11 @@ test('a revocation that is stored twice, because its outcome was unknown, keeps 
   for (let i = 0; i < 2; i++) await store.revokeAccessToken(token, NOW, { ...line, answer: answer('revoked', 'x') })
   expect(await bodyOf('revoked')).toBe('x')
 })
+
+test('whether a change can still be written is not settled by a process that was replaced', async () => {
+  const agency = await service.agency()
+  const replaced = new PostgresAgencyStore(service.ledger.sql, (agencyId) => service.ledger.epochOf(agencyId) - 1)
+  const settled = (by: PostgresAgencyStore) => by.settle(agency.id).then(() => 'settled', String)
+  expect(await settled(replaced)).toContain('fenced by another writer')
+  expect(await settled(store)).toBe('settled')
+})

@@ -48,3 +48,28 @@ test('a node loads the sessions of the operator, or those of its own shards, and
   expect(namesOf(await rows.load([shardOf(A), shardOf(B)]))).toEqual(namesOf([ofA, ofB]))
   expect(namesOf(await rows.load())).toEqual(namesOf(sessions))
 })
+
+test('what was used is noted, never as earlier than it was, and what has ended or was not used for long is gone', async () => {
+  await database.sql`delete from portal_session`
+  const holder: SessionHolder = { kind: 'operator', tokenHmac: sha256('token') }
+  const node = rows.writtenByNode(
+    () => 0,
+    () => [],
+  )
+  for (const name of ['used', 'late', 'ended', 'idle'])
+    await node.insert({ sha256: sha256(name), holder, createdAt: SEEN, seenAt: SEEN + 1_000 })
+  await database.sql`update portal_session set seen_at = ${new Date(SEEN - 5_000)} where secret_sha256 = ${sha256('idle')}`
+  const [fence] = await database.sql<{ epoch: number }[]>`select epoch::int from shard where shard = 0`
+  await rows
+    .writtenBy(() => fence?.epoch ?? -1)
+    .keep({
+      seen: [
+        { sha256: sha256('used'), seenAt: SEEN + 9_000 },
+        { sha256: sha256('late'), seenAt: SEEN },
+      ],
+      ended: [sha256('ended')],
+      idleSince: SEEN,
+    })
+  const left = Object.fromEntries((await rows.load()).map(({ sha256, seenAt }) => [sha256, seenAt]))
+  expect(left).toEqual({ [sha256('used')]: SEEN + 9_000, [sha256('late')]: SEEN + 1_000 })
+})

@@ -146,3 +146,17 @@ describe('of several nodes', () => {
     expect(await countsOf([7])).toEqual([{ [KEY_A]: 2 }, { [KEY_A]: 4 }])
   })
 })
+
+test('a node deletes what earlier senders left of its shards ten minutes ago, and nothing of its own', async () => {
+  const [term, earlier, shard] = [40, 39, 7]
+  const store = (of: number, number: number, ended: string, inShard = shard) => ledger.sql`
+    insert into rate_slot (term, slot, shard, ended_at, wall_ms, total, counts)
+    values (${of}, ${number}, ${inShard}, now() - ${ended}::text::interval, 0, 1, ${`{"${KEY_Z}":1}`})`
+  await store(term, 1, '11 minutes')
+  await store(earlier, 2, '11 minutes')
+  await store(earlier, 3, '9 minutes')
+  await store(earlier, 4, '11 minutes', shard + 1)
+  await rows.keepOfNode(term, { slots: [slot(5, { [KEY_A]: 1 }, { shard })], keepFrom: 0, dropEarlier: false })
+  const left = await ledger.sql<{ slot: number }[]>`select slot::int from rate_slot order by slot`
+  expect(left.map(({ slot: number }) => number)).toEqual([1, 3, 4, 5])
+})
