@@ -144,18 +144,18 @@ export const OPERATOR_TOKEN = 'operator'.repeat(5)
 
 /** Keys of `keyOf`, and agencies by the slug `agency-7` of shard 7. */
 export const DIRECTORY: Pick<AgencyDirectory, 'home'> = {
-  home: ({ kind, name }: Naming): Home | null => {
+  home: ({ kind, name }: Naming): Home | null | Promise<Home | null> => {
     if (kind === 'slug') return name.startsWith('agency-') ? Number(name.slice('agency-'.length)) : null
     return homes.get(`${kind} ${name}`) ?? null
   },
 }
 
-const homes = new Map<string, Home>(
+const homes = new Map<string, Home | Promise<Home>>(
   Array.from({ length: 256 }, (_, shard) => [`key ${sha256Hex(keyOf(shard))}`, shard] as const),
 )
 
-/** A token or session that belongs to a shard, or to the operator. */
-export function addSecret(kind: 'token' | 'session', secret: string, home: Home): void {
+/** A token or session that belongs to a shard, or to the operator; a promise of it if the database must be asked. */
+export function addSecret(kind: 'token' | 'session', secret: string, home: Home | Promise<Home>): void {
   homes.set(`${kind} ${sha256Hex(secret)}`, home)
 }
 

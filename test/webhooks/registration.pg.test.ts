@@ -144,3 +144,17 @@ test('events that waited for an endpoint are sent in the order of the log, and l
     where d.endpoint_id = ${endpointId}`
   expect(times).toEqual({ early: 0, late: 0 })
 })
+
+test('a process that was replaced registers no endpoint', async () => {
+  const agency = await addAgency(ledger, { id: systemIds('agc'), slug: 'replaced' })
+  const register = (epoch: number) => database.sql`
+    select register_endpoint(${epoch}::text::bigint, ${uuidOf(agency.id)}::text::uuid, ${uuidOf(systemIds('whe'))}::text::uuid,
+                             'https://hooks.example', '', 'sealed', now(), 10) as registered`
+  const codeOf = (asked: Promise<unknown>) =>
+    asked.then(
+      () => 'registered',
+      ({ code }: { code: string }) => code,
+    )
+  expect(await codeOf(register(ledger.epochOf(agency.id) - 1))).toBe('NL001')
+  expect(await codeOf(register(ledger.epochOf(agency.id)))).toBe('registered')
+})

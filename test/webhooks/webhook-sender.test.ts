@@ -633,9 +633,9 @@ describe('fairness', () => {
 test('a sender claims as many as it can hold, waits for one to end, and then claims at once what has room', async () => {
   const harness = new Harness()
   harness.reply = () => null
-  for (let e = 0; e < 2_100; e++) {
+  for (let e = 0; e < 4_100; e++) {
     harness.endpoint(`whe_${e}`, `agc_${e}`)
-    for (let d = 0; d < 2; d++) harness.store.addDelivery(`whe_${e}`, harness.clock.now())
+    harness.store.addDelivery(`whe_${e}`, harness.clock.now())
   }
   await harness.begin({ ...POOL_LIMITS })
   const rooms = () => harness.store.claims.map(({ room }) => room)

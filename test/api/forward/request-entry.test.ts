@@ -668,7 +668,7 @@ test('only a sign-in ends the session that the browser had: no other change does
 
 test('a write with a session ends no session: only signing in does', async () => {
   const { a } = two('a')
-  addSecret('session', 'of-seven', SHARD)
+  addSecret('session', 'of-seven', Promise.resolve(SHARD))
   const headers = { cookie: 'nightledger_session=of-seven' }
   const units = `${a.url}/portal/v1/agencies/agency-${SHARD}/units`
   expect((await fetch(units, { method: 'POST', headers, body: '{}' })).status).toBe(200)

@@ -86,10 +86,10 @@ test('a node that takes shards forgets the process that had all, and nodes witho
     if (change !== '') await database.sql.unsafe(`update writer set ${change} where writer_id = '${id}'`)
   }
   await database.sql`insert into writer (writer_id, name, run, node) values (${crypto.randomUUID()}, 'all', 'run', null)`
+  await named('silent with a shard', [3], "beat_at = clock_timestamp() - interval '61 minutes'")
   await named('ended', [], 'released_at = clock_timestamp()')
   await named('silent', [], "beat_at = clock_timestamp() - interval '61 minutes'")
   await named('new', [])
-  await named('silent with a shard', [3], "beat_at = clock_timestamp() - interval '61 minutes'")
   await node('taker', [5])
   const left = await database.sql<{ name: string }[]>`select node as name from writer order by node`
   expect(left.map(({ name }) => name)).toEqual(['new', 'silent with a shard', 'taker'])
