@@ -1697,13 +1697,18 @@ create table writer (
   awaited_at  timestamptz
 );
 
--- Makes the caller the only writer of all shards, and returns the ends of their logs.
-create function take_over(new_holder text, new_writer uuid default null, new_run text default null)
+-- Makes the caller the only writer of all shards, and returns the ends of their logs. `gone`: the writers that the caller has seen to be
+-- gone; null: it takes over from whoever serves. Errors: NL005, another process has taken over meanwhile, and serves.
+create function take_over(new_holder text, new_writer uuid default null, new_run text default null, gone uuid[] default null)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
 language plpgsql as $$
 #variable_conflict use_column
 begin
   perform from shard s order by s.shard for update;
+  if exists (select from shard s join writer w on w.writer_id = s.writer_id
+             where w.writer_id <> all (gone) and w.writer_id is distinct from new_writer and w.released_at is null) then
+    raise exception 'Cannot take over: another process has taken over' using errcode = 'NL005';
+  end if;
   update shard s set epoch = s.epoch + 1, holder = new_holder, writer_id = new_writer, taken_at = clock_timestamp(), renewal = null;
   delete from writer;
   if new_writer is not null then

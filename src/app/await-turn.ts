@@ -3,7 +3,8 @@
  * - at once when nobody has a shard, when its writer has released it, or when that process is dead, as one on its machine can tell;
  * - when the writer has been silent for SILENT_MS by the clock of Postgres, and this process has seen it be silent for SEEN_MS: after
  *   a fail-over or an outage of the database the last heartbeat is old, although the writer lives.
- * The fence (J5) makes a take-over safe in any case; waiting only keeps two processes from fencing out each other.
+ * The fence (J5) keeps any take-over from harming the log. That no process is fenced out while it serves from memory (P3), the take-over
+ * itself sees to: it takes from the writers alone that were seen to be gone, so of two that wait, one goes on waiting.
  */
 import { type Clock, sleep } from '../lib/clock.ts'
 import type { Writer } from '../postgres/stores/postgres-writers.ts'
@@ -33,7 +34,7 @@ interface Seen {
   readonly since: number
 }
 
-/** Resolves when it is this process's turn, or when `isCancelled`. */
+/** Resolves when it is this process's turn, or when `isCancelled`. @returns the ids of the writers that are gone */
 export async function awaitTurn(options: {
   writers: {
     list(): Promise<readonly Writer[]>
@@ -45,7 +46,7 @@ export async function awaitTurn(options: {
   isOver: (run: string) => boolean
   isCancelled: () => boolean
   watch: TurnWatch
-}): Promise<void> {
+}): Promise<readonly string[]> {
   const { writers, clock, isOver, isCancelled, watch } = options
   let seen = new Map<string, Seen>()
   let isWaiting = false
@@ -65,7 +66,7 @@ export async function awaitTurn(options: {
         isDrainingKnown = true
         watch.onDraining(stopping)
       }
-      if (ahead === undefined) return
+      if (ahead === undefined) return list.map(({ writerId }) => writerId)
       await writers.await()
       const waiting = { isOver: false }
       // One that drains beside the one that is waited for is no news either.
@@ -81,6 +82,7 @@ export async function awaitTurn(options: {
       await sleep(clock, PAUSE_MS)
     }
   }
+  return []
 }
 
 /** Resolves when one of the writers has died since, as this machine can tell, or when the wait is over anyway. */

@@ -118,15 +118,17 @@ export interface PreparedLedger {
   readonly ledger: Ledger
   /**
    * Takes over the ledger.
-   * @param untilTurn runs last before that: waits for the turn of this process (await-turn.ts). Not given: takes over at once
+   * @param untilTurn runs last before that: waits for the turn of this process (await-turn.ts), and returns who is gone; null: it takes
+   *   over from whoever serves. Not given: at once
    * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
    */
-  begin(untilTurn?: (turn: Turn) => Promise<void>): Promise<void>
+  begin(untilTurn?: (turn: Turn) => Promise<readonly string[] | null>): Promise<void>
 }
 
 /** What a process needs while it waits for its turn. */
 export interface Turn {
-  readonly writers: PostgresWriters
+  /** Without this process. */
+  readonly writers: Pick<PostgresWriters, 'list' | 'change' | 'await'>
   /** Repeats what a booking after the take-over will need first, so that it finds connections, caches and plans in place. */
   warmUp(): Promise<void>
 }

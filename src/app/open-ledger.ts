@@ -25,7 +25,7 @@ import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { Heartbeat } from './heartbeat.ts'
-import type { Ledger, LedgerOptions, PreparedLedger } from './ledger.ts'
+import type { Ledger, LedgerOptions, PreparedLedger, Turn } from './ledger.ts'
 import { LastFlush, openCounters } from './ledger-counters.ts'
 import { openHousekeeping } from './ledger-housekeeping.ts'
 import { openStores } from './ledger-stores.ts'
@@ -168,20 +168,25 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   }
 
   let sweep: NodeJS.Timeout | undefined
+  const warmUp = async () => {
+    await warmUpStatements({ store, lanes: APPEND_LANES, catalogueStore, idempotencyRows })
+    if (nodeStore !== null) await Promise.all([nodeStore.open(), readOf([])])
+  }
+  const others: Turn['writers'] = {
+    // The answer to a take-over of this process may have been lost.
+    list: async () => (await writers.list()).filter((writer) => writer.writerId !== writerId),
+    change: (waiting) => writers.change(waiting),
+    await: () => writers.await(),
+  }
   const begin: PreparedLedger['begin'] = async (untilTurn) => {
     const opening = {
       ...{ ...stores, holder: options.holder, catalogue, clock },
       prepare: async () => {
         // So that the journal starts with the newest month.
         await ensureMonths(sql).catch(watch.onHousekeepingFailure)
-        if (untilTurn === undefined) return
-        const warmUp = async () => {
-          await warmUpStatements({ store, lanes: APPEND_LANES, catalogueStore, idempotencyRows })
-          if (nodeStore !== null) await Promise.all([nodeStore.open(), readOf([])])
-        }
-        await warmUp()
-        await untilTurn({ writers, warmUp })
+        if (untilTurn !== undefined) await warmUp()
       },
+      turn: async () => (await untilTurn?.({ writers: others, warmUp })) ?? null,
       isCancelled: options.isCancelled ?? (() => false),
       onFailure: watch.onTakeOverFailure,
     }

@@ -12,9 +12,10 @@ import type { TakenOver, takeOver } from './take-over.ts'
 
 /** A node begins: everything that every shard needs, and the sessions of the operator, which belong to none. */
 export async function beginWithoutShards(options: Parameters<typeof takeOver>[0]): Promise<TakenOver> {
-  const { chainKeys, sessionRows, prepare, isCancelled } = options
+  const { chainKeys, sessionRows, prepare, turn, isCancelled } = options
   const [keys, sessions] = await Promise.all([chainKeys.open(), sessionRows.load('operator')])
   await prepare()
+  await turn()
   if (isCancelled()) throw new Error('Cannot join the cluster: the process is shutting down')
   // What it has is confirmed shard by shard (C6), not by a heartbeat.
   const since = Number.POSITIVE_INFINITY

@@ -233,9 +233,9 @@ async function start(
  * Nodes take a shard back that is taken from them, and then it is this process that ends.
  * @throws TakeOverError
  */
-async function unlessNodesServe({ writers }: Turn): Promise<void> {
+async function unlessNodesServe({ writers }: Turn): Promise<null> {
   const nodes = await servingNodes(writers)
-  if (nodes.length === 0) return
+  if (nodes.length === 0) return null
   throw new TakeOverError(
     `Cannot take over: the nodes ${nodes.join(', ')} of a cluster serve this database. Stop them, or start this process without --take-over: it waits until the last one is stopped.`,
   )

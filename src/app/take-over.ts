@@ -51,8 +51,10 @@ export async function takeOver(options: {
   rateRows: PostgresRateRows
   sessionRows: Pick<PostgresSessionRows, 'load'>
   clock: Clock
-  /** Runs last before the take-over, and may wait for it. */
+  /** Runs once, last before the turn. */
   prepare: () => Promise<void>
+  /** Waits for the turn of this process, before every attempt. @returns the writers that are gone; null: take over from whoever serves */
+  turn: () => Promise<readonly string[] | null>
   isCancelled: () => boolean
   /** The take-over, or a read after it, got no answer from the database. It is retried. */
   onFailure: (error: unknown) => void
@@ -64,15 +66,17 @@ export async function takeOver(options: {
     ...[usedSoFar(), rateRows.load(), sessionRows.load(), options.chainKeys.open()],
   ])
   await options.prepare()
-  if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
   const retries: RetryOptions = {
     ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: PAUSE_MS },
     ...{ isOver: isCancelled, onFailure },
   }
   let since = clock.monotonicMs()
-  const ask = () => {
+  const ask = async () => {
+    // After an attempt that failed as well: another standby may have taken over, and must not be fenced out while it serves.
+    const gone = await options.turn()
+    if (isCancelled()) throw new Error('Cannot take over the ledger: the process is shutting down')
     since = clock.monotonicMs()
-    return store.takeOver(options.holder)
+    return store.takeOver(options.holder, gone)
   }
   // While the outcome is unknown. A second take-over fences out the first.
   const term = await retryUntilAnswered(ask, { ...retries, pauseMs: TAKE_OVER_AGAIN_MS })

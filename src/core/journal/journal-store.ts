@@ -101,9 +101,10 @@ export interface LaneStore {
 export interface JournalStore {
   /**
    * Becomes the only writer of all shards (J5).
-   * @throws when it is not known whether it has. The next call uses a new connection
+   * @param gone the writers that were seen to be gone: if another one serves by now, nothing is taken (P3). Left out: whoever serves
+   * @throws when it is not known whether it has, or when another one serves. The next call uses a new connection
    */
-  takeOver(holder: string): Promise<WriterTerm>
+  takeOver(holder: string, gone?: readonly string[] | null): Promise<WriterTerm>
   /** @param lane from 0; the same lane for every call with its number */
   lane(lane: number): LaneStore
   /** @throws CorruptLedgerError when entries were archived, and no snapshot takes their place (S2) */

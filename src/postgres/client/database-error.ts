@@ -18,6 +18,9 @@ export const SEQUENCE_TAKEN_SQLSTATE = 'NL002'
 /** Raised by `append_batch` when a change was decided against a different version of its booking. */
 export const VERSION_MISMATCH_SQLSTATE = 'NL003'
 
+/** Raised by `take_over` when a process serves that was not seen to be gone. */
+export const TURN_OVER_SQLSTATE = 'NL005'
+
 /** Exact codes: SQLSTATEs, and those that postgres.js and the socket use in their place. */
 export const CLASS_OF_CODE = {
   CONNECTION_CLOSED: 'connection',
@@ -47,6 +50,7 @@ export const CLASS_OF_CODE = {
   '57014': 'too_slow',
   // read_only_sql_transaction: a standby, or a server whose storage is full
   '25006': 'unfit',
+  [TURN_OVER_SQLSTATE]: 'retry',
   [FENCED_SQLSTATE]: 'fenced',
   [SEQUENCE_TAKEN_SQLSTATE]: 'fenced',
   [VERSION_MISMATCH_SQLSTATE]: 'poison',

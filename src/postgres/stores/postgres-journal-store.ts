@@ -43,13 +43,14 @@ export class PostgresJournalStore implements JournalStore {
     for (let lane = 0; lane < lanes; lane++) await this.lane(lane).open()
   }
 
-  async takeOver(holder: string): Promise<WriterTerm> {
+  async takeOver(holder: string, gone: readonly string[] | null = null): Promise<WriterTerm> {
     const first = this.lane(0)
     try {
       const rows = await first.client<TakenRow[]>`
         select shard, epoch::float8 as "epoch", last_seq::float8 as "lastSeq", last_month::text as "lastMonth",
                last_link as "lastLink", newest_month::text as "newestMonth"
-        from take_over(${holder}, ${this.#writer?.writerId ?? null}, ${this.#writer?.run ?? null})`
+        from take_over(${holder}, ${this.#writer?.writerId ?? null}, ${this.#writer?.run ?? null},
+                       ${gone === null ? null : `{${gone.join()}}`}::text::uuid[])`
       return termOf(rows)
     } catch (error) {
       first.reconnect()

@@ -46,7 +46,7 @@ const EXPECTED: Record<DatabaseErrorClass, readonly string[]> = {
       '08P01',
     ],
   ],
-  retry: ['40001', '40P01', '55P03'],
+  retry: ['40001', '40P01', '55P03', 'NL005'],
   too_slow: ['57014'],
   unfit: ['25006', '53000', '53100', '53200', '53400', '57000', '57P04', '57P05'],
   poison: [

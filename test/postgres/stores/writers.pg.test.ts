@@ -94,3 +94,34 @@ test('a node that takes shards forgets the process that had all, and nodes witho
   const left = await database.sql<{ name: string }[]>`select node as name from writer order by node`
   expect(left.map(({ name }) => name)).toEqual(['new', 'silent with a shard', 'taker'])
 })
+
+describe('P3: of two processes that wait for the same turn, the second one takes over from nobody', () => {
+  const takeOver = async (writerId: string, gone: readonly string[] | null) => {
+    const taken = database.sql`
+      select from take_over('one', ${writerId}::text::uuid, null, ${gone === null ? null : `{${gone.join()}}`}::text::uuid[])`
+    return taken.then(
+      () => 'taken',
+      ({ code }: { code?: string }) => code,
+    )
+  }
+  const [former, first, second] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()]
+
+  test('while the first one serves; it does once that has released, is seen to be gone, or if it is forced', async () => {
+    expect(await takeOver(former, null)).toBe('taken')
+    expect(await takeOver(first, [former])).toBe('taken')
+    expect(await takeOver(second, [former])).toBe('NL005')
+    expect(await takeOver(second, [])).toBe('NL005')
+    // Its own answer was lost: it asks again.
+    expect(await takeOver(first, [])).toBe('taken')
+    await writers.release(first)
+    expect(await takeOver(second, [])).toBe('taken')
+    expect(await takeOver(first, [second])).toBe('taken')
+    expect(await takeOver(second, null)).toBe('taken')
+  })
+
+  test('nodes count as well', async () => {
+    const of = await node('a', [0])
+    expect(await takeOver(first, [])).toBe('NL005')
+    expect(await takeOver(first, [of])).toBe('taken')
+  })
+})

@@ -145,23 +145,23 @@ export class TurnsWorld {
     const { isCut } = process
     const ask = <T>(what: () => T): Promise<T> =>
       process.receive(asked({ store: this.store, clock: this.clock, dice: this.#dice, isCut }, what))
-    await awaitTurn({
-      clock,
-      ...{ isOver: () => false, isCancelled: () => process.isDead },
-      writers: {
-        list: () => ask(() => this.#writers()),
-        change: ({ waitMs }) => sleep(clock, waitMs),
-        await: () =>
-          ask(() => {
-            if (this.#writer !== null) this.#writer.awaitedAt = this.clock.monotonicMs()
-          }),
-      },
-      watch: { onWaiting() {}, onDraining() {}, onTurn() {}, onFailure() {} },
-    })
     for (;;) {
+      const gone = await awaitTurn({
+        clock,
+        ...{ isOver: () => false, isCancelled: () => process.isDead },
+        writers: {
+          list: () => ask(() => this.#writers().filter(({ writerId }) => writerId !== process.name)),
+          change: ({ waitMs }) => sleep(clock, waitMs),
+          await: () =>
+            ask(() => {
+              if (this.#writer !== null) this.#writer.awaitedAt = this.clock.monotonicMs()
+            }),
+        },
+        watch: { onWaiting() {}, onDraining() {}, onTurn() {}, onFailure() {} },
+      })
       const since = clock.monotonicMs()
       try {
-        const term = await ask(() => this.#takeOver(process.name))
+        const term = await ask(() => this.#takeOver(process.name, gone))
         return this.#serve(process, clock, { term, since })
       } catch {
         await sleep(clock, PAUSE_AFTER_FAILURE_MS)
@@ -169,7 +169,10 @@ export class TurnsWorld {
     }
   }
 
-  #takeOver(name: string): WriterTerm {
+  /** As `take_over` does. */
+  #takeOver(name: string, gone: readonly string[]): WriterTerm {
+    if (this.#writer !== null && this.#writer.id !== name && !gone.includes(this.#writer.id))
+      throw new Error('Cannot take over: another process has taken over')
     this.takeOvers += 1
     this.#writer = { id: name, beatAt: this.clock.monotonicMs(), awaitedAt: Number.NEGATIVE_INFINITY }
     return this.store.takeOverShards(this.store.shards.keys(), name)
