@@ -6,7 +6,7 @@ export const AUDIT_DOCUMENT = 'docs/dependencies-audit.md'
 const ROOT = join(import.meta.dir, '../..')
 
 /** The sections whose tables are read by programs; the first two columns are package and version in each. */
-export const SECTIONS = {
+const SECTIONS = {
   argued: 'Findings argued',
   loaded: 'Loaded by the running service',
   installed: 'Installed with it, not loaded',
