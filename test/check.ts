@@ -1,6 +1,6 @@
 /*
- * `bun run check`: what must pass before every commit, the same in CI. Types, lint and format, unit tests (the architecture test among
- * them); without those as `bun run check --no-tests`, for CI, which runs them with all other tests.
+ * `bun run check`: what must pass before every commit, the same in CI. Types, lint and format, unused code, licences, unit tests (the
+ * architecture test among them); without those as `bun run check --no-tests`, for CI, which runs them with all other tests.
  * Runs every step even after one has failed; exit code 0 only if all passed.
  */
 
@@ -8,6 +8,8 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: 'types', command: [program('tsc'), '--noEmit'] },
   { name: 'types of the page', command: [program('tsc'), '--noEmit', '--project', 'src/page'] },
   { name: 'lint and format', command: [program('biome'), 'check', '--error-on-warnings', '.'] },
+  { name: 'unused code and packages', command: [program('knip'), '--no-progress', '--treat-config-hints-as-errors'] },
+  { name: 'licences', command: [process.execPath, 'run', 'licences'] },
   ...(process.argv.includes('--no-tests')
     ? []
     : [{ name: 'unit tests', command: [process.execPath, 'test/run.ts', '--unit', '--only-failures'] }]),

@@ -29,7 +29,7 @@ export interface Asked {
   readonly firstSale: number
 }
 
-export interface Source {
+interface Source {
   next(): Planned
   /** The next run's `firstSale`. */
   sold(): number

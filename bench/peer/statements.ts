@@ -112,7 +112,7 @@ function bookingColumns(sql: Sql) {
     b.cancel_reason as "cancelReason"`
 }
 
-export interface NewBooking {
+interface NewBooking {
   readonly agencyId: string
   readonly keyId: string
   readonly unitId: string

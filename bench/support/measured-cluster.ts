@@ -11,7 +11,7 @@ const IDLE_MS = 3_000
 const SETTLE_MS = 1_000
 const RUN_MS = 6_000
 
-export interface NodeFigures {
+interface NodeFigures {
   readonly node: string
   readonly agencies: number
   readonly perSecond: number

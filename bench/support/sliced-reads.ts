@@ -51,7 +51,7 @@ export async function requestCosts(service: ServiceHandle, requests: readonly Sl
   return costs
 }
 
-export interface SliceCosts {
+interface SliceCosts {
   readonly slices: number
   readonly totalMs: number
   readonly longestMs: number
@@ -83,7 +83,7 @@ export async function sliceCosts(
   return { slices, totalMs, longestMs }
 }
 
-export interface ColdCost {
+interface ColdCost {
   readonly ms: number
   readonly cpuMs: number
   readonly postgresCpuMs: number

@@ -4,7 +4,7 @@ export function medianOf(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
 }
 
-export interface Spread {
+interface Spread {
   readonly min: number
   readonly median: number
   readonly max: number

@@ -122,7 +122,7 @@ const CALLER: Caller = {
   requestId: null,
 }
 
-export function recordOf(agencyId: string, event: UnitEvent): JournalRecord {
+function recordOf(agencyId: string, event: UnitEvent): JournalRecord {
   const envelope = event.kind === 'unit_set' ? null : { unitSlug: 'unit-000', unitName: 'Unit 000', currency: 'EUR' }
   return { agencyId, at: AT, entry: { id: systemIds('evt'), event, at: AT, caller: CALLER, envelope } }
 }

@@ -46,7 +46,7 @@ const FIRST = nightOf('2026-12-01')
 /** Nights of agency 0's long list, outside of every calendar that is measured. */
 const LISTED_FIRST = nightOf('2029-01-01')
 /** Nights from here to the end of the dates are for the bookings that the benchmark makes. */
-export const SALE_FIRST = nightOf('2033-01-01')
+const SALE_FIRST = nightOf('2033-01-01')
 const SALE_STEP_NIGHTS = 3
 const SALE_NIGHTS = 2
 export const SALES_PER_UNIT = Math.floor((nightOf('2099-12-01') - SALE_FIRST) / SALE_STEP_NIGHTS)

@@ -9,7 +9,7 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Network = readonly [Address, number]
 
 /** What is known of a request's sender before its headers are believed. */
-export interface Sender {
+interface Sender {
   /** The other end of the connection; null when it has gone. */
   readonly peer: string | null
   /** The header `X-Forwarded-For`; null when it is missing. Several headers are joined by commas. */

@@ -6,7 +6,7 @@ import { DeadlineError } from '../lib/deadline.ts'
 export const COUNTERS_FLUSH_MS = 500
 
 /** Counters in memory that are written periodically. */
-export interface Flushable {
+interface Flushable {
   isDirty(): boolean
   /** Writes what is dirty at the time of the call. Rejects when something could not be written; that stays dirty. */
   write(): Promise<void>

@@ -57,7 +57,7 @@ const WRITE_MAX = 500
  * existing line keeps counting for its key and outcome in later minutes, and attempts of a key without a line appear
  * only in the metrics.
  */
-export const REFUSAL_ROWS_MAX = 10_000
+const REFUSAL_ROWS_MAX = 10_000
 
 /**
  * The audit lines of write attempts that ended in 401, 429 or 500, and of refusals beyond a token's own lines: one per key or token, outcome and minute of the wall

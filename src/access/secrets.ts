@@ -9,12 +9,12 @@ const SECRET_BYTES = 32
 const RECOGNIZED_CHARS = 6
 
 /** `prefix` and 32 random bytes as base64url. `random` must be cryptographically strong. */
-export function newSecret(prefix: string, random: (bytes: number) => Uint8Array): NewSecret {
+function newSecret(prefix: string, random: (bytes: number) => Uint8Array): NewSecret {
   return secretWith(prefix, `${prefix}${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`)
 }
 
 /** What is stored and shown of an existing secret: its hash, and `prefix` with 6 more characters. */
-export function secretWith(prefix: string, secret: string): NewSecret {
+function secretWith(prefix: string, secret: string): NewSecret {
   return { secret, prefix: secret.slice(0, prefix.length + RECOGNIZED_CHARS), sha256: sha256Hex(secret) }
 }
 

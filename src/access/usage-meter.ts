@@ -27,7 +27,7 @@ export interface DayUsed {
   readonly total: number
 }
 
-export interface UsageDecision {
+interface UsageDecision {
   readonly allowed: boolean
   /** `YYYY-MM`, UTC. */
   readonly month: string
@@ -260,7 +260,7 @@ export interface KeyUse {
  * When keys were last used, to the minute: noting a request is a comparison or two, but for the first of a minute. Of each key the latest use
  * is in memory, with the key (`ApiKey.lastUsedAt`); here are those that are still to be written.
  */
-export class KeyUses {
+class KeyUses {
   readonly #unwritten = new Map<string, KeyUse>()
 
   /** @param now wall clock, ms */

@@ -8,7 +8,7 @@ import type { AgencyStore } from './agency-store.ts'
 import { CredentialWrites, type NewSecret } from './credential-writes.ts'
 import { type AgencyOutcome, done } from './store-retries.ts'
 
-export interface NewAccessToken {
+interface NewAccessToken {
   readonly name: string
   readonly role: Role
   readonly expiresAt: number | null

@@ -11,7 +11,7 @@ import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
-export interface NotesAsked {
+interface NotesAsked {
   readonly bookingId: string
   /** Null: none. */
   readonly notes: string | null

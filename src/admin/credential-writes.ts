@@ -33,7 +33,7 @@ export interface NewSecret {
 }
 
 /** Credentials of one kind: where they are in memory, and how they are stored (AgencyStore). */
-export interface CredentialKind<C extends Credential> {
+interface CredentialKind<C extends Credential> {
   readonly access: keyof typeof TOO_MANY & Access
   /** False: another process of the cluster has the agency. */
   isHere(agencyId: string): boolean

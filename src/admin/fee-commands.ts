@@ -16,7 +16,7 @@ import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts
 /** Of one agency, inactive ones included: they are never deleted. */
 export const FEE_TYPES_PER_AGENCY_MAX = 500
 
-export type NewFeeType = Omit<FeeType, 'id'>
+type NewFeeType = Omit<FeeType, 'id'>
 
 export class FeeCommands {
   readonly #catalogue: Catalogue

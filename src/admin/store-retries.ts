@@ -8,13 +8,13 @@ import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 
 /** The slug is another agency's, or another unit's of the same agency. */
-export interface SlugTaken {
+interface SlugTaken {
   readonly code: 'SLUG_TAKEN'
   readonly slug: string
 }
 
 /** Another guest of the agency has the e-mail: guests are matched by it, so it must be unique (docs/design.md#data-outside-units). */
-export interface EmailTaken {
+interface EmailTaken {
   readonly code: 'EMAIL_TAKEN'
   readonly email: string
 }
@@ -25,14 +25,14 @@ export interface RatesChanged {
 }
 
 /** The booking no longer has the notes that the change was based on. */
-export interface NotesChanged {
+interface NotesChanged {
   readonly code: 'NOTES_CHANGED'
   /** Those that it has. */
   readonly notes: string | null
 }
 
 /** Why a change of the agency's own data is refused. A value, never thrown. */
-export type AgencyRefusal = SlugTaken | EmailTaken | RatesChanged | NotesChanged | InvalidChange
+type AgencyRefusal = SlugTaken | EmailTaken | RatesChanged | NotesChanged | InvalidChange
 
 export type AgencyOutcome<T> =
   | { readonly kind: 'done'; readonly value: T }

@@ -3,7 +3,7 @@ import { RequestStats } from '../observability/request-stats.ts'
 import type { FailureReport } from './http/answer.ts'
 import { preflightAnswer } from './http/cors.ts'
 import { countedRoute, directRoutes } from './http/direct-routes.ts'
-import { type ErrorLog, type FailureWatch, fallbackAnswers } from './http/fallback-answers.ts'
+import { type FailureWatch, fallbackAnswers } from './http/fallback-answers.ts'
 import { targetOf } from './http/request.ts'
 import { pageRoutes } from './page/page-routes.ts'
 import type { PartnerLedger } from './partner/partner-route.ts'
@@ -13,10 +13,8 @@ import { portalRoutes } from './portal/portal-surface.ts'
 import { docsPage } from './server/docs/docs-page.ts'
 import { SERVE_OPTIONS } from './server/listener.ts'
 
-export type { ErrorLog }
-
 /** Another surface, mounted on its own path. */
-export interface Mount {
+interface Mount {
   readonly path: string
   fetch(request: Request): Response | Promise<Response>
 }

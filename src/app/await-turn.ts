@@ -18,7 +18,7 @@ const PAUSE_MS = 200
 /** How often a process of this machine is looked at. */
 const LOOK_MS = 50
 
-export interface TurnWatch {
+interface TurnWatch {
   /** Called once, when there is a writer to wait for. */
   onWaiting(writer: Writer): void
   /** A writer that was waited for stops, or has released its shards already: it is our turn in a moment. Called once. */

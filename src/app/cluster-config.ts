@@ -31,7 +31,7 @@ export const CLUSTER_VALUES = {
   CLUSTER_SECRET: `at least ${SECRET_LENGTH_MIN} visible ASCII characters without spaces or commas, the same on every node, or two such secrets separated by a comma`,
 } as const
 
-export type ClusterVariable = keyof typeof CLUSTER_VALUES
+type ClusterVariable = keyof typeof CLUSTER_VALUES
 
 /** Needed on a node, and by nothing else. */
 const REQUIRED = ['NODE_ID', 'NODE_URL', 'CLUSTER_SECRET'] as const

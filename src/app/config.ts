@@ -30,13 +30,13 @@ export type Config = {
   readonly limits: Limits
 }
 
-export type Limits = { readonly [name in keyof typeof LIMITS]: number }
+type Limits = { readonly [name in keyof typeof LIMITS]: number }
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-export const ENVIRONMENTS = ['development', 'test', 'production'] as const
-export type Environment = (typeof ENVIRONMENTS)[number]
+const ENVIRONMENTS = ['development', 'test', 'production'] as const
+type Environment = (typeof ENVIRONMENTS)[number]
 
 /** The limits that the environment can set, with their defaults. */
 export const LIMITS = {

@@ -16,7 +16,7 @@ const BEAT_AGAIN_MS = 250
  */
 export const CONFIRMED_MS_MAX = SILENT_MS - 500
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly clock: Clock
   /** Null: another process has taken over. @throws when it is not answered */
   beat(): Promise<{ readonly isAwaited: boolean } | null>

@@ -19,7 +19,7 @@ import type { NodeShards } from './node-shards.ts'
 /** How long an exiting process tries to store its counters while the database is unavailable. */
 const LAST_FLUSH_MS_MAX = 2_000
 
-export interface CounterOptions {
+interface CounterOptions {
   readonly stores: LedgerStores
   readonly catalogue: Catalogue
   readonly clock: Clock

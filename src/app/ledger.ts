@@ -24,16 +24,6 @@ export interface LedgerLimits {
   readonly queuedMsMax: number
 }
 
-export const DEFAULT_LIMITS: LedgerLimits = {
-  residentUnitsMax: 20_000,
-  unitIdleMs: 600_000,
-  mailboxMax: 256,
-  snapshotEvery: 64,
-  journalWaitingMax: 8_192,
-  journalBatchMax: 512,
-  queuedMsMax: 5_000,
-}
-
 /** Events the ledger reports, one log line each. */
 export interface LedgerWatch {
   /** Stop serving now; exit when `settled` resolves (Journal). */

@@ -67,7 +67,7 @@ export interface NodeEngine {
   readonly holdTimer: { expectExpiry(at: number): void }
 }
 
-export interface NodeShardsOptions {
+interface NodeShardsOptions {
   readonly clock: Clock
   /** Postgres. */
   readonly store: {

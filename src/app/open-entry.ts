@@ -28,7 +28,7 @@ export interface Forwarding {
   onRefused(node: NodeAddress): void
 }
 
-export interface Entry {
+interface Entry {
   readonly requests: RequestEntry
   /** What a listener answers with goes through what this returns. */
   wrap(

@@ -50,13 +50,6 @@ interface Writing {
   readonly heartbeat: Heartbeat
 }
 
-/** Takes over the ledger and opens it, as `prepareLedger` and `begin` do. */
-export async function openLedger(options: LedgerOptions): Promise<Ledger> {
-  const { ledger, begin } = await prepareLedger(options)
-  await begin()
-  return ledger
-}
-
 /**
  * Prepares the ledger; `begin` takes it over. The schema must exist.
  * @throws Error when the database does not answer

@@ -17,7 +17,7 @@ import { probeFence } from '../postgres/stores/fence.ts'
 import type { SenderProcess } from '../webhooks/sender-process.ts'
 import type { Ledger } from './ledger.ts'
 
-export interface MetricsOptions {
+interface MetricsOptions {
   readonly ledger: Ledger
   readonly sender: Pick<SenderProcess, 'stats'>
   readonly requestStats: RequestStats

@@ -26,7 +26,7 @@ import type { WebhookCommands } from '../webhooks/webhook-commands.ts'
 import type { Ledger } from './ledger.ts'
 import { selfCommand } from './self-command.ts'
 
-export interface PortalOptions {
+interface PortalOptions {
   /** 32 bytes; calendar addresses are derived from it, and it opens the keys of the chains for a verification. */
   readonly secretKey: Uint8Array
   readonly webhooks: WebhookCommands

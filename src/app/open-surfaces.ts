@@ -30,7 +30,7 @@ import type { Secrets } from './secrets.ts'
 import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
-export interface SurfaceOptions {
+interface SurfaceOptions {
   readonly config: Pick<Config, 'trustedProxies' | 'limits'>
   readonly secrets: Secrets
   readonly log: Log

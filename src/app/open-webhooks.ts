@@ -12,7 +12,7 @@ import { selfCommand } from './self-command.ts'
 import { sendForOwned } from './send-for-owned.ts'
 import { SEND_WEBHOOKS } from './send-webhooks.ts'
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly databaseUrl: string
   /** 32 bytes. */
   readonly secretKey: Uint8Array

@@ -5,7 +5,7 @@ import { readIfPresent } from '../lib/private-file.ts'
 
 const NAME = 'service.json'
 
-export interface RunningService {
+interface RunningService {
   /** Base URL, without a trailing slash. */
   readonly url: string
   /** Where the operator's token is accepted, and probes are served: `url`, unless ADMIN_PORT is set. */

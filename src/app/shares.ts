@@ -34,7 +34,7 @@ import { PINGS_PER_AGENCY_MAX } from '../webhooks/webhook-commands.ts'
 import { ENDPOINTS_PER_AGENCY_MAX } from '../webhooks/webhook-endpoint.ts'
 import { LIMITS } from './config.ts'
 
-export interface Share {
+interface Share {
   readonly how: 'make' | 'hold' | 'spend'
   readonly what: string
   /** With its numbers. */

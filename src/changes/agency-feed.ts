@@ -17,7 +17,7 @@ import type { Place } from './waiting-places.ts'
 /** An end that is older is replaced by today's, so that the cursors of a quiet agency do not expire when months are archived. */
 const END_AGE_MS_MAX = HOUR_MS
 
-export type Woken = 'changed' | 'elapsed' | 'ended'
+type Woken = 'changed' | 'elapsed' | 'ended'
 
 interface AgencyFeedOptions<C extends ChangeInLog> {
   readonly agencyId: string

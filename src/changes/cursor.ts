@@ -16,7 +16,7 @@ export interface LogPosition {
   readonly fingerprint: string
 }
 
-export type ReadCursor =
+type ReadCursor =
   | { readonly kind: 'read'; readonly position: LogPosition }
   /** Of another agency or another feed, or not one of ours. */
   | { readonly kind: 'malformed' }

@@ -56,7 +56,7 @@ const CHANGE: readonly Field[] = [
   },
 ]
 
-export const BOOKING_COLUMNS: readonly Column<Json>[] = [
+const BOOKING_COLUMNS: readonly Column<Json>[] = [
   { title: 'ID', value: ({ id }) => id },
   { title: 'UNIT', value: ({ unitSlug }) => unitSlug },
   { title: 'ARRIVAL', value: ({ arrival }) => arrival },

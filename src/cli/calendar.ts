@@ -7,7 +7,7 @@ import type { Json } from './portal-client.ts'
 import { asking } from './session.ts'
 import type { Terminal } from './terminal.ts'
 
-export type NightState = 'taken' | 'cleaning'
+type NightState = 'taken' | 'cleaning'
 
 const MARKS = { free: ' ', taken: '#', cleaning: '~' } as const
 const MONTHS_MAX = 12
@@ -17,7 +17,7 @@ const NAMES = [
 ]
 
 /** One month as a grid of weeks, Monday first. `month`: `YYYY-MM`. */
-export function monthGrid(month: string, states: ReadonlyMap<string, NightState>): string {
+function monthGrid(month: string, states: ReadonlyMap<string, NightState>): string {
   const first = firstOf(month)
   const [year, number] = month.split('-')
   const lines = [`${NAMES[Number(number) - 1]} ${year}`, ' Mo  Tu  We  Th  Fr  Sa  Su']

@@ -11,7 +11,7 @@ export const EXIT = {
   unreachable: 4,
 } as const
 
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 /** Ends a command with a message for people. */
 export class CliError extends Error {

@@ -15,7 +15,7 @@ const FEED_DEADLINE_MS = 30_000
 export const FEED_BYTES_MAX = 5_000_000
 const REDIRECTS_MAX = 3
 
-export interface FeedFetchOptions {
+interface FeedFetchOptions {
   readonly resolver?: NameResolver
   /** Replaces the address check, and the public authorities. Used by tests, whose hosts are on loopback. */
   readonly refusalOf?: (address: string) => AddressRefusal | null

@@ -23,7 +23,7 @@ export function rateRows(unit: string, rates: Json): Json[] {
   ]
 }
 
-export interface UnitRates {
+interface UnitRates {
   readonly unit: string
   readonly at: string
   readonly rates: { seasons: Json[]; weekdayAdjustments: Json[]; lengthOfStayDiscounts: Json[] }

@@ -11,8 +11,8 @@ import { CliError } from './exit-codes.ts'
 import { readText } from './fields.ts'
 import type { Json } from './portal-client.ts'
 
-export const PARTS = ['units', 'rates', 'fee-types', 'guests', 'bookings'] as const
-export type Part = (typeof PARTS)[number]
+const PARTS = ['units', 'rates', 'fee-types', 'guests', 'bookings'] as const
+type Part = (typeof PARTS)[number]
 
 /** A row and where it is, for messages: `bookings.csv line 7`, `bookings.json [3]`. */
 export interface Row {

@@ -6,7 +6,7 @@ import { type Column, listing, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The options of every command that calls the service. */
-export interface SessionOptions {
+interface SessionOptions {
   readonly agency?: string
   readonly json?: boolean
   readonly url?: string
@@ -81,8 +81,6 @@ export class Session {
 function escapeOf(character: string): string {
   return `\\u00${character.charCodeAt(0).toString(16)}`
 }
-
-export type Positional = string
 
 /** Adds a command that calls the service; `run` receives its arguments and options. */
 export function asking(

@@ -39,7 +39,7 @@ export interface Claim {
   readonly isServing: boolean
 }
 
-export type ClusterKey =
+type ClusterKey =
   | { readonly kind: 'member'; readonly id: string }
   | { readonly kind: 'shard'; readonly shard: number }
   /** The operator wants this node to own nothing. Hangs on the node's lease, so it ends with the process. */

@@ -23,7 +23,7 @@ const WATCH_AGAIN_MS = 100
 const BEHIND_MAX = 2
 const LEAVING_LOOK_MS = 10
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly self: Omit<Member, 'state'>
   readonly etcd: Etcd
   readonly clock: Clock

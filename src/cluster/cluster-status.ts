@@ -30,7 +30,7 @@ export interface NodeStatus {
   readonly wanted: number
 }
 
-export interface ShardCounts {
+interface ShardCounts {
   readonly total: number
   readonly served: number
   /** Claimed by a node that does not serve them yet. */

@@ -16,7 +16,7 @@ const BACK_AFTER_MS = 5_000
 /** `missed`: the shards are kept all the same. `given_up`: it wants none until it reaches Postgres again. */
 export type Reach = 'reached' | 'missed' | 'given_up'
 
-export interface ReachOptions {
+interface ReachOptions {
   readonly clock: Clock
   /** @throws when Postgres does not answer */
   ping(): Promise<void>

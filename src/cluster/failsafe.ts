@@ -14,7 +14,7 @@ const LATE_RENEWAL_MS = 1_500
 /** An answer that comes later confirms nothing. */
 const ANSWER_MS_MAX = 1_000
 
-export interface FailsafeOptions {
+interface FailsafeOptions {
   readonly clock: Clock
   readonly host: ShardHost
   readonly confirmation: Confirmation

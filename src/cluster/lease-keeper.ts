@@ -19,7 +19,7 @@ export class ClusterError extends Error {
   override readonly name = 'ClusterError'
 }
 
-export interface LeaseWatch {
+interface LeaseWatch {
   /**
    * The member key of this node is made, on the lease that everything else is to hang on. The lease confirms nothing until this has
    * read what others claimed while there was none.
@@ -35,7 +35,7 @@ export interface LeaseWatch {
   onTaken(member: Member): void
 }
 
-export interface LeaseOptions {
+interface LeaseOptions {
   readonly etcd: Etcd
   readonly clock: Clock
   readonly keys: ClusterKeys

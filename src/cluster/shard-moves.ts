@@ -32,7 +32,7 @@ interface Step {
   readonly move: Move
 }
 
-export interface MovesOptions {
+interface MovesOptions {
   readonly self: string
   readonly etcd: Etcd
   readonly clock: Clock

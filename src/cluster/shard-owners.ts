@@ -18,7 +18,7 @@ export interface Owners {
   changed(shard: number, ms: number, signal?: AbortSignal): Promise<void>
 }
 
-export interface OwnersSource {
+interface OwnersSource {
   readonly self: NodeAddress
   readonly clock: Clock
   /** Whether this node may serve what it owns (C6). */

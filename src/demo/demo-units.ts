@@ -2,7 +2,7 @@ import { type Night, parseNight } from '../core/domain/night.ts'
 import type { FeeType, Rates, Season, Unit } from '../core/domain/unit.ts'
 
 /** The units of the demo agency, twelve flats and houses around Lisbon. Prices in euro cents. */
-export type DemoUnit = Omit<Unit, 'id'>
+type DemoUnit = Omit<Unit, 'id'>
 
 /** The fees of the demo agency. */
 export const DEMO_FEE_TYPES: readonly Omit<FeeType, 'id'>[] = [

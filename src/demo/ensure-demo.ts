@@ -25,7 +25,7 @@ export interface Demo {
 }
 
 /** What the demo is created in. */
-export interface DemoTarget {
+interface DemoTarget {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
   readonly access: Pick<PartnerAccess, 'admit'>

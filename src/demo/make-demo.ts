@@ -39,7 +39,7 @@ export interface DemoCommands {
   readonly newId: IdSource
 }
 
-export interface DemoMade {
+interface DemoMade {
   readonly agency: Agency
   readonly units: number
   readonly bookings: number

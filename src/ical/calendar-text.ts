@@ -6,13 +6,13 @@ const PRODUCT = '-//nightledger//calendar//EN'
 const SUMMARY = 'Not available'
 
 /** A range of consecutive nights, half-open. */
-export interface NightRun {
+interface NightRun {
   readonly from: Night
   readonly to: Night
 }
 
 /** Groups consecutive nights into runs. `nights` must be ascending. */
-export function runsOf(nights: readonly Night[]): NightRun[] {
+function runsOf(nights: readonly Night[]): NightRun[] {
   const runs: { from: Night; to: Night }[] = []
   for (const night of nights) {
     const last = runs.at(-1)

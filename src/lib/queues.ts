@@ -98,7 +98,7 @@ export class KeyedTurns {
  * in turn, however many tasks each of them has.
  */
 
-export interface FairSharesOptions {
+interface FairSharesOptions {
   /** Tasks running at once, all owners together. */
   readonly runningMax: number
   /** Tasks of one owner running at once: below `runningMax`, so that an owner leaves room for others. */
@@ -116,7 +116,7 @@ export class NoPlaceError extends Error {
 }
 
 /** What the metrics read. */
-export interface SharesStats {
+interface SharesStats {
   readonly running: number
   readonly waiting: number
   /** Tasks refused so far. */

@@ -1,6 +1,6 @@
 import type { HistogramReading } from '../lib/measures.ts'
 
-export type Labels = Readonly<Record<string, string | number>>
+type Labels = Readonly<Record<string, string | number>>
 
 /** One metric, and how it is read from `V`. Names are in the field's terms, values in seconds and bytes. */
 export type Metric<V> = {
@@ -29,7 +29,7 @@ export interface Sample {
   readonly value: number
 }
 
-export interface Distribution {
+interface Distribution {
   readonly labels?: Labels
   readonly reading: HistogramReading
   /** What one unit of the reading is in the metric's unit; 0.001 for milliseconds reported in seconds. */

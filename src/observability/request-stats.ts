@@ -18,7 +18,7 @@ export const LATENCY_BOUNDS_MS = [
   0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
 ] as const
 
-export const SURFACES = ['partner', 'portal', 'mcp', 'page', 'docs', 'operating', 'none'] as const
+const SURFACES = ['partner', 'portal', 'mcp', 'page', 'docs', 'operating', 'none'] as const
 export type Surface = (typeof SURFACES)[number]
 
 /** `path`: the template, `/partner/v1/bookings/{id}`; never the requested path (T1). */
@@ -43,7 +43,7 @@ export interface OpenRequest {
 }
 
 /** Called for each request of one route. */
-export interface RouteWatch {
+interface RouteWatch {
   /** The moment a request arrives, milliseconds of the monotonic clock. */
   arrived(): number
   /** Its answer is ready. To be called once, last. */
@@ -60,7 +60,7 @@ export interface RouteCounts {
 }
 
 /** Logs requests one by one: pino's shape. */
-export interface RequestLog {
+interface RequestLog {
   debug(fields: object, message: string): void
 }
 

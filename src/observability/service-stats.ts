@@ -11,7 +11,7 @@ import type { DeliveryBacklog } from '../webhooks/sender-store.ts'
 import type { RouteCounts } from './request-stats.ts'
 
 /** What the process uses of its machine. */
-export interface ProcessStats {
+interface ProcessStats {
   readonly cpuUserS: number
   readonly cpuSystemS: number
   readonly residentBytes: number

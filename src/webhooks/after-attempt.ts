@@ -8,9 +8,6 @@ export const RETRY_DELAYS_S = [60, 300, 1_800, 7_200, 21_600] as const
 /** Jitter only delays an attempt, by at most this share of the delay. */
 export const JITTER_MAX = 0.05
 
-/** The first attempt, and one after each delay. */
-export const TRIES_MAX = RETRY_DELAYS_S.length + 1
-
 /**
  * Milliseconds from the end of a failed attempt to the next one, never less than the schedule says.
  * @param tries finished attempts of this schedule, from 1
@@ -23,18 +20,18 @@ export function retryDelayMs(tries: number, dice: number): number | null {
 }
 
 /** `attempts`: all finished attempts, which number them. `tries`: finished attempts of the current schedule. */
-export interface DeliveryProgress {
+interface DeliveryProgress {
   readonly attempts: number
   readonly tries: number
 }
 
-export interface EndpointHealth {
+interface EndpointHealth {
   readonly status: 'active' | 'disabled'
   readonly consecutiveFailures: number
 }
 
 /** What to store after an attempt. `endpoint` is null when the endpoint does not change. */
-export interface AfterAttempt {
+interface AfterAttempt {
   readonly delivery: {
     readonly status: 'delivered' | 'pending' | 'dead'
     readonly attempts: number

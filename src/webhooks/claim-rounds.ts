@@ -7,7 +7,7 @@ const CLAIM_GAP_MS = 4
 export const POLL_MS = 2_000
 export const AFTER_FAILURE_MS = 250
 
-export interface ClaimRoundOptions {
+interface ClaimRoundOptions {
   readonly clock: Clock
   /** @returns milliseconds until the next claim, unless a wake comes first */
   claim(): Promise<number>

@@ -50,7 +50,7 @@ export class EndpointTurns {
 /** A secret that cannot be decrypted is an internal fault: the delivery waits until it is fixed. */
 const POSTPONE_MS = 60_000
 
-export interface AttemptOptions {
+interface AttemptOptions {
   readonly post: PostOnce
   readonly box: SecretBox
   readonly clock: Clock

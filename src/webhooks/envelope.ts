@@ -11,7 +11,7 @@ import { CorruptLedgerError } from '../core/journal/journal-error.ts'
 import type { Envelope } from '../core/journal/record.ts'
 
 /** A webhook event: what its journal entry says, and the booking's reference, which is in no entry. */
-export interface WebhookEvent {
+interface WebhookEvent {
   /** `evt_…` */
   readonly id: string
   readonly kind: WebhookEventKind
@@ -44,7 +44,7 @@ export function webhookBody({ id, kind, at, seq, booking, sourceRef, envelope }:
 }
 
 /** An entry of the journal as webhook events are made from it. */
-export type AnnouncedEntry = StoredEntry & { readonly id: string; readonly at: Instant }
+type AnnouncedEntry = StoredEntry & { readonly id: string; readonly at: Instant }
 
 /**
  * The body of the webhook event that an entry of the journal fires.

@@ -6,7 +6,7 @@ import { checkTarget, type NameResolver } from './name-resolver.ts'
 /**
  * The contract's wording for every outcome that is not the receiver's own response (Events, Delivery rules 5 and 6).
  */
-export const COARSE_REASONS = [
+const COARSE_REASONS = [
   'endpoint address is not publicly routable',
   'endpoint not reachable',
   'no answer within 10s',
@@ -30,7 +30,7 @@ export type AttemptOutcome =
  * `name`: the host name did not resolve. `certificate`: the certificate was refused. `connection`: any other failure to
  * connect or send.
  */
-export type UnreachableCause = 'name' | 'connection' | 'certificate'
+type UnreachableCause = 'name' | 'connection' | 'certificate'
 
 export function isAccepted(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'answered' && outcome.httpStatus >= 200 && outcome.httpStatus <= 299
@@ -72,7 +72,7 @@ export function causeName(outcome: AttemptOutcome): string | null {
  * Deadline for everything up to the response headers: name look-up, connection, TLS, request
  * (docs/contract.md#delivery, rule 1).
  */
-export const ATTEMPT_MS_MAX = 10_000
+const ATTEMPT_MS_MAX = 10_000
 
 /**
  * A port: sends one POST, without retries, to the current address of the URL's host. Never rejects. Settles within

@@ -12,7 +12,7 @@ export interface NameResolver {
   resolve(host: string, withinMs: number): Promise<readonly string[] | 'unresolved' | 'timed_out'>
 }
 
-export type CheckedTarget =
+type CheckedTarget =
   /** At least one address; all of them passed the check. */
   | { readonly kind: 'addresses'; readonly addresses: readonly string[] }
   | { readonly kind: 'refused'; readonly refusal: AddressRefusal }

@@ -28,7 +28,7 @@ export interface SealedSecrets extends SecretOwner {
 }
 
 /** Neither key decrypts the secrets of `owners`. */
-export class UnopenedError extends Error {
+class UnopenedError extends Error {
   override readonly name = 'UnopenedError'
   constructor(readonly owners: readonly SecretOwner[]) {
     super(

@@ -46,7 +46,7 @@ function textOf({ agencyId, endpointId }: SecretOwner): string {
 }
 
 /** Identifies the value as a webhook secret; the prefix of the Standard Webhooks specification. */
-export const SECRET_PREFIX = 'whsec_'
+const SECRET_PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
 /** `whsec_` and the base64 of 32 random bytes. */
@@ -60,7 +60,7 @@ export function secretBytes(secret: string): Buffer {
 }
 
 /** The encrypted secrets in an endpoint's row. */
-export interface SealedSecrets {
+interface SealedSecrets {
   readonly secretSealed: string
   readonly previousSecretSealed: string | null
   readonly previousSecretUntil: Instant | null
@@ -79,7 +79,7 @@ export function openSecrets(
   return [current, box.open(previousSecretSealed, owner)]
 }
 
-export const USER_AGENT = 'nightledger-webhooks/1'
+const USER_AGENT = 'nightledger-webhooks/1'
 
 /**
  * The headers of one attempt. Every active secret signs, the newest first: after a rotation with overlap there are two,
@@ -110,6 +110,6 @@ export function serviceSignature(secret: string, t: number, body: string): strin
 }
 
 /** Base64 over `<id>.<t>.<raw body>`, keyed with the secret's bytes (Standard Webhooks specification). */
-export function standardSignature(secret: string, eventId: string, t: number, body: string): string {
+function standardSignature(secret: string, eventId: string, t: number, body: string): string {
   return createHmac('sha256', secretBytes(secret)).update(`${eventId}.${t}.${body}`).digest('base64')
 }

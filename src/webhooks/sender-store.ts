@@ -7,7 +7,7 @@ import type { WokenAgencies } from './woken-agencies.ts'
  * `held`: pending, and its endpoint is disabled. `dead`: every attempt failed, or it was a ping that failed. `dropped`:
  * the agency chose to drop it, or deleted the endpoint.
  */
-export type DeliveryStatus = 'pending' | 'held' | 'delivered' | 'dead' | 'dropped'
+type DeliveryStatus = 'pending' | 'held' | 'delivered' | 'dead' | 'dropped'
 
 /** `attempt` counts from 1. Exactly one of `httpStatus` and `reason` is not null. */
 export interface Attempt {

@@ -10,7 +10,7 @@ import type { ClaimedDelivery, Settled } from './sender-store.ts'
  * one.
  */
 export const WINDOW_FRESH = 2
-export const WINDOW_MAX = 16
+const WINDOW_MAX = 16
 
 /** What the log says of a delivery whose event cannot be read. */
 const UNREADABLE = { reason: UNREADABLE_REASON, detail: 'entry_unreadable' } as const

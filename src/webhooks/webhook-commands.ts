@@ -14,28 +14,28 @@ import { newSecret, openSecrets, signedHeaders } from './secret-box.ts'
 import type { WebhookDelivery } from './sender-store.ts'
 import { ENDPOINTS_PER_AGENCY_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from './webhook-endpoint.ts'
 
-export type RegisterOutcome =
+type RegisterOutcome =
   /** `secret` is agencyView only once. */
   | { readonly kind: 'registered'; readonly endpoint: WebhookEndpoint; readonly secret: string }
   | { readonly kind: 'url_refused'; readonly refusal: EndpointRefusal }
   | { readonly kind: 'too_many'; readonly max: number }
 
-export type ChangeOutcome =
+type ChangeOutcome =
   | { readonly kind: 'changed'; readonly endpoint: WebhookEndpoint }
   | { readonly kind: 'url_refused'; readonly refusal: EndpointRefusal }
   | { readonly kind: 'not_found' }
 
-export type RotateOutcome =
+type RotateOutcome =
   | { readonly kind: 'rotated'; readonly endpoint: WebhookEndpoint; readonly secret: string }
   | { readonly kind: 'not_found' }
 
-export type PingOutcome =
+type PingOutcome =
   | { readonly kind: 'pinged'; readonly delivery: WebhookDelivery }
   | { readonly kind: 'not_found' }
   /** `PINGS_PER_AGENCY_MAX` pings of the agency are in flight, or `PINGS_AT_ONCE_MAX` in all. */
   | { readonly kind: 'busy' }
 
-export type ResendOutcome =
+type ResendOutcome =
   | { readonly kind: 'resent'; readonly delivery: WebhookDelivery }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'refused'; readonly refusal: 'is_ping' | 'endpoint_deleted' }

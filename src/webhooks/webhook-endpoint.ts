@@ -1,7 +1,7 @@
 import type { Instant } from '../core/domain/booking.ts'
 
 /** Why an endpoint is disabled, in words for the agency: the contract's reasons, or the receiver's own status. */
-export type DisabledReason = string
+type DisabledReason = string
 
 /** A receiver of one agency's events, as the agency sees it. Never contains a secret. */
 export interface WebhookEndpoint {

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { kindOf } from '../support/test-files.ts'
 
 /** What one test file does: how long it takes alone, and which lines of which files of `src/` it executes. `hash`: of its text then. */
-export type Covered = {
+type Covered = {
   readonly hash: string
   readonly ms: number
   readonly lines: Readonly<Record<string, readonly number[]>>

@@ -17,7 +17,7 @@ const READERS = [['poll', 'poll', 'stream'], ...Array.from({ length: 4 }, () => 
 const PATIENCE_MS = 30_000
 
 /** What a partner has seen of the feed. */
-export interface SimReader {
+interface SimReader {
   readonly name: string
   readonly how: 'poll' | 'stream'
   readonly agencyId: string

@@ -37,7 +37,7 @@ export const POISON = 'poison'
  * What a broken database does not check. `snapshots`: whether a snapshot is of the writer of its shard, and of an entry in the log.
  * `cut back`: at a take-over, whether a snapshot is ahead of the log. `versions`: after a restore, which ones partners have seen.
  */
-export type Unchecked = 'fences' | 'fences but the first' | 'gaps' | 'snapshots' | 'cut back' | 'versions'
+type Unchecked = 'fences' | 'fences but the first' | 'gaps' | 'snapshots' | 'cut back' | 'versions'
 
 const LOST: AppendFailure = { kind: 'unknown', cause: new Error('connection lost') }
 

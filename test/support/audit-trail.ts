@@ -3,7 +3,7 @@ import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 
 /** A line of the audit trail with its ids as they are published. */
-export interface TrailLine {
+interface TrailLine {
   readonly agency_id: string
   /** `aud_…` */
   readonly line_id: string

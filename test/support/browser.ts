@@ -13,14 +13,14 @@ import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from './servic
 
 const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium']
 const EXECUTABLE = [process.env['CHROMIUM_PATH'] ?? '', ...PATHS].find((path) => path !== '' && existsSync(path))
-const AXE = readFileSync(join(import.meta.dir, '../../node_modules/axe-core/axe.min.js'), 'utf8')
+const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
 /** Long enough for a busy machine; a test that passes never waits for it. */
 const ACTION_MS_MAX = 20_000
 
 /** Widths of a phone and of a desk. */
 export const PHONE = { width: 390, height: 844 } as const
-export const DESK = { width: 1440, height: 900 } as const
+const DESK = { width: 1440, height: 900 } as const
 
 /** Set in CI, and by .ci/run, which installs Chromium. */
 const IS_REQUIRED = process.env['CI'] !== undefined || process.env['PAGE_TESTS'] === 'required'
@@ -33,7 +33,7 @@ export function describeInBrowser(name: string, body: () => void): void {
   describe.skipIf(EXECUTABLE === undefined)(name, body)
 }
 
-export interface VisitOptions {
+interface VisitOptions {
   /** Whose token opens the session; left out: nobody is signed in. */
   readonly as?: Role | 'operator'
   readonly viewport?: { readonly width: number; readonly height: number }

@@ -1,7 +1,7 @@
 /** Where things are on the calendar in a browser, and how a mouse or a finger moves them. */
 import type { Locator, Page } from 'playwright-core'
 
-export interface Point {
+interface Point {
   readonly x: number
   readonly y: number
 }

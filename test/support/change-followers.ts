@@ -1,7 +1,7 @@
 /** Partners that follow the feed over whatever happens to the service, and remember what they were shown. */
 import { openStream } from './event-stream.ts'
 
-export interface ShownChange {
+interface ShownChange {
   readonly cursor: string
   readonly seq: number
 }

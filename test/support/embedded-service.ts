@@ -18,7 +18,7 @@ if (import.meta.main) {
 }
 
 /** What the service said. */
-export type Said = { url?: string; firstStart?: boolean; failure?: string }
+type Said = { url?: string; firstStart?: boolean; failure?: string }
 
 /** Runs the service as a process of its own. `kill` is a `kill -9`. */
 export async function spawnService(dataDir: string): Promise<{ said: Said; pid: number; kill(): Promise<void> }> {

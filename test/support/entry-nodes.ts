@@ -16,7 +16,7 @@ export function keyOf(shard: number): string {
   return `hr_live_${String(shard).padStart(43, 'k')}`
 }
 
-export interface EntryNode {
+interface EntryNode {
   readonly id: string
   readonly url: string
   readonly entry: RequestEntry

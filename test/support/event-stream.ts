@@ -1,5 +1,5 @@
 /** Reads server-sent events as a browser does (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). */
-export interface StreamEvent {
+interface StreamEvent {
   readonly id: string
   readonly event: string
   readonly data: string

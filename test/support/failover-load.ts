@@ -114,7 +114,7 @@ export function answersText({ answers }: FailoverLoad): string {
 }
 
 /** Of what the clients were told, what is not so. */
-export async function countLies(sql: Sql, load: FailoverLoad) {
+async function countLies(sql: Sql, load: FailoverLoad) {
   const rows = await sql<{ ref: string }[]>`select source_ref as ref from booking where source_ref is not null`
   const present = new Set(rows.map(({ ref }) => ref))
   const told = [...load.outcomes]

@@ -16,7 +16,7 @@ import { type IdSource, systemIds } from '../../src/lib/ids.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 
 /** Its lines of the audit trail have this route. */
-export const FIXTURE: Caller = { actor: { kind: 'system', id: null }, route: 'fixture', requestId: null }
+const FIXTURE: Caller = { actor: { kind: 'system', id: null }, route: 'fixture', requestId: null }
 
 /** What the commands need, with a clock that shows `now` and, for records of one kind, a known id. */
 function dependencies(ledger: Ledger, now: number, known: Record<string, string>) {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { eventually } from './eventually.ts'
 
 /** The file that docs/operating.md tells operators to use. */
-export const HAPROXY_CONFIG = join(import.meta.dir, '../../docs/operating/haproxy.cfg')
+const HAPROXY_CONFIG = join(import.meta.dir, '../../docs/operating/haproxy.cfg')
 
 /** HAProxy with that file, in front of two ports of this machine. Its log is what it prints. */
 export async function startHaproxy(options: {

@@ -55,7 +55,7 @@ export const HOSTILE_BODIES: Readonly<Record<string, (chars: number) => string>>
 /* biome-ignore-start lint/suspicious/noExplicitAny: schemas are walked as they come */
 
 /** A place for a text in a body: the members that lead there; a number is the first element of an array. */
-export type Place = readonly (string | number)[]
+type Place = readonly (string | number)[]
 
 export class Schemas {
   readonly #document: Document

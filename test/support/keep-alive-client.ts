@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 
 /** The outcomes of the requests of some clients. A `lost` one was sent on an open connection, and never answered in full. */
-export interface Outcomes {
+interface Outcomes {
   readonly statuses: Map<number, number>
   /** Answers that told the client to use another connection. */
   closing: number
@@ -19,7 +19,7 @@ export function noOutcomes(): Outcomes {
 const dice = new SeededRandom(1)
 
 /** `thinkMs`: the longest pause between an answer and the next request. */
-export interface KeepAliveOptions {
+interface KeepAliveOptions {
   readonly port: number
   readonly nextRequest: () => string
   readonly thinkMs: number

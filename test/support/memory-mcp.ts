@@ -13,7 +13,7 @@ import { MemoryLedger } from './memory-ledger.ts'
 import { AGENCY, sampleKey, sampleUnit } from './samples.ts'
 
 /** The tool endpoint over a ledger in memory. Its lists of bookings are empty: those are Postgres's. */
-export interface MemoryMcp {
+interface MemoryMcp {
   readonly memory: MemoryLedger
   readonly endpoint: McpEndpoint
   readonly failures: FailureReport[]

@@ -10,7 +10,7 @@ export interface NodeProcess extends ServiceProcess {
   readonly id: string
 }
 
-export const TEST_CLUSTER_SECRET = 'cluster-secret-for-tests-0123456789abcdef'
+const TEST_CLUSTER_SECRET = 'cluster-secret-for-tests-0123456789abcdef'
 
 /** What the node knows of the cluster: `GET /cluster`. */
 export async function statusOf(node: ServiceProcess): Promise<ClusterStatus> {

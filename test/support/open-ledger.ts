@@ -1,11 +1,15 @@
-import { DEFAULT_LIMITS, type Ledger, type LedgerLimits } from '../../src/app/ledger.ts'
-import { openLedger } from '../../src/app/open-ledger.ts'
+import { readConfig } from '../../src/app/config.ts'
+import type { Ledger, LedgerLimits } from '../../src/app/ledger.ts'
+import { prepareLedger } from '../../src/app/open-ledger.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { makeAgency } from './fixtures.ts'
 import { AGENCY, CALLER } from './samples.ts'
 import { TEST_SECRET_KEY } from './service-process.ts'
+
+/** Those of a service whose environment sets none. */
+export const DEFAULT_LIMITS: LedgerLimits = readConfig({}).limits
 
 /** What a ledger reported while a test ran. */
 export interface Reports {
@@ -21,7 +25,7 @@ export async function openTestDatabaseLedger(
   options: { limits?: Partial<LedgerLimits>; clock?: Clock; onBookingChange?: (agencyId: string) => void } = {},
 ): Promise<Ledger & { reports: Reports }> {
   const reports: Reports = { fenced: [], defects: [], damaged: [], failures: [] }
-  const ledger = await openLedger({
+  const { ledger, begin } = await prepareLedger({
     databaseUrl: url,
     secretKey: Uint8Array.fromHex(TEST_SECRET_KEY),
     clock: options.clock ?? systemClock,
@@ -43,6 +47,7 @@ export async function openTestDatabaseLedger(
       onCountersNotWritten: (error) => reports.failures.push(error),
     },
   })
+  await begin()
   return { ...ledger, reports }
 }
 

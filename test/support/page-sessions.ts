@@ -4,7 +4,7 @@ import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
 /** The headers that the page's writes have, in a browser that sends `Sec-Fetch-Site`. */
 export const FROM_THE_PAGE = { 'x-nightledger-page': '1', 'sec-fetch-site': 'same-origin' } as const
 
-export interface SignedIn {
+interface SignedIn {
   readonly answer: HttpAnswer
   /** `nightledger_session=…`, as the browser sends it back. */
   readonly cookie: string

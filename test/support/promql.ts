@@ -1,7 +1,7 @@
 import { parser } from '@prometheus-io/lezer-promql'
 
 /** What a PromQL expression asks for. */
-export interface Query {
+interface Query {
   /** Where it does not follow Prometheus's grammar; empty when it does. */
   readonly errors: readonly string[]
   readonly selectors: readonly Selector[]
@@ -9,7 +9,7 @@ export interface Query {
   readonly groupingLabels: readonly string[]
 }
 
-export interface Selector {
+interface Selector {
   readonly name: string
   readonly matchers: readonly { readonly label: string; readonly operator: string; readonly value: string }[]
 }

@@ -4,7 +4,7 @@ import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
 import { TEST_PORTAL_TOKEN } from './service-process.ts'
 
 const SLUG = 'changing'
-export const CHANGED_UNITS = 12
+const CHANGED_UNITS = 12
 /** In the future: a partner's copy has no bookings that had ended when it began. */
 const FIRST = asNight(Math.floor(Date.now() / 86_400_000) + 8)
 const ARRIVALS = 3_000

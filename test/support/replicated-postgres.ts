@@ -13,7 +13,7 @@ import { TcpProxy } from './tcp-proxy.ts'
 const SUPERUSER = 'nightledger'
 
 /** One server of a replicated pair, behind a proxy whose address stays. */
-export interface Node {
+interface Node {
   readonly name: string
   readonly folder: string
   readonly port: number

@@ -1,7 +1,7 @@
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { Document } from './conformity.ts'
 
-export interface GeneratedRequest {
+interface GeneratedRequest {
   readonly method: string
   /** With the query. */
   readonly path: string

@@ -8,7 +8,7 @@ interface Sample {
   readonly value: number
 }
 
-export interface Family {
+interface Family {
   readonly name: string
   readonly help: string
   readonly type: string

@@ -1,11 +1,11 @@
 /** A fenced block of a document: its info string and its content. */
-export interface Fence {
+interface Fence {
   readonly info: string
   readonly text: string
 }
 
 /** A shell block of a document, and what the document shows as its output; null when it shows none. */
-export interface ShellBlock {
+interface ShellBlock {
   readonly script: string
   readonly output: string | null
 }

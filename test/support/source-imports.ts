@@ -8,7 +8,7 @@ export type Source = { path: string; code: string; imports: readonly Import[] }
  * `target`: relative to src/ for our own files (or `../…` outside of it), the specifier itself for packages. `isType`: the whole statement
  * is erased when the program is bundled.
  */
-export type Import = { kind: 'own' | 'package'; target: string; isType: boolean }
+type Import = { kind: 'own' | 'package'; target: string; isType: boolean }
 
 /** Every source file of src/, sorted by path. */
 export async function readSources(root = 'src'): Promise<Source[]> {

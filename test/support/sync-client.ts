@@ -13,7 +13,7 @@ const MEMBERS = [
 ]
 
 /** Bookings by id, and the bodies of `GET /calendar` by path. */
-export interface Copied {
+interface Copied {
   readonly bookings: Record<string, unknown>
   readonly calendar: Record<string, string>
 }
@@ -125,7 +125,7 @@ export function byId(bookings: readonly Record<string, unknown>[]): Copied['book
 }
 
 /** What the service answers now, of what the client has. Nothing may change meanwhile. */
-export async function present(baseUrl: string, token: string, { calendar }: Copied): Promise<Copied> {
+async function present(baseUrl: string, token: string, { calendar }: Copied): Promise<Copied> {
   const bookings: Record<string, unknown>[] = []
   for (let page = 1, pageCount = 1; page <= pageCount; page++) {
     const { body } = await send(`${baseUrl}/partner/v1/bookings?pageSize=200&page=${page}`, { token })

@@ -15,7 +15,7 @@ import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from './service-process.ts'
 export type PartnerCall = Omit<HttpCall, 'token'> & { readonly key?: string | null }
 
 /** A portal's request: with the portal's token, unless it is another one or null for none. */
-export type PortalCall = Omit<HttpCall, 'json'>
+type PortalCall = Omit<HttpCall, 'json'>
 
 /**
  * The whole service in this process, over HTTP on a free local port: REST, the portal and the tools, over a ledger on a

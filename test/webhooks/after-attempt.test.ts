@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { afterAttempt, JITTER_MAX, RETRY_DELAYS_S, retryDelayMs, TRIES_MAX } from '../../src/webhooks/after-attempt.ts'
+import { afterAttempt, JITTER_MAX, RETRY_DELAYS_S, retryDelayMs } from '../../src/webhooks/after-attempt.ts'
 import type { AttemptOutcome } from '../../src/webhooks/guarded-post.ts'
 
 const FAILURES: AttemptOutcome[] = [
@@ -15,6 +15,8 @@ const FAILURES: AttemptOutcome[] = [
   { kind: 'timed_out', during: 'answer' },
 ]
 const SUCCESSES: AttemptOutcome[] = [200, 201, 202, 204, 299].map((httpStatus) => ({ kind: 'answered', httpStatus }))
+/** The first attempt, and one after each delay. */
+const TRIES_MAX = RETRY_DELAYS_S.length + 1
 const ENDED = 1_800_000_000_000
 
 describe('the schedule', () => {

@@ -41,7 +41,7 @@ const WAITING_MAX = 10_000
 const ASKED_AT_ONCE = 500
 
 /** Too many look-ups wait. The request was not handled. */
-export class DirectoryFullError extends Error {
+class DirectoryFullError extends Error {
   override readonly name = 'DirectoryFullError'
 }
 

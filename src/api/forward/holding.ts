@@ -74,7 +74,7 @@ export class Holding {
 }
 
 /** What is left of the time that a request may wait. */
-export interface Patience {
+interface Patience {
   leftMs: number
   isHeld: boolean
 }

@@ -36,7 +36,7 @@ const NO_PEER = '-'
 export const SECRETS_MAX = 2
 
 /** The request that a header is written for. */
-export interface HopRequest {
+interface HopRequest {
   readonly method: string
   /** As `Request` has it. The nodes have different hosts, and a client need not send one: only what comes after it counts. */
   readonly url: string

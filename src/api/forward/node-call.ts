@@ -19,7 +19,7 @@ export type CallOutcome =
   | { readonly kind: 'refused' }
   | { readonly kind: 'unknown' }
 
-export interface NodeCall {
+interface NodeCall {
   readonly method: string
   /** Of the request; only its path and query are used. */
   readonly url: string

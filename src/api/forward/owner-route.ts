@@ -65,9 +65,9 @@ export interface Asked {
 export type Undecided = 'not_done' | 'unknown'
 
 /** Requests that other nodes are answering, streams until they end; below what `fetch` has open at once (src/app/fetch-limit.ts). */
-export const FORWARDED_MAX = 10_000
+const FORWARDED_MAX = 10_000
 /** Of these, those that wait for changes, or get a stream of them: they last, and the others need room beside them. */
-export const FORWARDED_FEEDS_MAX = 8_000
+const FORWARDED_FEEDS_MAX = 8_000
 /** Before a node that has not answered is asked again. */
 const AGAIN_MS = 50
 /** Of the keys that forwarded writes without one get. No client can guess one. */

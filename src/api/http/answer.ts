@@ -28,7 +28,7 @@ const OF_KIND = {
 } as const satisfies Record<string, Record<string, string | null>>
 
 /** Which answer with an entity tag it is. */
-export type TaggedKind = Exclude<keyof typeof OF_KIND, 'plain'>
+type TaggedKind = Exclude<keyof typeof OF_KIND, 'plain'>
 
 /** Headers that are changed for every answer with this limit. To set one costs a tenth of a microsecond, so what stays is remembered. */
 interface Shared {
@@ -168,7 +168,7 @@ export class EntityTags {
   }
 }
 
-export type IfMatch =
+type IfMatch =
   | { readonly kind: 'any' }
   /** With their quotes, without `W/`. */
   | { readonly kind: 'tags'; readonly tags: readonly string[] }

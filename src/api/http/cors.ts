@@ -15,7 +15,7 @@ export const ALLOWED_HEADERS = [
 ] as const
 
 /** Answer headers a browser's script may read. */
-export const EXPOSED_HEADERS = [
+const EXPOSED_HEADERS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',

@@ -11,7 +11,7 @@ import { plainHeaders, problemAnswer, rateHeaders } from './answer.ts'
 import { requestIdOf, targetOf } from './request.ts'
 
 /** Where the service logs failures: pino's shape. */
-export interface ErrorLog {
+interface ErrorLog {
   error(fields: object, message: string): void
 }
 
@@ -24,7 +24,7 @@ export interface FailureWatch {
   onFenced?(): void
 }
 
-export interface FallbackAnswers {
+interface FallbackAnswers {
   /** Logs a failure, and ends the process if it is a bug or a fence. */
   onFailure(report: FailureReport): void
   /** 404. `admission`: the key that the request came with, whose budget the answer then tells. */

@@ -1,4 +1,4 @@
-export type IfMatch =
+type IfMatch =
   | { readonly kind: 'none' }
   | { readonly kind: 'version'; readonly version: number }
   | { readonly kind: 'malformed'; readonly message: string }

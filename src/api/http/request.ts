@@ -16,7 +16,7 @@ export function requestIdOf(header: string | null, newId: IdSource): string {
 }
 
 /** A request's URL, split as text: constructing a `URL` would be the largest cost of a fast answer. */
-export interface RequestTarget {
+interface RequestTarget {
   /** Still percent-encoded. */
   readonly path: string
   /** Without `?`; empty when there is none. */
@@ -36,7 +36,7 @@ export function targetOf(url: string): RequestTarget {
 
 /** Query strings, read strictly: what is malformed is refused rather than guessed at. */
 
-export type ReadQuery<T> = { readonly kind: 'read'; readonly query: T } | Refused
+type ReadQuery<T> = { readonly kind: 'read'; readonly query: T } | Refused
 
 interface Refused {
   readonly kind: 'refused'

@@ -25,7 +25,7 @@ import { sha256Hex } from '../../lib/ids.ts'
 export const ANSWER_KEPT_MS = DAY_MS
 
 /** Requests with an idempotency key that are open at once, waiting ones too. */
-export const OPEN_MAX = 4_096
+const OPEN_MAX = 4_096
 /** Those of one agency. */
 export const OPEN_PER_AGENCY_MAX = OPEN_MAX / 2
 /** Scopes remembered in which an execution has failed; the oldest is forgotten first. */
@@ -80,7 +80,7 @@ export type IdempotentOutcome<R> = { readonly kind: 'answered'; readonly answer:
 type Earlier = { readonly kind: 'replayed'; readonly answer: Answer } | { readonly kind: 'reused' }
 
 /** Finds the answer stored in a scope after `newerThan` (wall clock, exclusive; I5). Null when there is none. */
-export type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
+type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
 
 /** Too many requests with an idempotency key are open. This one was not executed: it is safe to retry. */
 export class IdempotencyFullError extends Error {
@@ -270,7 +270,7 @@ function scopeName({ agencyId, keyId, route, idempotencyKey }: IdempotencyScope)
   return `${agencyId}\n${keyId}\n${route}\n${idempotencyKey}`
 }
 
-export type IdempotencyKey =
+type IdempotencyKey =
   | { readonly kind: 'none' }
   | { readonly kind: 'key'; readonly key: string }
   | { readonly kind: 'malformed'; readonly message: string }

@@ -6,7 +6,7 @@ import { addNights, formatNight } from '../../core/domain/night.ts'
 import { dateText } from '../schema/text-schema.ts'
 import { type Page, pageMembers, pageSchema } from './page.ts'
 
-export const OfferJson = Type.Object(
+const OfferJson = Type.Object(
   {
     unit: Type.String({ description: 'Slug.' }),
     name: Type.String(),

@@ -2,7 +2,7 @@ import { type TArray, type TSchema, Type } from '@sinclair/typebox'
 
 /** See docs/contract.md#limits. */
 export const PAGE_SIZE_MAX = 200
-export const PAGE_SIZE_DEFAULT = 100
+const PAGE_SIZE_DEFAULT = 100
 
 const pageSize = (description: string) => Type.Integer({ minimum: 1, maximum: PAGE_SIZE_MAX, description })
 

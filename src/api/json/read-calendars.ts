@@ -17,7 +17,7 @@ export const CalendarsJson = Type.Object({
   ...pageSchema('units', UnitCalendarJson).properties,
 })
 
-export interface CalendarsAsked {
+interface CalendarsAsked {
   readonly range: NightRange
   readonly withPrices: boolean
   readonly page: Page

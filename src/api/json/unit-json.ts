@@ -61,7 +61,7 @@ export function unitJson(unit: Unit): Static<typeof UnitJson> {
 /** Units that one request may name (docs/partner-additions.md#2-get-calendar-all-units-at-once). */
 export const UNITS_NAMED_MAX = 200
 
-export type SelectedUnits =
+type SelectedUnits =
   | { readonly kind: 'selected'; readonly units: readonly Unit[] }
   | { readonly kind: 'unknown'; readonly slug: string }
 

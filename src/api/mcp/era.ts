@@ -14,7 +14,7 @@ import {
 } from './json-rpc.ts'
 import { isLegacyVersion, META, MODERN_VERSION, SUPPORTED_VERSIONS } from './protocol.ts'
 
-export type Era =
+type Era =
   | { readonly kind: 'legacy' }
   | { readonly kind: 'modern' }
   | { readonly kind: 'refused'; readonly error: RpcError }

@@ -32,7 +32,7 @@ import { BATCH_VERSION } from './protocol.ts'
 import { POOL_LIMITS, type PoolLimits, ServersBusyError } from './server-pool.ts'
 import type { ToolServers } from './tool-servers.ts'
 
-export const MCP_PATH = '/mcp'
+const MCP_PATH = '/mcp'
 
 /** Each request of a batch costs one of the budget; beyond this many it is refused as a whole. */
 export const BATCH_MESSAGES_MAX = 20

@@ -10,7 +10,7 @@ export const MODERN_VERSION = '2026-07-28'
 
 /** Spoken after `initialize`, the newest first. Nothing is remembered from it, so it may be left out. */
 export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
-export type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
+type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
 
 /** The only revision in which messages may come as a batch; also the one of a request that names none. */
 export const BATCH_VERSION: LegacyVersion = '2025-03-26'

@@ -26,7 +26,7 @@ import {
 import { toolNamed, toolsFor } from './tools/toolbox.ts'
 
 /** An admitted request. */
-export interface ToolRequest {
+interface ToolRequest {
   readonly method: string
   readonly params: Params
   readonly holder: KeyHolder

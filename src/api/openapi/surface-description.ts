@@ -28,12 +28,12 @@ export interface SurfaceDescription {
   readonly headers?: HeaderDescription
 }
 
-export interface SecurityScheme {
+interface SecurityScheme {
   readonly name: string
   readonly scheme: Readonly<Record<string, unknown>>
 }
 
-export interface HeaderDescription {
+interface HeaderDescription {
   /** Names of the headers that an answer of an operation has, among the headers of `components`. */
   ofAnswer(operation: Operation, status: number): readonly string[]
 }

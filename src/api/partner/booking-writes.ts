@@ -30,7 +30,7 @@ type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' 
  * @param asked.canonicalBody what makes two requests the same, as text; only called if there is a key
  * @param command receives, if there is a key, the function that stores the answer in the booking's record
  */
-export async function writeOnce(
+async function writeOnce(
   call: Write,
   asked: { readonly status: number; readonly canonicalBody: () => string },
   command: (keep?: KeepAnswer) => Promise<FoundOutcome | RecordedRefusal>,
@@ -75,7 +75,7 @@ export async function writeOnce(
 }
 
 /** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (docs/design.md#audit). */
-export async function recordedRefusal(
+async function recordedRefusal(
   { ledger, agency, caller }: Pick<Write, 'ledger' | 'agency' | 'caller'>,
   refusal: Problem,
 ): Promise<RecordedRefusal> {

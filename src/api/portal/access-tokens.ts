@@ -10,7 +10,7 @@ import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { instantOrDate, label, newSecret } from './portal-schema.ts'
 
-export const AccessTokenJson = Type.Object(
+const AccessTokenJson = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),

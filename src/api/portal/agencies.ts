@@ -29,7 +29,7 @@ const holdHours = () =>
   })
 const planChange = () => Type.Partial(Type.Object(PLAN))
 
-export const AgencyJson = Type.Object(
+const AgencyJson = Type.Object(
   {
     id: Type.String(),
     slug: Type.String(),

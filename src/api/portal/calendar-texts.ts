@@ -14,7 +14,7 @@ const PAGE_CHARS = 4_096
 export const CALENDAR_CHARS_KEPT_MAX = 32 * 1_024 * 1_024
 
 /** What a calendar is of. */
-export interface CalendarOf {
+interface CalendarOf {
   readonly agencyId: string
   readonly unitId: string
   /** Differs whenever the text would. */

@@ -15,7 +15,7 @@ import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { instantOrDate, label, newSecret } from './portal-schema.ts'
 
-export const KeyJson = Type.Object(
+const KeyJson = Type.Object(
   {
     id: Type.String(),
     name: nullable(Type.String()),

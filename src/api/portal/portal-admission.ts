@@ -29,7 +29,7 @@ const UNAUTHORIZED = problem(
 )
 
 /** A request with a valid token, or with the session of one. `refusal`: why it is nevertheless not served. */
-export interface PortalAdmitted {
+interface PortalAdmitted {
   readonly identity: PortalIdentity
   readonly refusal: Problem | null
 }

@@ -17,7 +17,7 @@ import { type AnswerKeeper, NOTHING_KEPT, type Once, writeOnce } from './portal-
 export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
 
 /** A request that has passed every check. */
-export interface PortalCall<O> {
+interface PortalCall<O> {
   readonly ledger: PortalLedger
   readonly access: PortalAccess
   readonly request: Request

@@ -11,9 +11,9 @@ import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { TapeJson, tapeText } from './tape-text.ts'
 
 /** Three years. */
-export const TAPE_DAYS_MAX = 1_096
+const TAPE_DAYS_MAX = 1_096
 /** 500 units with a stay of four nights after the other, for two years; an answer of about 12 MB. */
-export const TAPE_STAYS_MAX = 100_000
+const TAPE_STAYS_MAX = 100_000
 
 const GET_TAPE = {
   id: 'getTape',

@@ -11,7 +11,7 @@ import { dateText } from '../schema/text-schema.ts'
 import type { FieldError } from '../schema/validator.ts'
 
 /** Refusals that do not come from the rules of the domain. */
-export type RequestCode =
+type RequestCode =
   | 'VALIDATION'
   | 'UNAUTHORIZED'
   | 'FEATURE_DISABLED'

@@ -44,9 +44,9 @@ export const CHANGES_QUERY = Type.Object({
   ),
 })
 
-export type ChangesQuery = QueryOf<{ readonly query: typeof CHANGES_QUERY }>
+type ChangesQuery = QueryOf<{ readonly query: typeof CHANGES_QUERY }>
 
-export interface ChangeRequest<C extends ChangeInLog> {
+interface ChangeRequest<C extends ChangeInLog> {
   readonly feed: ChangeFeed<C>
   readonly request: Request
   readonly query: ChangesQuery

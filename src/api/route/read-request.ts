@@ -14,7 +14,7 @@ export function isIdShaped(id: string): boolean {
 /** Parameters in the path, decoded, by their names. */
 export type PathValues = Readonly<Record<string, string>>
 
-export type ReadTarget =
+type ReadTarget =
   | { readonly kind: 'read'; readonly path: PathValues; readonly query: unknown }
   /** `path`: the parameters before the one at fault. */
   | { readonly kind: 'refused'; readonly path: PathValues; readonly problem: Problem }
@@ -241,7 +241,7 @@ function textFault(value: string, path: string): FieldError | null {
 const MISSING: ReadBody = { kind: 'refused', problem: invalidField('body', 'is required and must be a JSON object') }
 
 /** Reads a request's JSON body and uses it. Rejects only if `use` does. */
-export type BodyReader = <T>(request: Request, use: (body: ReadBody) => T | Promise<T>) => Promise<T>
+type BodyReader = <T>(request: Request, use: (body: ReadBody) => T | Promise<T>) => Promise<T>
 
 /** Makes the reader of an operation's JSON body. An optional body that is missing reads as `{}`. */
 export function bodyReader(schema: TSchema, isOptional: boolean): BodyReader {

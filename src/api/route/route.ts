@@ -38,13 +38,13 @@ export interface RecordedRefusal {
 }
 
 /** The first answer to a write, replayed to a request with the same `Idempotency-Key`. */
-export interface Replayed {
+interface Replayed {
   readonly kind: 'replayed'
   readonly answer: { readonly status: number; readonly body: string }
 }
 
 /** The answer of a dry run. */
-export interface Tried {
+interface Tried {
   readonly kind: 'tried'
   readonly answer: { readonly status: 200; readonly body: string }
 }
@@ -117,7 +117,7 @@ export interface RouteAdmission<A> {
 }
 
 /** What every route of a surface needs. */
-export interface Serving {
+interface Serving {
   readonly requestStats: RequestStats
   readonly newId: IdSource
   onFailure(report: FailureReport): void

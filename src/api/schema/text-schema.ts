@@ -5,7 +5,7 @@
 import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { parseNight } from '../../core/domain/night.ts'
 
-export interface TextOptions {
+interface TextOptions {
   readonly minLength?: number
   readonly maxLength?: number
   readonly format?: 'date' | 'email' | 'date-time'

@@ -71,7 +71,7 @@ function fieldOf(path: string): string {
 export const EXPECTED = Symbol('expected')
 
 /** What a schema accepts, in words. */
-export function expectation(schema: TSchema): string {
+function expectation(schema: TSchema): string {
   const said = (schema as { [EXPECTED]?: string })[EXPECTED]
   if (said !== undefined) return said
   const variants = schema['anyOf'] as TSchema[] | undefined

@@ -4,7 +4,7 @@ import type { RouteName } from '../../observability/request-stats.ts'
 import { type CountedRouteOptions, countedRoute } from '../http/direct-routes.ts'
 
 /** What the readiness probe checks. */
-export interface Health {
+interface Health {
   /** Of this process, for shard 0. */
   epoch(): number
   stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'entries'>

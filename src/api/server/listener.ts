@@ -19,7 +19,7 @@ export interface Address {
 }
 
 /** The variables that an address comes from. */
-export interface AddressVariables {
+interface AddressVariables {
   readonly host: string
   readonly port: string
 }
@@ -32,7 +32,7 @@ const REASONS: Record<string, (variables: AddressVariables) => string> = {
     `this machine does not have that address. Set ${set.host} to one of its addresses, or to 0.0.0.0`,
 }
 
-export function listenError({ host, port }: Address, variables: AddressVariables, cause: unknown): ListenError {
+function listenError({ host, port }: Address, variables: AddressVariables, cause: unknown): ListenError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   const reason =
     REASONS[code]?.(variables) ??

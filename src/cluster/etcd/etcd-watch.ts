@@ -6,7 +6,7 @@ export interface GatewayKeyValue {
   readonly mod_revision: string
 }
 
-export interface GatewayEvent {
+interface GatewayEvent {
   /** Left out: PUT. */
   readonly type?: 'DELETE'
   readonly kv: GatewayKeyValue

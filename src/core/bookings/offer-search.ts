@@ -46,10 +46,10 @@ export interface Offer {
 }
 
 /** Searches that run at once, all agencies together: each holds the event loop for a slice between two turns of it. */
-export const SEARCHES_MAX = 4
+const SEARCHES_MAX = 4
 /** Those of one agency that run, and that wait for it. */
 export const SEARCHES_PER_AGENCY_MAX = 1
-export const SEARCHES_WAITING_PER_AGENCY_MAX = 32
+const SEARCHES_WAITING_PER_AGENCY_MAX = 32
 const WAIT_MS_MAX = 5_000
 
 /** A page of offers, and how many steps it took to find them among all. */

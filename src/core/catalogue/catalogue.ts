@@ -52,7 +52,7 @@ export interface TokenHolder {
 }
 
 /** The agencies of this process. */
-export interface ServedAgencies {
+interface ServedAgencies {
   /** Which ownership of the agency this is: another number each time that it comes to this process. Null: another process has it. */
   termOf(agencyId: string): number | null
   /** Why another one is not served. */

@@ -104,7 +104,7 @@ export function bookedStay(booking: BookingFacts) {
 }
 
 /** The unit was created, or its master data, prices or rules changed. Carries the whole unit. */
-export interface UnitSet {
+interface UnitSet {
   readonly kind: 'unit_set'
   readonly unit: Unit
 }

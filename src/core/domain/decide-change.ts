@@ -19,7 +19,7 @@ export interface BookingChange {
   readonly expectedUntil?: Night | null
 }
 
-export interface ChangeBooking {
+interface ChangeBooking {
   /** The current row. */
   readonly booking: Booking
   /** The version that the caller has seen. Left out: any. */

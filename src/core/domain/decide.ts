@@ -79,7 +79,7 @@ export function decideBookStay(state: UnitState, command: BookStay): Decision<Bo
   }
 }
 
-export interface CancelBooking {
+interface CancelBooking {
   /** The current row. */
   readonly booking: Booking
   /** The version that the caller has seen. Left out: any. */
@@ -146,7 +146,7 @@ export function quoteOf(state: UnitState, booking: NewBooking | Booking, tariff:
   return priceStay({ rules: state.rules, stay: booking, children, extraBed, feeTypes, currency })
 }
 
-export interface QuoteRequest {
+interface QuoteRequest {
   readonly stay: Stay
   readonly children: number
   readonly extraBed: boolean

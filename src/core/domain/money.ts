@@ -27,9 +27,6 @@ export type MinorUnits = number
  */
 export const PRICE_MAX: MinorUnits = 100_000_000_000
 
-/** Basis points in a whole: one percent is 100 basis points. */
-export const BASIS_POINTS_OF_WHOLE = 10_000
-
 /**
  * `amount × basisPoints / 10 000`, rounded half away from zero (docs/design.md#pricing: the one rounding rule). Exact for
  * every pair of safe integers whose result is a safe integer. Never -0.

@@ -13,13 +13,13 @@ export interface BelowMinStay {
  * The arrival falls within the cleaning block after `departure`. `bookableFrom`: the first later arrival on which a
  * stay of the same length would be accepted now; null when there is none within `OFFER_HORIZON_NIGHTS`.
  */
-export interface TurnoverBlockConflict {
+interface TurnoverBlockConflict {
   readonly code: 'TURNOVER_BLOCK_CONFLICT'
   readonly conflict: { readonly bookableFrom: Night | null; readonly departure: Night }
 }
 
 /** A guest in house is expected to extend into the wanted nights. Ranges are half-open. */
-export interface ExpectedExtensionConflict {
+interface ExpectedExtensionConflict {
   readonly code: 'EXPECTED_EXTENSION_CONFLICT'
   readonly conflicts: readonly { readonly from: Night; readonly to: Night }[]
 }
@@ -28,7 +28,7 @@ export interface ExpectedExtensionConflict {
  * Nights of the wanted stay are taken: `nights` lists them, `[from, to)` spans them. Reveals neither the booking nor
  * the guest (docs/design.md#night-guard).
  */
-export interface BookingConflict {
+interface BookingConflict {
   readonly code: 'BOOKING_CONFLICT'
   readonly conflict: {
     readonly from: Night
@@ -39,13 +39,13 @@ export interface BookingConflict {
 }
 
 /** The caller has agreed to another price. `quote`: the present one. */
-export interface QuoteChanged {
+interface QuoteChanged {
   readonly code: 'QUOTE_CHANGED'
   readonly quote: Quote
 }
 
 /** The state machine has no such transition. `possible`: the transitions from `from`. */
-export interface InvalidTransition {
+interface InvalidTransition {
   readonly code: 'INVALID_TRANSITION'
   readonly from: BookingStatus
   readonly to: BookingStatus
@@ -78,7 +78,7 @@ export type Rejection = BelowMinStay | StayConflict | QuoteChanged | InvalidTran
 export type Enforcement = 'partner' | 'agency'
 
 /** How many nights after the wanted arrival a refusal searches for an alternative date. */
-export const OFFER_HORIZON_NIGHTS = 732
+const OFFER_HORIZON_NIGHTS = 732
 
 /**
  * The codes of all rules that refuse the stay with a 409, in the order in which a partner's booking is checked

@@ -91,7 +91,7 @@ function pricesFrom(first: Night, price: MinorUnits, basisPoints: readonly numbe
  */
 
 /** Of the nights `[from, to)` of a unit. */
-export interface PricedNights {
+interface PricedNights {
   readonly from: Night
   readonly to: Night
   /** As of `nightPriceSums`. */
@@ -108,7 +108,7 @@ export interface PricedNights {
 const SPAN_NIGHTS = { step: 64, min: 256 } as const
 
 /** Nights of all units together: 8 bytes each, so 32 MB. */
-export const PRICED_NIGHTS_MAX = 4_000_000
+const PRICED_NIGHTS_MAX = 4_000_000
 
 export class PricedNightsCache {
   readonly #nightsMax: number

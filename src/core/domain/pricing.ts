@@ -137,7 +137,7 @@ function nextSeasonStart(seasons: readonly Season[], night: Night): Night | null
 }
 
 /** The discount with the highest `minNights` that the stay reaches, even if one for fewer nights is larger; null for none. */
-export function discountOf(discounts: readonly LengthOfStayDiscount[], nights: number): LengthOfStayDiscount | null {
+function discountOf(discounts: readonly LengthOfStayDiscount[], nights: number): LengthOfStayDiscount | null {
   let best: LengthOfStayDiscount | null = null
   for (const discount of discounts)
     if (discount.minNights <= nights && (best === null || discount.minNights > best.minNights)) best = discount
@@ -157,7 +157,7 @@ function addDiscount(
 }
 
 /** Whether every stay pays it. */
-export function isOfEveryStay(feeType: FeeType): boolean {
+function isOfEveryStay(feeType: FeeType): boolean {
   return feeType.active && feeType.application === 'every_stay'
 }
 
@@ -253,7 +253,7 @@ export function everyStayFees(feeTypes: readonly FeeType[]): EveryStayFees {
 }
 
 /** The total of a stay, from the sum of its night prices. */
-export type StayTotal = (accommodation: MinorUnits) => MinorUnits
+type StayTotal = (accommodation: MinorUnits) => MinorUnits
 
 export function stayTotals(
   rules: UnitRules,

@@ -15,7 +15,7 @@ import { BITMAP_SPAN, NightBitmap } from './night-bitmap.ts'
 import { NO_RATES, type UnitRules } from './unit.ts'
 
 /** A guest in house who is expected to extend: `[from, to)` are the nights after the booked departure. */
-export interface ExpectedExtension {
+interface ExpectedExtension {
   readonly bookingId: string
   readonly from: Night
   readonly to: Night

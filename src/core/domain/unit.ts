@@ -74,7 +74,7 @@ export const FEE_BASIS_POINTS_MAX = 10_000
 /** Active fee types with `application` every_stay per agency. Limited so that a quote's total stays exact. */
 export const EVERY_STAY_FEE_TYPES_MAX = 20
 
-export interface RatesProblem {
+interface RatesProblem {
   /** The path in the portal's request body, for example `seasons[1].from`. */
   readonly field: string
   /** Names the field and the accepted values. */

@@ -98,7 +98,7 @@ export class BatchLimit {
 const RESEND_DELAY_MS = 20
 
 /** The outcome of what was left of a batch. Every kind but `durable` means that it is not written. */
-export type BatchOutcome =
+type BatchOutcome =
   | { readonly kind: 'durable' }
   | { readonly kind: 'given_back' }
   | { readonly kind: 'too_slow' }

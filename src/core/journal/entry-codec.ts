@@ -256,16 +256,16 @@ export const BOOKING_FIELDS = {
 } as const satisfies FieldsOf<Booking>
 
 /** A booking as its row stores it. Its ids are text; only the row has them as UUIDs. */
-export type EncodedBooking = Encoded<typeof BOOKING_FIELDS>
+type EncodedBooking = Encoded<typeof BOOKING_FIELDS>
 
 export const encodeBooking: (booking: Booking) => EncodedBooking = encoderOf(BOOKING_FIELDS)
 
-export type LoggedBooking = Encoded<typeof LOGGED_FIELDS>
+type LoggedBooking = Encoded<typeof LOGGED_FIELDS>
 const LOGGED_NAMES = Object.keys(LOGGED_FIELDS) as (keyof LoggedBooking)[]
 const decodeLogged = decoderOf(LOGGED_FIELDS)
 
 /** What is logged of a booking, for JSON: members without a value are undefined, and so left out. In the order of the declaration. */
-export function loggedBooking(booking: EncodedBooking): {
+function loggedBooking(booking: EncodedBooking): {
   readonly [N in keyof LoggedBooking]: LoggedBooking[N] | undefined
 } {
   return {
@@ -288,14 +288,14 @@ export function loggedBooking(booking: EncodedBooking): {
 }
 
 /** The members of `before` that `after` has with another value, or lacks. */
-export function loggedDifference(before: EncodedBooking, after: EncodedBooking): Partial<LoggedBooking> {
+function loggedDifference(before: EncodedBooking, after: EncodedBooking): Partial<LoggedBooking> {
   const logged: Record<string, unknown> = {}
   for (const name of LOGGED_NAMES) if (before[name] !== after[name]) logged[name] = before[name]
   return logged
 }
 
 /** @throws CorruptLedgerError when a value is missing or has another form */
-export function decodeLoggedBooking(
+function decodeLoggedBooking(
   logged: Partial<LoggedBooking>,
   ids: { readonly id: string; readonly unitId: string },
 ): BookingFacts {

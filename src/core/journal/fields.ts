@@ -43,7 +43,7 @@ export type Fields = Readonly<
 type ValueOf<F> = F extends { readonly value?: infer T } ? T : never
 
 /** A record as the domain has it. */
-export type Decoded<F extends Fields> = { readonly [N in keyof F]: ValueOf<F[N]> }
+type Decoded<F extends Fields> = { readonly [N in keyof F]: ValueOf<F[N]> }
 
 /** A record as JSON and rows have it: a night as `YYYY-MM-DD`, an instant in ISO 8601. */
 export type Encoded<F extends Fields> = {

@@ -16,7 +16,7 @@ import type { StoredSnapshot } from './snapshot-codec.ts'
  * - `fenced`: another writer has taken over some of its shards or has used its numbers, or the preceding entries are missing
  *   (J3, J5). This send was not written.
  */
-export type AppendFailureKind = 'not_sent' | 'unknown' | 'retry' | 'refused' | 'too_slow' | 'poison'
+type AppendFailureKind = 'not_sent' | 'unknown' | 'retry' | 'refused' | 'too_slow' | 'poison'
 
 export type AppendFailure = { readonly kind: AppendFailureKind; readonly cause: unknown } | ShardsFenced
 
@@ -35,7 +35,7 @@ export interface ShardEpoch {
 }
 
 /** A shard that was taken over, and the end of its log, which no earlier writer can move any more. */
-export interface ShardTerm extends ShardEpoch {
+interface ShardTerm extends ShardEpoch {
   /** The last sequence number that any writer before this one has written; the shard's mark when there is none. */
   readonly lastSeq: number
   /** Of that entry; the oldest month of the ledger when there is none. */

@@ -25,7 +25,7 @@ interface Sent extends NumberedRecord {
 }
 
 /** The batch in flight. */
-export interface InFlight {
+interface InFlight {
   readonly records: number
   /** When it was first sent, monotonic milliseconds. */
   readonly at: number

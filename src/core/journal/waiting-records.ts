@@ -130,7 +130,7 @@ export interface JournalStats extends JournalCounts {
 }
 
 /** What has become of the records since this process took over. */
-export interface JournalCounts {
+interface JournalCounts {
   /** Entries that became durable, of all shards. */
   readonly entries: number
   readonly batches: number

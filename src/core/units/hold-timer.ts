@@ -114,7 +114,7 @@ function delayAfter(failures: number): number {
 }
 
 /** The port behind the timer: finds and releases expired holds. */
-export interface Holds {
+interface Holds {
   /**
    * Holds that have expired at `at`, the longest overdue first, ties by id. Only those after `after` in this order; all
    * when it is null.
@@ -128,7 +128,7 @@ export interface Holds {
 }
 
 /** Failures the timer reports. */
-export interface HoldTimerWatch {
+interface HoldTimerWatch {
   /** The holds could not be read, or the journal accepted none of the releases. Retried soon. */
   onFailure(error: unknown): void
   /** A hold could not be released. Called for the first one of each unit. */

@@ -18,7 +18,7 @@ import { encodeSnapshot } from '../journal/snapshot-codec.ts'
 import { recoverTogether } from './recover-together.ts'
 import { UnitActor } from './unit-actor.ts'
 
-export interface DirectoryLimits {
+interface DirectoryLimits {
   /**
    * Actors resident at once. The number can be exceeded while more of them are busy or have a pending turn, because
    * those cannot be passivated: a move needs two. The next activation or sweep after their turns restores the limit.

@@ -1,6 +1,6 @@
 /** Why a request failed: what the service answered, or that it did not answer. */
 
-export interface FieldError {
+interface FieldError {
   /** As in the body: `guest.email`. */
   readonly field: string
   readonly message: string

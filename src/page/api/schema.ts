@@ -8,10 +8,11 @@ type Path = keyof PortalPaths
 type OfAgency<P extends string> = `/portal/v1/agencies/{agencySlug}${P}`
 
 /** The body of the answer with status 200: `Answer<'/portal/v1/me', 'get'>`. */
-export type Answer<
-  P extends Path,
-  M extends keyof PortalPaths[P] = 'get' & keyof PortalPaths[P],
-> = PortalPaths[P][M] extends { responses: { 200: { content: { 'application/json': infer T } } } } ? T : never
+type Answer<P extends Path, M extends keyof PortalPaths[P] = 'get' & keyof PortalPaths[P]> = PortalPaths[P][M] extends {
+  responses: { 200: { content: { 'application/json': infer T } } }
+}
+  ? T
+  : never
 
 /** What rates would do, before they are saved. */
 export type Preview = Answer<OfAgency<'/units/{unitSlug}/rates/preview'>, 'post'>

@@ -3,7 +3,7 @@ import { weekdayOf } from './day.ts'
 import { Memo } from './memo.ts'
 import { midnightX, type Scale } from './scale.ts'
 
-export interface ChartBackdropProps {
+interface ChartBackdropProps {
   readonly scale: Scale
   readonly unitWidth: number
   readonly from: Day

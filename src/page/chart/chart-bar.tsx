@@ -4,7 +4,7 @@ import { barLabel, barText, type DayWords } from './labels.ts'
 import { Memo } from './memo.ts'
 import { dueOn, kindOf, nightsOf, type Stay } from './stay.ts'
 
-export interface ChartBarProps {
+interface ChartBarProps {
   readonly stay: Stay
   /** Pixels from the row's left edge. */
   readonly left: number

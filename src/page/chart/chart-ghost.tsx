@@ -1,7 +1,7 @@
 import type { Ghost } from './gesture.ts'
 import { noonX, type Scale } from './scale.ts'
 
-export interface ChartGhostProps {
+interface ChartGhostProps {
   readonly ghost: Ghost
   readonly scale: Scale
   readonly unitWidth: number

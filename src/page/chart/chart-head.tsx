@@ -4,7 +4,7 @@ import type { DayWords } from './labels.ts'
 import { Memo } from './memo.ts'
 import { midnightX, type Scale } from './scale.ts'
 
-export interface ChartHeadProps {
+interface ChartHeadProps {
   readonly scale: Scale
   readonly unitWidth: number
   readonly from: Day

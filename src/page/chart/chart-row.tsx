@@ -15,7 +15,7 @@ export interface Emphasis {
   readonly inFlight: ReadonlySet<string>
 }
 
-export interface ChartRowProps {
+interface ChartRowProps {
   readonly unit: ChartUnit
   readonly stays: readonly Stay[]
   readonly index: number

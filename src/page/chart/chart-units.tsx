@@ -2,7 +2,7 @@ import { bedroomsText } from './labels.ts'
 import { Memo } from './memo.ts'
 import type { ChartUnit } from './stay.ts'
 
-export interface ChartUnitsProps {
+interface ChartUnitsProps {
   readonly units: readonly ChartUnit[]
   readonly rowFrom: number
   readonly rowTo: number

@@ -22,7 +22,7 @@ export interface CursorLimits {
   readonly today: Day
 }
 
-export interface CursorKey {
+interface CursorKey {
   readonly key: string
   readonly shiftKey: boolean
   readonly ctrlKey: boolean

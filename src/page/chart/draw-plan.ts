@@ -4,13 +4,13 @@
  */
 import type { Day } from '../format/days.ts'
 
-export interface Days {
+interface Days {
   readonly from: Day
   /** Exclusive. */
   readonly to: Day
 }
 
-export interface PlannedRow {
+interface PlannedRow {
   readonly index: number
   readonly days: Days
 }

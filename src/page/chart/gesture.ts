@@ -8,7 +8,7 @@ import type { Day } from '../format/days.ts'
 import type { Hit } from './hit.ts'
 import type { Stay } from './stay.ts'
 
-export interface Point {
+interface Point {
   readonly x: number
   readonly y: number
 }

@@ -3,7 +3,7 @@ import { dayAt, noonX, rowAt, type Scale } from './scale.ts'
 import type { Stay } from './stay.ts'
 
 /** The part of a bar under the pointer. */
-export type BarPart = 'arrival' | 'body' | 'departure'
+type BarPart = 'arrival' | 'body' | 'departure'
 
 /** What is under the pointer. */
 export interface Hit {

@@ -5,7 +5,7 @@ import { timeLeft } from '../format/instants.ts'
 import { sourceText } from '../stays/stay-name.ts'
 import { type ChartUnit, dueOn, isHold, kindOf, nightsOf, type Stay, type StayKind } from './stay.ts'
 
-export const KIND_WORDS = {
+const KIND_WORDS = {
   draft: 'draft',
   hold: 'hold',
   confirmed: 'confirmed',

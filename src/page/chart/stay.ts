@@ -13,8 +13,8 @@ export interface ChartUnit {
   readonly isArchived: boolean
 }
 
-export type StayType = 'guest' | 'owner_stay' | 'maintenance' | 'block'
-export type StayStatus = 'draft' | 'option' | 'confirmed' | 'checked_in' | 'checked_out' | 'cancelled'
+type StayType = 'guest' | 'owner_stay' | 'maintenance' | 'block'
+type StayStatus = 'draft' | 'option' | 'confirmed' | 'checked_in' | 'checked_out' | 'cancelled'
 
 /** What the chart knows of a booking. Half-open: the guest does not sleep there on the night of the departure. */
 export interface Stay {
@@ -68,7 +68,7 @@ export function nightsOf({ arrival, departure }: Pick<Stay, 'arrival' | 'departu
 }
 
 /** What has to be done with a stay by the end of today, if anything. */
-export type DueToday = 'arrival' | 'departure' | null
+type DueToday = 'arrival' | 'departure' | null
 
 export function dueOn({ type, status, arrival, departure }: Stay, today: Day): DueToday {
   if (type !== 'guest' && type !== 'owner_stay') return null

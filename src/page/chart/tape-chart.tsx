@@ -26,7 +26,7 @@ import { usePointer } from './use-pointer.ts'
 import { type ScrolledTo, useScrolling, useSize } from './use-scrolling.ts'
 
 /** What the screen shows on the chart while it asks whether to write it. */
-export interface Proposal {
+interface Proposal {
   readonly unit: string
   readonly arrival: Day
   readonly departure: Day
@@ -38,7 +38,7 @@ export interface ChartHandle {
   scrollTo(to: { readonly day: Day | null; readonly row: number | null }): void
 }
 
-export interface TapeChartProps {
+interface TapeChartProps {
   /** The rows, in order. */
   readonly units: readonly ChartUnit[]
   readonly data: ChartRows
@@ -74,7 +74,7 @@ export interface TapeChartProps {
   readonly onRefused: (why: string) => void
 }
 
-export const HEAD_HEIGHT_PX = 56
+const HEAD_HEIGHT_PX = 56
 
 export function TapeChart(props: TapeChartProps) {
   const { units, data, firstDay, endDay, today, zoom, rowHeight, unitWidth, words, canWrite } = props

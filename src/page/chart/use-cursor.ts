@@ -7,7 +7,7 @@ import { type Cursor, type CursorLimits, moveCursor, selectionOf } from './curso
 import type { Ghost } from './gesture.ts'
 import type { Stay } from './stay.ts'
 
-export interface CursorOptions {
+interface CursorOptions {
   readonly scroller: RefObject<HTMLElement | null>
   readonly limits: CursorLimits
   readonly initial: { readonly day: Day; readonly row: number }
@@ -18,7 +18,7 @@ export interface CursorOptions {
   readonly onSelected: (ghost: Ghost) => void
 }
 
-export interface UsedCursor {
+interface UsedCursor {
   readonly cursor: Cursor
   /** Moves it and takes the focus there. */
   moveTo(cursor: Cursor): void

@@ -6,7 +6,7 @@ import { type Hit, hitAt } from './hit.ts'
 import type { Scale } from './scale.ts'
 import type { Stay } from './stay.ts'
 
-export interface PointerOptions {
+interface PointerOptions {
   readonly scroller: RefObject<HTMLElement | null>
   readonly scale: Scale
   readonly unitWidth: number
@@ -18,7 +18,7 @@ export interface PointerOptions {
   readonly scrollBy: (x: number, y: number) => void
 }
 
-export interface Pointer {
+interface Pointer {
   readonly gesture: Gesture
   readonly onPointerDown: (event: PointerEvent) => void
   readonly onPointerMove: (event: PointerEvent) => void

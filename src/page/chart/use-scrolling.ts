@@ -4,7 +4,7 @@ import type { Day } from '../format/days.ts'
 import { shiftBarTexts } from './bar-text.ts'
 import { isSameWindow, type VisibleWindow, visibleWindow } from './visible-window.ts'
 
-export interface Size {
+interface Size {
   readonly width: number
   readonly height: number
 }
@@ -24,7 +24,7 @@ export function useSize(element: RefObject<HTMLElement | null>): Size | null {
   return size
 }
 
-export interface ScrollOptions {
+interface ScrollOptions {
   readonly scroller: RefObject<HTMLElement | null>
   /** Of the part with days and rows. */
   readonly width: number
@@ -48,7 +48,7 @@ export interface ScrolledTo {
 
 const SETTLED_AFTER_MS = 250
 
-export interface Scrolling {
+interface Scrolling {
   /** Rows and days to be drawn. */
   readonly window: VisibleWindow
   /** Brings a day to the left edge and a row to the top, as far as there is room. Null: as it is. */

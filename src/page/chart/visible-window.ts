@@ -12,7 +12,7 @@ export interface VisibleWindow {
   readonly dayTo: number
 }
 
-export interface Viewport {
+interface Viewport {
   readonly scrollTop: number
   readonly scrollLeft: number
   /** Of the part that shows days and rows, without the header and the column of units. */
@@ -20,7 +20,7 @@ export interface Viewport {
   readonly height: number
 }
 
-export interface Extent {
+interface Extent {
   readonly rowHeight: number
   readonly rows: number
   readonly dayWidth: number

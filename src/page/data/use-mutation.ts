@@ -10,7 +10,7 @@ export interface WriteHeaders {
   readonly 'If-Match'?: string
 }
 
-export interface MutationOptions<Input, Result> {
+interface MutationOptions<Input, Result> {
   /** Sends the write. */
   readonly send: (input: Input, headers: WriteHeaders) => Promise<Result>
   /** The version that the person saw: the write is refused when a colleague has changed it since. */
@@ -24,7 +24,7 @@ export interface MutationOptions<Input, Result> {
   readonly report?: 'toast' | 'inline'
 }
 
-export interface Mutation<Input, Result> {
+interface Mutation<Input, Result> {
   /** @returns undefined when it failed: the reason is in `problem`, and said in a toast unless reported inline */
   run(input: Input): Promise<Result | undefined>
   readonly isRunning: boolean

@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { type Load, Resource, type ResourceState, resources } from './resources.ts'
 import { useStore } from './use-store.ts'
 
-export interface UsedResource<T> extends ResourceState<T> {
+interface UsedResource<T> extends ResourceState<T> {
   refresh(): Promise<void>
   /** Changes what is shown, without asking the service. */
   change(change: (data: T) => T): void

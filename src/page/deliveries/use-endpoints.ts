@@ -25,6 +25,6 @@ export function endpointName({ description, url }: Pick<Endpoint, 'description' 
   return description !== null && description.trim() !== '' ? description : hostOf(url)
 }
 
-export function hostOf(url: string): string {
+function hostOf(url: string): string {
   return URL.parse(url)?.host ?? url
 }

@@ -1,7 +1,7 @@
 import './bar-chart.css'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-export interface Bar {
+interface Bar {
   /** Below the bar. Empty: only `fullLabel` says it, for bars with no room for each. */
   readonly label: string
   /** Left out: `label` says it all. */

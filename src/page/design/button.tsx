@@ -4,7 +4,7 @@ import { Icon, type IconName } from './icon.tsx'
 
 type Native = Omit<ButtonHTMLAttributes, 'class' | 'icon'>
 
-export interface ButtonProps extends Native {
+interface ButtonProps extends Native {
   children: ComponentChildren
   /** `primary`: the one action that a view is for. `quiet`: without a frame. */
   tone?: 'primary' | 'plain' | 'quiet' | 'danger' | undefined

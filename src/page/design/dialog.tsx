@@ -4,7 +4,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { IconButton } from './button.tsx'
 import { Toasts } from './toast.tsx'
 
-export interface DialogProps {
+interface DialogProps {
   title: string
   children: ComponentChildren
   /** Buttons, the main one last. */

@@ -16,7 +16,7 @@ export interface FieldProps {
 }
 
 /** To be spread on the control. */
-export interface ControlProps {
+interface ControlProps {
   readonly id: string
   readonly 'aria-describedby': string | undefined
   readonly 'aria-invalid': boolean

@@ -24,7 +24,7 @@ function split<P extends FieldProps>({ label, hint, error, isOptional, isLabelHi
   return { field: { label, hint, error, isOptional, isLabelHidden }, rest }
 }
 
-export interface TextInputProps extends InputOptions {
+interface TextInputProps extends InputOptions {
   value: string
   onChange: (value: string) => void
   type?: 'text' | 'search' | 'email' | 'tel' | 'url' | 'password' | 'time'
@@ -52,7 +52,7 @@ export function TextInput(props: TextInputProps) {
   )
 }
 
-export interface TextAreaProps extends FieldProps {
+interface TextAreaProps extends FieldProps {
   value: string
   onChange: (value: string) => void
   rows?: number
@@ -78,7 +78,7 @@ export function TextArea(props: TextAreaProps) {
   )
 }
 
-export interface NumberInputProps extends InputOptions {
+interface NumberInputProps extends InputOptions {
   value: number | null
   /** Null: empty, or not a number. */
   onChange: (value: number | null) => void
@@ -113,7 +113,7 @@ export function NumberInput(props: NumberInputProps) {
   )
 }
 
-export interface DateInputProps extends InputOptions {
+interface DateInputProps extends InputOptions {
   /** `YYYY-MM-DD`, or empty. */
   value: string
   onChange: (value: string) => void
@@ -141,7 +141,7 @@ export function DateInput(props: DateInputProps) {
   )
 }
 
-export interface MoneyInputProps extends InputOptions {
+interface MoneyInputProps extends InputOptions {
   /** Minor units. */
   value: number | null
   /** Null: empty, or not an amount. */
@@ -180,7 +180,7 @@ export function MoneyInput(props: MoneyInputProps) {
   )
 }
 
-export interface SelectProps<V extends string> extends FieldProps {
+interface SelectProps<V extends string> extends FieldProps {
   value: V
   onChange: (value: V) => void
   options: readonly { readonly value: V; readonly label: string }[]
@@ -214,7 +214,7 @@ export function Select<V extends string>(props: SelectProps<V>) {
   )
 }
 
-export interface CheckboxProps {
+interface CheckboxProps {
   label: ComponentChildren
   hint?: ComponentChildren
   isChecked: boolean

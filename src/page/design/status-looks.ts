@@ -6,7 +6,7 @@ export type StayType = Schema<'Booking'>['type']
 
 export type BadgeTone = 'neutral' | 'good' | 'warn' | 'bad' | 'info' | 'accent'
 
-export interface Look {
+interface Look {
   readonly label: string
   readonly tone: BadgeTone
   /** A path in a box of 10 × 10. */

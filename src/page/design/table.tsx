@@ -17,12 +17,12 @@ export interface Column<Row> {
   readonly isActions?: boolean
 }
 
-export interface Sort {
+interface Sort {
   readonly key: string
   readonly direction: 'asc' | 'desc'
 }
 
-export interface TableProps<Row> {
+interface TableProps<Row> {
   /** Says what the table lists; read out, not shown. */
   caption: string
   /** The first column is what a row is known by. */

@@ -5,7 +5,7 @@ import { useStore } from '../data/use-store.ts'
 import { IconButton } from './button.tsx'
 import { Icon } from './icon.tsx'
 
-export interface Toast {
+interface Toast {
   readonly text: string
   readonly tone?: 'plain' | 'good' | 'bad'
   /** Takes back what the toast reports. */

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
 
 /** Whether a media query holds; the component is drawn again when that changes. */
-export function useMedia(query: string): boolean {
+function useMedia(query: string): boolean {
   const [holds, setHolds] = useState(() => matchMedia(query).matches)
   useLayoutEffect(() => {
     const list = matchMedia(query)

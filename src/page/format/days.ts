@@ -47,7 +47,7 @@ const STYLES = {
   weekday: { weekday: 'short' },
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>
 
-export type DayStyle = keyof typeof STYLES
+type DayStyle = keyof typeof STYLES
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 

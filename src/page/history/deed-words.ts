@@ -1,6 +1,6 @@
 /** What was done, from the route of an audit entry. Each deed reads after a name, and after "tried to". */
 
-export interface DeedWords {
+interface DeedWords {
   /** `cancelled a booking`. */
   readonly past: string
   /** `cancel a booking`. */

@@ -1,6 +1,6 @@
 import type { BadgeTone } from '../design/status-looks.ts'
 
-export interface OutcomeWords {
+interface OutcomeWords {
   /** For a filter and a badge. */
   readonly label: string
   /** After "refused:". Null when nothing was refused. */

@@ -2,7 +2,7 @@
 import { Store } from '../data/store.ts'
 
 /** `lost`: has not answered for a while; shown as an alarm. */
-export type ConnectionState = 'online' | 'reconnecting' | 'lost'
+type ConnectionState = 'online' | 'reconnecting' | 'lost'
 
 const RETRY_MS = [1_000, 2_000, 3_000, 5_000] as const
 const LOST_AFTER_MS = 15_000

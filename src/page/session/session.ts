@@ -7,7 +7,7 @@ export type Actor = Schema<'Actor'>
 export type Agency = Schema<'Agency'>
 export type Role = Actor['role']
 
-export type Session =
+type Session =
   /** Not yet known. */
   | { readonly kind: 'opening' }
   | { readonly kind: 'signed_out' }

@@ -20,7 +20,7 @@ export interface BookingPatch {
 export type Pricing = 'reprice' | 'keep'
 
 /** The price of a stay, in minor units. */
-export interface Quote {
+interface Quote {
   readonly nights: number
   readonly total: number
   readonly lines: readonly Schema<'QuoteLine'>[]

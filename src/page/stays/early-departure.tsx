@@ -9,7 +9,7 @@ import { PriceChoice } from './price-choice.tsx'
 import { useTried } from './use-tried.ts'
 
 /** A stay that is checked out. Minor units. */
-export interface DepartingStay {
+interface DepartingStay {
   readonly id: string
   readonly version: number
   readonly type: 'guest' | 'owner_stay' | 'maintenance' | 'block'
@@ -19,7 +19,7 @@ export interface DepartingStay {
 }
 
 /** What becomes of the nights that are left. */
-export interface EarlyChoice {
+interface EarlyChoice {
   readonly isShortened: boolean
   readonly pricing: Pricing
 }

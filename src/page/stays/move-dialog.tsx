@@ -24,7 +24,7 @@ export interface Placement {
   readonly departure: Day
 }
 
-export interface MovedStay extends Placement {
+interface MovedStay extends Placement {
   readonly id: string
   readonly version: number
   readonly type: 'guest' | 'owner_stay' | 'maintenance' | 'block'
@@ -32,7 +32,7 @@ export interface MovedStay extends Placement {
   readonly total: number | null
 }
 
-export interface MoveDialogProps {
+interface MoveDialogProps {
   readonly units: readonly { readonly slug: string; readonly name: string; readonly isArchived: boolean }[]
   readonly name: string
   /** As it is now. */

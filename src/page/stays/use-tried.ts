@@ -3,7 +3,7 @@ import type { Problem } from '../api/problem.ts'
 import { useResource } from '../data/use-resource.ts'
 import type { Tried } from './booking-writes.ts'
 
-export interface UsedTried {
+interface UsedTried {
   /** The last that is known; of other input while `isLoading`. */
   readonly tried: Tried | null
   readonly problem: Problem | null

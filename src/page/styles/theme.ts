@@ -1,7 +1,7 @@
 /** Light or dark: by the system, unless the person has chosen. */
 import { Store } from '../data/store.ts'
 
-export type Theme = 'light' | 'dark'
+type Theme = 'light' | 'dark'
 
 const KEY = 'nightledger.theme'
 const dark = matchMedia('(prefers-color-scheme: dark)')

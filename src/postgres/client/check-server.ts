@@ -9,7 +9,7 @@ export class ServerError extends Error {
 const SERVER_VERSION_MIN = 15
 
 /** The settings that decide whether "committed" means "survives", and whether anything can be committed. */
-export type ServerSettings = SessionState & { versionNum: number; fsync: string; synchronousCommit: string }
+type ServerSettings = SessionState & { versionNum: number; fsync: string; synchronousCommit: string }
 
 /**
  * Refuses a server that is too old, does not accept writes, or may lose what it has acknowledged.

@@ -17,7 +17,7 @@ import { isStatement, limitWait, refusal, type Statement, watchSilence } from '.
 
 type Sql = postgres.Sql
 
-export interface PoolOptions {
+interface PoolOptions {
   /** Maximum number of connections. They are opened when needed. */
   readonly size: number
   /** Maximum number of statements in progress on one connection when all are busy. If it is lost, all of them fail. */

@@ -14,9 +14,9 @@ export type DatabaseErrorClass = 'connection' | 'retry' | 'too_slow' | 'poison' 
 /** Raised in sql/ when an epoch is not the fence's. Its detail lists the fenced shards. */
 export const FENCED_SQLSTATE = 'NL001'
 /** Raised by `append_batch` when a shard's log ends elsewhere than the writer believes: numbers are taken, or one before them is missing. */
-export const SEQUENCE_TAKEN_SQLSTATE = 'NL002'
+const SEQUENCE_TAKEN_SQLSTATE = 'NL002'
 /** Raised by `append_batch` when a change was decided against a different version of its booking. */
-export const VERSION_MISMATCH_SQLSTATE = 'NL003'
+const VERSION_MISMATCH_SQLSTATE = 'NL003'
 
 /** Raised by `take_over` when a process serves that was not seen to be gone. */
 export const TURN_OVER_SQLSTATE = 'NL005'

@@ -63,11 +63,6 @@ export function hostText({ name, port }: Host): string {
   return `${name.includes(':') ? `[${name}]` : name}:${port}`
 }
 
-/** The same URL with one more parameter, whatever its hosts. */
-export function withParameter(text: string, name: string, value: string): string {
-  return `${text}${text.includes('?') ? '&' : '?'}${new URLSearchParams({ [name]: value })}`
-}
-
 function parseHost(text: string): Host | null {
   const [, address, name = address, port] = /^(?:\[([\da-f:.]+)\]|([^:[\]\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? []
   if (name === undefined || Number(port) > 65_535) return null

@@ -7,7 +7,7 @@ import tls from 'node:tls'
 import type { Host, Tls } from './database-url.ts'
 
 /** The server does not encrypt, or is not the one that its certificate was made for. Retrying does not help. */
-export class TlsError extends Error {
+class TlsError extends Error {
   override readonly name = 'TlsError'
   readonly code = 'CONNECTION_NOT_ENCRYPTED'
 }

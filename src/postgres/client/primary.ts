@@ -14,7 +14,7 @@ export type HostState =
   | { readonly kind: 'failed'; readonly cause: unknown }
 
 /** Asks a host, within about PROBE_MS_MAX. Never rejects. */
-export type Probe = (host: Host) => Promise<HostState>
+type Probe = (host: Host) => Promise<HostState>
 
 export const PROBE_MS_MAX = 700
 /** Pause between two questions to a host that is not the primary: a promotion must be noticed within a second. */
@@ -28,7 +28,7 @@ const GRACE_MS = 150
 const FIND_MS_MAX = 1_000
 
 /** None of the hosts is a primary that accepts writes. Nothing was sent. The message says what each of them is. */
-export class NoPrimaryError extends Error {
+class NoPrimaryError extends Error {
   override readonly name = 'NoPrimaryError'
   readonly code = 'CONNECTION_NO_PRIMARY'
 }

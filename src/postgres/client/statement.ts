@@ -86,7 +86,7 @@ function closedUp(result: unknown): unknown {
 const SLOW_MS = 500
 
 /** Watches a connection that has to settle a statement. */
-export interface SilenceOptions {
+interface SilenceOptions {
   readonly clock: Clock
   /** How long it may settle nothing, ms; null: for ever. */
   readonly silentMsMax: number | null

@@ -8,7 +8,7 @@ import { type HostState, PROBE_MS_MAX, Primary } from './primary.ts'
 
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
-export interface ClientOptions extends Options {
+interface ClientOptions extends Options {
   readonly connect_timeout: number
   readonly onclose: () => void
   /** Called when its server is no longer the primary. */
@@ -28,7 +28,7 @@ const OPTIONS: Options = {
   max_lifetime: null,
 }
 
-export interface Target {
+interface Target {
   /** Null: there is one host, and connections go to it whatever it is. */
   readonly primary: Primary | null
   /** A postgres.js client of one connection. */

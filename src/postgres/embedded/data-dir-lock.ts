@@ -14,7 +14,7 @@ const PAUSE_MS_FIRST = 4
 const PAUSE_MS_MAX = 500
 
 /** Ensures that only one service runs on a data folder. A lock left behind by `kill -9` is ignored. */
-export type DataDirLock = { release(): void }
+type DataDirLock = { release(): void }
 
 /**
  * Locks the folder for this process.

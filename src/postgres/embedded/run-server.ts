@@ -10,7 +10,7 @@ import { SERVER_SETTINGS } from './server-settings.ts'
 
 export type RunningServer = { pid: number; port: number }
 
-export type ServerOptions = {
+type ServerOptions = {
   /** An initialized cluster, with all links resolved. */
   cluster: string
   binaries: PostgresBinaries

@@ -8,7 +8,7 @@ export class MigrationError extends Error {
 }
 
 /** `applied`: versions this call applied, in order. `version`: the current version of the schema, 0 for an empty one. */
-export type MigrationOutcome = { applied: number[]; version: number }
+type MigrationOutcome = { applied: number[]; version: number }
 
 type Applied = { version: number; name: string; checksum: string }
 
@@ -62,7 +62,7 @@ export async function checkSchema(sql: Sql): Promise<void> {
 }
 
 /** What `schema_migration` holds for this text: SHA-256 in hex, whatever line ends the checkout has. */
-export function checksumOf({ sql }: Migration): string {
+function checksumOf({ sql }: Migration): string {
   return createHash('sha256').update(sql.replaceAll('\r\n', '\n')).digest('hex')
 }
 

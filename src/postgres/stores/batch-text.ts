@@ -32,7 +32,7 @@ export function appendBatch(sql: Sql, batch: BatchToAppend) {
 const BETWEEN_TEXTS = '\x1e'
 
 /** The shards that a statement writes to, and their epochs: arrays. */
-export interface FencesText {
+interface FencesText {
   readonly shards: string
   readonly epochs: string
 }
@@ -45,7 +45,7 @@ export function fencesText(fences: readonly ShardEpoch[]): FencesText {
 }
 
 /** By parameter of `append_batch`; null where the batch has none. */
-export interface BatchText extends FencesText {
+interface BatchText extends FencesText {
   readonly entries: string | null
   readonly payloads: string | null
   readonly links: string | null

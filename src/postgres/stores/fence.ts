@@ -2,7 +2,7 @@ import type { Sql } from '../client/connect.ts'
 import { readOnlyFault, type SessionState } from '../client/writable.ts'
 
 /** What the readiness probe reads from the database. */
-export interface FenceProbe {
+interface FenceProbe {
   /** The epoch that may write to shard 0, which stands for all where one process has them. */
   readonly epoch: number
   /** Why the server does not accept writes; null when it does. */

@@ -10,7 +10,7 @@ import { secretKeyCheck } from '../../webhooks/re-encrypt.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** A chain key as it is stored, sealed. */
-export interface SealedChainKey {
+interface SealedChainKey {
   readonly shard: number
   readonly keySealed: string
 }

@@ -6,7 +6,7 @@ import { SecretKeyError, storedCheck } from './stored-key-check.ts'
 import { type TakenRow, termOf } from './taken-shards.ts'
 
 /** The row in `writer` of a node. */
-export interface NodeWriter {
+interface NodeWriter {
   /** A UUID, drawn for this process. */
   readonly writerId: string
   /** Host and process, for people. */
@@ -18,7 +18,7 @@ export interface NodeWriter {
 }
 
 /** SECRET_KEY, as a node has it. */
-export interface NodeKey {
+interface NodeKey {
   /** Of `secretKeyCheck`. */
   readonly check: string
   /** The database has another one by now. What this process would write could not be read with that. */

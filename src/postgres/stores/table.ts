@@ -7,13 +7,13 @@ import type { Encoded, FieldKind, Fields } from '../../core/journal/fields.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 
-export interface WrittenColumn {
+interface WrittenColumn {
   readonly field: string
   readonly kind: FieldKind
 }
 
 /** The text of a row inside a quoted element of an array: `(a,,\"b c\")`. @throws TypeError when a value is missing */
-export type RowText = (row: Readonly<Record<string, unknown>>) => string
+type RowText = (row: Readonly<Record<string, unknown>>) => string
 
 /** @param columns in the order of the composite's members */
 export function rowTextOf(columns: readonly WrittenColumn[]): RowText {
@@ -71,7 +71,7 @@ export interface Column {
   readonly isNullable: boolean
 }
 
-export interface Table<F extends Fields> {
+interface Table<F extends Fields> {
   readonly name: string
   readonly fields: F
   /** In the order of the fields; in a composite type that is the order of its members. */

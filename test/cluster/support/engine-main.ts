@@ -2,9 +2,9 @@
  * The engine of a node in a process of its own, told over HTTP which shards it has: what etcd decides elsewhere, a test decides. On
  * `/engine/…`; the partners' API beside it.
  */
-import { DEFAULT_LIMITS } from '../../../src/app/ledger.ts'
 import { prepareLedger } from '../../../src/app/open-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import { DEFAULT_LIMITS } from '../../support/open-ledger.ts'
 import { appOver } from '../../support/test-service.ts'
 
 const [databaseUrl = '', secretKeyHex = '', node = ''] = process.argv.slice(2)

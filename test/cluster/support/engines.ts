@@ -3,7 +3,7 @@ import { TEST_SECRET_KEY } from '../../support/service-process.ts'
 
 const MAIN = join(import.meta.dir, 'engine-main.ts')
 
-export interface EngineState {
+interface EngineState {
   readonly owned: readonly number[]
   /** Shards of which the fence told, so far. */
   readonly fenced: readonly number[]

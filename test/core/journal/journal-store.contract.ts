@@ -8,7 +8,7 @@ import { agenciesOfShards, audited, batchOf, booked, entryOf, unitSet, without }
 import { AGENCY, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 
 /** A store on an empty ledger, which has the agency `AGENCY`, and a way to look at what it wrote. */
-export interface StoreUnderTest {
+interface StoreUnderTest {
   readonly store: JournalStore
   /** Of the agency's entries, in order. */
   seqsOf(agencyId: string): Promise<number[]>

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hostsText, parseDatabaseUrl, withParameter } from '../../../src/postgres/client/database-url.ts'
+import { hostsText, parseDatabaseUrl } from '../../../src/postgres/client/database-url.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'nightledger-test-url-'))
 const CA = join(folder, 'ca.pem')
@@ -61,10 +61,5 @@ describe('DATABASE_URL', () => {
   ])('with %s is refused, without its password', (parameters, reason) => {
     expect(() => parseDatabaseUrl(`postgres://u:hunter2@db/n?${parameters}`)).toThrow(reason)
     expect(() => parseDatabaseUrl(`postgres://u:hunter2@db/n?${parameters}`)).not.toThrow('hunter2')
-  })
-
-  test('takes one more parameter, whatever its hosts', () => {
-    expect(withParameter('postgres://a,b/n', 'search_path', 'x, y')).toBe('postgres://a,b/n?search_path=x%2C+y')
-    expect(withParameter('postgres://a/n?c=d', 'search_path', 'x')).toBe('postgres://a/n?c=d&search_path=x')
   })
 })

@@ -18,7 +18,7 @@ const SPEED = 1.02
  * A node that alone is cut off from the database has given its shards up, and others serve them. It sees the end of each of these times
  * only when its next question is answered, or is not.
  */
-export const TAKEN_OVER_MS_MAX =
+const TAKEN_OVER_MS_MAX =
   (MISSED_AFTER_MS + GIVE_UP_AFTER_MS + 3 * (ASK_EVERY_MS + ANSWER_MS_MAX) + TAKEN_MS_MAX) * SPEED
 /** A node that etcd does not hear of any more has lost its shards to others. etcd notices up to half a second late. */
 const LEASE_TAKEN_MS_MAX = (LEASE_TTL_S * 1_000 + 500 + TAKEN_MS_MAX) * SPEED

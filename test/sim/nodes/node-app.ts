@@ -55,7 +55,7 @@ export function authorizationOf({ id }: Agency): string {
 
 const AGENCY_BY_KEY: ReadonlyMap<string, Agency> = new Map(AGENCIES.map((agency) => [authorizationOf(agency), agency]))
 
-export interface NodeAppOptions {
+interface NodeAppOptions {
   /** Of the node. */
   readonly clock: Clock
   /** The world's monotonic clock. */

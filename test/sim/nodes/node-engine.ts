@@ -26,7 +26,7 @@ import type { NodeFaults } from './sim-node.ts'
 
 const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'
 
-export interface NodeEngineOptions {
+interface NodeEngineOptions {
   readonly name: string
   readonly node: Mortal & { readonly appends: AppendWatch }
   /** Of the world, and of the node. */
@@ -41,7 +41,7 @@ export interface NodeEngineOptions {
   onBug(error: unknown): void
 }
 
-export interface SimEngine {
+interface SimEngine {
   readonly shards: NodeShards
   readonly journal: Journal
   readonly commands: BookingCommands

@@ -14,7 +14,7 @@ const RESTART_MS = 100
 /** What a sender has after its node has ended (src/app/send-webhooks.ts). */
 const ORPHANED_MS_MAX = 2_000
 
-export interface NodeSenderOptions {
+interface NodeSenderOptions {
   readonly node: Life
   readonly webhooks: SimWebhooks
   readonly worldClock: FakeClock

@@ -12,7 +12,7 @@ const PATIENCE_MS = 32_000
 const SILENCE_MS_MAX = 20_000
 
 /** What a partner has seen of the feed. */
-export interface NodesReader {
+interface NodesReader {
   readonly name: string
   readonly how: 'poll' | 'stream'
   readonly agency: Agency

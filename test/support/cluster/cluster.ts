@@ -15,7 +15,7 @@ import { readUnit } from './unit-file.ts'
 
 const ENTRANCE = 'lb'
 
-export interface ClusterOptions {
+interface ClusterOptions {
   /** The compiled service. */
   readonly binary: string
   /** False: the hosts' processes do not know of each other; one serves, the others wait as standbys. */

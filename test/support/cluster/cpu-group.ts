@@ -8,7 +8,7 @@ const PERIOD_US = 50_000
 const WEIGHT_MAX = { version1: 262_144, version2: 10_000 }
 
 /** Since the group was made. */
-export interface CpuPeriods {
+interface CpuPeriods {
   /** In which something was to run under a limit, and of them those that used up the share. */
   readonly limited: number
   readonly throttled: number

@@ -14,7 +14,7 @@ const IS_TRACED = process.env['CLUSTER_TRACE'] !== undefined
 const WARM_UP_MS = 3_000
 const AFTER_MS = 3_000
 
-export interface Row {
+interface Row {
   readonly fault: string
   /** What a request should wait at most. Reported, not asserted: hosts and clients share one machine. */
   readonly longestMsMax: number

@@ -1,7 +1,7 @@
 /** What a systemd unit and its drop-ins say about starting a program: enough of systemd to run the documented files as they are. */
 import { existsSync, readFileSync } from 'node:fs'
 
-export interface UnitFile {
+interface UnitFile {
   readonly command: readonly string[]
   readonly environment: Readonly<Record<string, string>>
   readonly user: string | null

@@ -85,7 +85,7 @@ export class Waits {
   }
 }
 
-export function describedRequest({ ms, request: { kind, shard, since } }: SlowRequest): string {
+function describedRequest({ ms, request: { kind, shard, since } }: SlowRequest): string {
   const at = new Date(performance.timeOrigin + since).toISOString().slice(11, 23)
   return `${kind} of shard ${shard} from ${at} for ${ms.toFixed(0)} ms`
 }

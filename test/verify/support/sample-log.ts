@@ -9,7 +9,7 @@ import { AGENCY, CALLER, night, sampleBooking, sampleId, sampleUnit } from '../.
 
 export const SHARD = shardOf(AGENCY.id)
 export const CHAIN_KEY: ChainKey = newChainKey()
-export const ENVELOPE = { unitSlug: 'sea-view', unitName: 'Sea View', currency: 'EUR' }
+const ENVELOPE = { unitSlug: 'sea-view', unitName: 'Sea View', currency: 'EUR' }
 
 /** The unit, and one booking after the other. */
 export function sampleEvents(bookings: number): UnitEvent[] {

@@ -18,7 +18,7 @@ const PING =
 const UNICODE =
   '{"id":"evt_01a1fc67d5ad70b08731a17623d0c8dd","event":"booking.updated","occurredAt":"2026-11-21T04:41:00.000Z","seq":3,"data":{"unitName":"Änne’s 🏡 “Zoë”"}}'
 
-export interface Vector {
+interface Vector {
   name: string
   secrets: string[]
   eventId: string

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import type { ServerCertificate } from '../../support/test-authority.ts'
 
 /** A receiver that writes raw bytes, for responses that no HTTP server would send. Counts connections. */
-export interface OddReceiver {
+interface OddReceiver {
   readonly port: number
   readonly connections: () => number
   stop(): Promise<void>

@@ -1,6 +1,6 @@
 import type { ServerCertificate } from '../../support/test-authority.ts'
 
-export interface Received {
+interface Received {
   readonly at: number
   readonly method: string
   readonly path: string

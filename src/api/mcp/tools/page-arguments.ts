@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { PAGE_QUERY, PAGE_SIZE_MAX, type Page, pageOf } from '../../json/page.ts'
 
 /** A quarter of REST's: what a tool returns is read by a model, whose context is small. */
-export const TOOL_PAGE_SIZE_DEFAULT = 25
+const TOOL_PAGE_SIZE_DEFAULT = 25
 
 /** The paging arguments of the listing tools. */
 export const PAGE_ARGUMENTS = {

@@ -6,7 +6,7 @@ import type { ToolLedger } from '../mcp-dependencies.ts'
 import { publishedSchema } from './published-schema.ts'
 
 /** What a tool returns: its structured content as JSON text, or what is wrong and how to correct it, in a sentence. */
-export type ToolOutcome = string | ToolFault
+type ToolOutcome = string | ToolFault
 
 /** A problem that the agent can correct: an `isError` result (docs/contract.md#errors). */
 export interface ToolFault {

@@ -3,7 +3,7 @@ import { type Day, dayOf, isoOf, monthStart } from '../../format/days.ts'
 /** Days in the chart: what the service answers with (`GET {a}/usage`). */
 export const DAYS_SHOWN = 35
 
-export interface DayRequests {
+interface DayRequests {
   readonly day: Day
   readonly used: number
 }

@@ -11,7 +11,7 @@ const GUESTS_MAX = 8
 const STAYS_PER_GUEST = 25
 const SEARCH_LENGTH_MIN = 2
 
-export interface FoundBookings {
+interface FoundBookings {
   /** Each once, by `soonestFirst`. */
   readonly bookings: readonly Booking[]
   /** Guests that the search means, and how many of them have their stays in `bookings`. */

@@ -15,7 +15,7 @@ import { onSignedInAgain } from '../../session/session.ts'
 import { type AgencyChange, ChangeStream } from './change-stream.ts'
 import { stayOfBooking, unitOfJson } from './stay-of-booking.ts'
 
-export interface CalendarState {
+interface CalendarState {
   /** Of `rows`: whatever is drawn from them is drawn again when it changes. */
   readonly revision: number
   /** Null until the first page has come. */

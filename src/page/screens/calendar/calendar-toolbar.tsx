@@ -11,7 +11,7 @@ const ZOOMS = [
   { value: 'quarter', label: 'Quarter' },
 ] as const
 
-export interface CalendarToolbarProps {
+interface CalendarToolbarProps {
   readonly zoom: Zoom
   readonly from: Day
   readonly search: string

@@ -23,7 +23,7 @@ const REOPEN_MS = [0, 1_000, 2_000, 5_000, 10_000] as const
 const STEADY_AFTER_MS = 5_000
 const PAGE_LIMIT = 500
 
-export interface ChangeListener {
+interface ChangeListener {
   onChange(change: AgencyChange): void
   /** The changes after the cursor are no longer kept. The stream has ended. */
   onExpired(): void

@@ -44,7 +44,7 @@ const TYPES = {
   block: 'block',
 } as const satisfies Record<Kind, Booking['type']>
 
-export interface NewStayPanelProps {
+interface NewStayPanelProps {
   readonly units: readonly ChartUnit[]
   readonly unit: string
   readonly arrival: Day

@@ -22,7 +22,7 @@ import { useTried } from '../../stays/use-tried.ts'
 import { getBooking } from './calendar-data.ts'
 import { StayActions } from './stay-actions.tsx'
 
-export interface StayPanelProps {
+interface StayPanelProps {
   readonly stay: Stay
   readonly unit: ChartUnit | null
   readonly today: Day

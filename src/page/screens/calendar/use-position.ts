@@ -11,7 +11,7 @@ import { type Day, isoOf } from '../../format/days.ts'
 import { setQuery } from '../../route/router.ts'
 import type { CalendarAddress } from './calendar-address.ts'
 
-export interface PositionOptions {
+interface PositionOptions {
   readonly address: Pick<CalendarAddress, 'from' | 'unit'>
   /** The rows, in order; empty until they have come. */
   readonly units: readonly ChartUnit[]
@@ -20,7 +20,7 @@ export interface PositionOptions {
   readonly shown: (day: Day | null) => Day
 }
 
-export interface Position {
+interface Position {
   /** Scrolling has paused here. */
   settled(at: ScrolledTo): void
   /** Goes to a day. `isStep`: one of several, which Back goes over. */

@@ -16,7 +16,7 @@ import type { Booking } from '../../stays/stay-name.ts'
 import { getBooking } from './calendar-data.ts'
 import { stayOfBooking } from './stay-of-booking.ts'
 
-export interface StayChanges {
+interface StayChanges {
   readonly inFlight: ReadonlySet<string>
   /** @returns why it was refused, or null */
   move(stay: Stay, to: Placement, pricing: Pricing): Promise<Problem | null>

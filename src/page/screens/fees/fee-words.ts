@@ -3,7 +3,7 @@ import type { Schema } from '../../api/schema.ts'
 import { type Currency, money } from '../../format/money.ts'
 
 export type FeeType = Schema<'FeeType'>
-export type Application = FeeType['application']
+type Application = FeeType['application']
 
 export const APPLICATIONS: readonly {
   readonly value: Application

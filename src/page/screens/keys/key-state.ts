@@ -3,7 +3,7 @@ import { relativeTime } from '../../format/instants.ts'
 
 export type Key = Schema<'Key'>
 
-export type KeyState = 'active' | 'expired' | 'revoked'
+type KeyState = 'active' | 'expired' | 'revoked'
 
 /** @param now milliseconds */
 export function keyState({ revokedAt, expiresAt }: Pick<Key, 'revokedAt' | 'expiresAt'>, now: number): KeyState {

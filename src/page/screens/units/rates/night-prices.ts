@@ -1,9 +1,7 @@
 /** Prices of nights, laid out by month or by week. Pure. */
 
-import type { Preview, Schema } from '../../../api/schema.ts'
+import type { Preview } from '../../../api/schema.ts'
 import { type Day, dayOf, dayText, isoOf, monthStart } from '../../../format/days.ts'
-
-export type QuoteLine = Schema<'QuoteLine'>
 
 export interface NightPrice {
   readonly day: Day
@@ -61,7 +59,7 @@ export const HEAT_STEPS = 5
 export const MONTHS = 12
 
 /** 0 (Monday) to 6. */
-export function weekdayOf(day: Day): number {
+function weekdayOf(day: Day): number {
   return (day + 3) % 7
 }
 
@@ -110,7 +108,7 @@ function cellsOf(from: Day, to: Day, column: number): GridCell[] {
 }
 
 /** Consecutive cells of a row in one season. Columns from 0, `to` exclusive. */
-export interface SeasonRun {
+interface SeasonRun {
   readonly name: string
   readonly from: number
   readonly to: number

@@ -17,7 +17,7 @@ export interface GridStay {
   readonly departure: Day
 }
 
-export interface PriceGridProps {
+interface PriceGridProps {
   label: string
   rows: readonly GridRow[]
   columns: number

@@ -6,7 +6,7 @@ import type { PriceField, Prices, Rates } from './rates-draft.ts'
 
 type Season = Rates['seasons'][number]
 
-export interface Priced {
+interface Priced {
   readonly rates: Rates
   readonly prices: Partial<Prices>
 }
@@ -100,6 +100,6 @@ function discountChanges(before: Rates, after: Rates): string[] {
 }
 
 /** `+15%`, `−10%`, `0%`. */
-export function signed(pct: number): string {
+function signed(pct: number): string {
   return `${pct > 0 ? '+' : pct < 0 ? '−' : ''}${Math.abs(pct)}%`
 }

@@ -11,7 +11,7 @@ import { useSession } from '../../../session/use-session.ts'
 import type { GridStay } from './price-grid.tsx'
 import { dayOrNull } from './rates-draft.ts'
 
-export interface Party {
+interface Party {
   readonly children: number
   readonly extraBed: boolean
 }

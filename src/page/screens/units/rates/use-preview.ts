@@ -9,7 +9,7 @@ import type { Prices, Rates } from './rates-draft.ts'
 /** Longer than between two keys, shorter than one waits for. */
 const PAUSE_MS = 150
 
-export interface PreviewStay {
+interface PreviewStay {
   /** `YYYY-MM-DD`. */
   readonly arrival: string
   readonly departure: string
@@ -26,7 +26,7 @@ export interface PreviewRequest {
   readonly stay: PreviewStay | null
 }
 
-export interface UsedPreview {
+interface UsedPreview {
   /** The last that could be had. */
   readonly preview: Preview | null
   /** It is not, or not yet, that of the request. */

@@ -53,7 +53,7 @@ interface Editing {
   readonly draft: RatesDraft
 }
 
-export interface UsedRates {
+interface UsedRates {
   /** Null until the rates have been read. */
   readonly editing: RatesEditing | null
   readonly error: Problem | null
