@@ -19,7 +19,7 @@ const SEQUENCE_TAKEN_SQLSTATE = 'NL002'
 const VERSION_MISMATCH_SQLSTATE = 'NL003'
 
 /** Raised by `take_over` when a process serves that was not seen to be gone. */
-export const TURN_OVER_SQLSTATE = 'NL005'
+const TURN_OVER_SQLSTATE = 'NL005'
 
 /** Exact codes: SQLSTATEs, and those that postgres.js and the socket use in their place. */
 export const CLASS_OF_CODE = {
