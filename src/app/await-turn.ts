@@ -8,7 +8,7 @@
  */
 import { type Clock, sleep } from '../lib/clock.ts'
 import type { Writer } from '../postgres/stores/postgres-writers.ts'
-import { SILENT_MS } from '../postgres/stores/serving-nodes.ts'
+import { SILENT_MS } from '../postgres/stores/postgres-writers.ts'
 
 /** Two of them. */
 const SEEN_MS = 2_000

@@ -4,7 +4,7 @@
  *   database is away. The last answer decides.
  */
 import { type Clock, sleep } from '../lib/clock.ts'
-import { SILENT_MS } from '../postgres/stores/serving-nodes.ts'
+import { SILENT_MS } from '../postgres/stores/postgres-writers.ts'
 
 const BEAT_EVERY_MS = 1_000
 /** After one that was not answered. */

@@ -11,7 +11,7 @@
 import type { StoredSession } from '../access/portal-sessions.ts'
 import type { AdmittedRequests } from '../access/rate-limit.ts'
 import type { UsageDraft } from '../access/usage-meter.ts'
-import type { ShardHost } from '../cluster/shard-host.ts'
+import type { ShardHost } from '../cluster/node-watch.ts'
 import type { CataloguePart } from '../core/catalogue/catalogue.ts'
 import type { ShardEpoch, WriterTerm } from '../core/journal/journal-store.ts'
 import { shardOf } from '../core/journal/shard.ts'

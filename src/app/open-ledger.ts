@@ -31,8 +31,7 @@ import { openHousekeeping } from './ledger-housekeeping.ts'
 import { openStores } from './ledger-stores.ts'
 import { NodeShards } from './node-shards.ts'
 import { beginWithoutShards, readShards } from './read-shards.ts'
-import { takeOver } from './take-over.ts'
-import { warmUpStatements } from './warm-up.ts'
+import { takeOver, warmUpStatements } from './take-over.ts'
 
 /** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md#speed). */
 const APPEND_LANES = 2

@@ -1,7 +1,7 @@
 /** The composition root of the metrics page. */
 
 import type { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
-import type { MetricsPage } from '../api/server/metrics.ts'
+import type { MetricsPage } from '../api/server/health.ts'
 import type { ClusterStats } from '../cluster/cluster-status.ts'
 import { EventLoopDelay } from '../lib/measures.ts'
 import { VERSION } from '../lib/version.ts'
@@ -12,8 +12,8 @@ import type { RequestStats } from '../observability/request-stats.ts'
 import type { ServiceStats } from '../observability/service-stats.ts'
 import { readProcess } from '../observability/service-stats.ts'
 import { poolStats } from '../postgres/client/client-pool.ts'
-import { deliveryBacklog } from '../postgres/stores/delivery-backlog.ts'
-import { probeFence } from '../postgres/stores/fence.ts'
+import { probeFence } from '../postgres/stores/audited-write.ts'
+import { deliveryBacklog } from '../postgres/stores/pending-deliveries.ts'
 import type { SenderProcess } from '../webhooks/sender-process.ts'
 import type { Ledger } from './ledger.ts'
 

@@ -1,14 +1,19 @@
 /** The composition root of a node: etcd, the keys of this database, and the engine's shards. */
+
 import { ClusterKeys } from '../cluster/cluster-keys.ts'
 import { ClusterNode } from '../cluster/cluster-node.ts'
 import { EtcdClient } from '../cluster/etcd/etcd-client.ts'
+import type { Journal } from '../core/journal/journal.ts'
 import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
 import { isOver, ownRun } from '../lib/process-run.ts'
 import { VERSION } from '../lib/version.ts'
 import { PostgresChangeRows } from '../postgres/stores/postgres-change-rows.ts'
+import type { SenderProcess } from '../webhooks/sender-process.ts'
 import type { ClusterConfig } from './cluster-config.ts'
 import type { Ledger } from './ledger.ts'
 import type { Log } from './log.ts'
+import type { NodeShards } from './node-shards.ts'
 
 /** A node that has not joined yet. */
 export async function openNode(options: { cluster: ClusterConfig; ledger: Ledger; log: Log }): Promise<ClusterNode> {
@@ -41,4 +46,26 @@ export async function openNode(options: { cluster: ClusterConfig; ledger: Ledger
       onMoveFailure: (fields) => log.error(fields, 'shards not moved'),
     },
   })
+}
+
+const SEND_FOR_AGAIN_MS = 5_000
+
+/** Tells the sender of a node for which shards it sends: at every change, and again every few seconds, in case it was not possible. */
+export function sendForOwned(of: {
+  readonly shards: Pick<NodeShards, 'owned' | 'watch'>
+  readonly journal: Pick<Journal, 'epochOfShard'>
+  readonly sender: Pick<SenderProcess, 'sendFor'>
+  readonly clock: Clock
+}): void {
+  const { shards, journal, sender, clock } = of
+  const tell = () => {
+    const owned = [...shards.owned].sort((a, b) => a - b)
+    sender.sendFor(owned.map((shard) => ({ shard, epoch: journal.epochOfShard(shard) })))
+  }
+  const repeat = () => {
+    tell()
+    clock.after(SEND_FOR_AGAIN_MS, repeat)
+  }
+  shards.watch(tell)
+  repeat()
 }

@@ -1,15 +1,15 @@
 /** The composition root of webhooks: the agency's commands in this process, the sender in a process of its own. */
 
 import { PostgresEndpointRows } from '../postgres/stores/postgres-endpoint-rows.ts'
-import { AgenciesWithEndpoints } from '../webhooks/agencies-with-endpoints.ts'
 import { guardedPost } from '../webhooks/guarded-post.ts'
 import { DnsResolver } from '../webhooks/name-resolver.ts'
 import { SecretBox } from '../webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
 import { WebhookCommands } from '../webhooks/webhook-commands.ts'
+import { AgenciesWithEndpoints } from '../webhooks/woken-agencies.ts'
 import type { Ledger } from './ledger.ts'
+import { sendForOwned } from './open-node.ts'
 import { selfCommand } from './self-command.ts'
-import { sendForOwned } from './send-for-owned.ts'
 import { SEND_WEBHOOKS } from './send-webhooks.ts'
 
 interface WebhookOptions {

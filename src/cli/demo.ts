@@ -12,10 +12,10 @@ import { assert } from '../lib/assert.ts'
 import { dayOf } from '../lib/clock.ts'
 import { RefusedError } from './exit-codes.ts'
 import type { Json, PortalClient } from './portal-client.ts'
-import { Progress } from './progress.ts'
 import { asking } from './session.ts'
 import { listing } from './table.ts'
 import type { Terminal } from './terminal.ts'
+import { Progress } from './terminal.ts'
 
 const TIMEZONE = 'Europe/Lisbon'
 const ROLES = ['viewer', 'desk', 'manager', 'owner']

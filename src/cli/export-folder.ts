@@ -3,9 +3,9 @@ import { UsageError } from './exit-codes.ts'
 import { type Format, writeFolder } from './folder.ts'
 import { rateRows } from './folder-rates.ts'
 import type { Json } from './portal-client.ts'
-import { Progress } from './progress.ts'
 import { asking } from './session.ts'
 import type { Terminal } from './terminal.ts'
+import { Progress } from './terminal.ts'
 
 /** Members of a booking that an import takes, and those that say what it was. */
 const BOOKING = [

@@ -3,10 +3,10 @@ import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { type Folder, readFolder } from './folder.ts'
 import { type Existing, type Plan, planImport, type Refusal, type Step } from './import-plan.ts'
 import type { Json } from './portal-client.ts'
-import { Progress } from './progress.ts'
 import { asking, type Session } from './session.ts'
 import { cellOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
+import { Progress } from './terminal.ts'
 
 /** Requests in progress at once; each unit takes one write at a time anyway. */
 const AT_ONCE = 8

@@ -6,10 +6,10 @@ import { fetchFeed } from './feed-fetch.ts'
 import { type FeedPlan, type FeedStep, type KnownBlock, planFeed } from './feed-plan.ts'
 import { readText } from './fields.ts'
 import { type Json, queryOf } from './portal-client.ts'
-import { Progress } from './progress.ts'
 import { asking, type Session } from './session.ts'
 import { cellOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
+import { Progress } from './terminal.ts'
 
 const CHANNEL = /^[a-z0-9][a-z0-9._-]{0,39}$/
 

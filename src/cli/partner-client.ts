@@ -1,7 +1,7 @@
 import { type ConnectionOptions, connectionOf } from './connection.ts'
-import { eventsIn, type StreamEvent } from './event-stream.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import type { Json } from './portal-client.ts'
+import { eventsIn, type StreamEvent } from './portal-client.ts'
 
 const DEADLINE_MS = 60_000
 /** The service says every 15 s that a stream is alive. */

@@ -5,7 +5,7 @@
 import { type Clock, sleep } from '../lib/clock.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import type { Confirmation } from './confirmation.ts'
-import type { ShardHost } from './shard-host.ts'
+import type { ShardHost } from './node-watch.ts'
 
 /** Below `FAILSAFE_MS` by more than an answer of Postgres takes. */
 const ASK_EVERY_MS = 300

@@ -12,8 +12,7 @@ import { isCancelled } from '../lib/database-failure.ts'
 import { type ClusterKeys, claimText } from './cluster-keys.ts'
 import type { ClusterView } from './cluster-view.ts'
 import type { Change, Etcd } from './etcd/etcd.ts'
-import type { MoveCounts, NodeWatch } from './node-watch.ts'
-import type { ShardHost } from './shard-host.ts'
+import type { MoveCounts, NodeWatch, ShardHost } from './node-watch.ts'
 import { stepsOf } from './steps.ts'
 
 /** After a shard could not be acquired or given up. */

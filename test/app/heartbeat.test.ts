@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { CONFIRMED_MS_MAX, Heartbeat } from '../../src/app/heartbeat.ts'
-import { SILENT_MS } from '../../src/postgres/stores/serving-nodes.ts'
+import { SILENT_MS } from '../../src/postgres/stores/postgres-writers.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 let clock: FakeClock

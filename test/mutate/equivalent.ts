@@ -136,7 +136,7 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'It only moves the limit between two ways to compute the same number: for products near the limit, both are exact.',
     },
   ],
-  'src/postgres/stores/entries-of-booking.ts': [
+  'src/postgres/stores/postgres-agency-bookings.ts': [
     {
       before: `join journal j on j.unit_id = s.unit_id and j.booking_id = \${booking} and j.other_unit_id is not null)`,
       after: `join journal j on j.unit_id = s.unit_id and j.booking_id = \${booking} or j.other_unit_id is not null)`,

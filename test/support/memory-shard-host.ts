@@ -1,4 +1,4 @@
-import type { ShardHost } from '../../src/cluster/shard-host.ts'
+import type { ShardHost } from '../../src/cluster/node-watch.ts'
 
 /** The epochs of the shards, as Postgres has them: the truth that several hosts share. */
 export class SharedEpochs {

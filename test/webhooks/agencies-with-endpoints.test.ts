@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { AgenciesWithEndpoints } from '../../src/webhooks/agencies-with-endpoints.ts'
+import { AgenciesWithEndpoints } from '../../src/webhooks/woken-agencies.ts'
 
 test('every agency may have an endpoint until the stored endpoints are loaded', () => {
   const agencies = new AgenciesWithEndpoints()

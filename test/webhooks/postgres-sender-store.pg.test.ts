@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
-import { deliveryBacklog } from '../../src/postgres/stores/delivery-backlog.ts'
+import { deliveryBacklog } from '../../src/postgres/stores/pending-deliveries.ts'
 import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { holding } from '../support/held-lock.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'

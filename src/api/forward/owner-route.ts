@@ -7,7 +7,7 @@
  *   to the next owner too, when its outcome is not known.
  */
 
-import type { ShardHost } from '../../cluster/shard-host.ts'
+import type { ShardHost } from '../../cluster/node-watch.ts'
 import type { NodeAddress, Owners } from '../../cluster/shard-owners.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'

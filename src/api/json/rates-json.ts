@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { type Static, Type } from '@sinclair/typebox'
 import { pctOfBasisPoints } from '../../core/domain/money.ts'
 import { formatNight } from '../../core/domain/night.ts'
-import { type Rates, sortedRates } from '../../core/domain/unit.ts'
+import { type FeeType, type Rates, sortedRates } from '../../core/domain/unit.ts'
 
 /** A unit's rates as the portal shows and takes them: dates as text, adjustments and discounts in per cent. */
 export function ratesJson(rates: Rates) {
@@ -35,3 +36,30 @@ export function ratesTag(rates: Rates): string {
 
 /** 132 bits. */
 const TAG_CHARS = 22
+
+/** See docs/contract.md#feetype. */
+export const FeeTypeJson = Type.Object(
+  {
+    id: Type.String(),
+    label: Type.String({ description: 'Shown to the guest verbatim.' }),
+    kind: Type.Unsafe<FeeType['kind']>({ type: 'string', enum: ['fixed', 'percent'] }),
+    amount: Type.Union([Type.Integer(), Type.Null()], { description: 'Minor units per stay; null for percentages.' }),
+    pct: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Percentage of the accommodation; null for fixed fees.',
+    }),
+    includesWeeklyCleaning: Type.Boolean(),
+  },
+  { $id: 'FeeType' },
+)
+
+export function feeTypeJson(feeType: FeeType): Static<typeof FeeTypeJson> {
+  const { id, label, kind, amount, basisPoints, includesWeeklyCleaning } = feeType
+  return {
+    id,
+    label,
+    kind,
+    amount: kind === 'fixed' ? amount : null,
+    pct: kind === 'percent' && basisPoints !== null ? pctOfBasisPoints(basisPoints) : null,
+    includesWeeklyCleaning,
+  }
+}

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { FeeTypeJson, feeTypeJson } from '../json/fee-type-json.ts'
+import { FeeTypeJson, feeTypeJson } from '../json/rates-json.ts'
 import type { Operation } from '../operation.ts'
 import { taggedUnlessHeld } from '../route/route.ts'
 import { partnerRoute, withInventory } from './partner-route.ts'

@@ -14,10 +14,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { EmbeddedError } from './embedded-error.ts'
+import { EmbeddedError, makeSharedDir, SHARED_DIR } from './data-dir-lock.ts'
 import type { PostgresBinaries } from './postgres-binaries.ts'
 import { firstClosed, type ServerAccount } from './server-account.ts'
-import { makeSharedDir, SHARED_DIR } from './shared-dir.ts'
 
 /** The superuser of the cluster. */
 export const SUPERUSER = 'nightledger'

@@ -1,9 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createWhole, readIfPresent } from '../../lib/private-file.ts'
 import { identityOf, isSameRun, type ProcessIdentity } from '../../lib/process-identity.ts'
-import { EmbeddedError } from './embedded-error.ts'
+
+/** The embedded PostgreSQL is not available. The message says what to do about it. */
+export class EmbeddedError extends Error {
+  override readonly name = 'EmbeddedError'
+}
+
+/** Where root keeps files that the server's account needs when it has no access to our own folders. */
+export const SHARED_DIR = '/var/lib/nightledger'
+
+export function makeSharedDir(): void {
+  mkdirSync(SHARED_DIR, { recursive: true })
+  // Regardless of the umask: others may enter and list the folder.
+  chmodSync(SHARED_DIR, 0o755)
+}
 
 const LOCK_FILE = 'service.lock'
 /** Suffix of the file in which a process announces that it is about to remove a stale lock. */

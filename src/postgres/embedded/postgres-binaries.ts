@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { EmbeddedError } from './embedded-error.ts'
+import { EmbeddedError, makeSharedDir, SHARED_DIR } from './data-dir-lock.ts'
 import { canEnter, type ServerAccount } from './server-account.ts'
-import { makeSharedDir, SHARED_DIR } from './shared-dir.ts'
 
 export type PostgresBinaries = { initdb: string; postgres: string }
 

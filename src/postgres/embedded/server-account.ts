@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { EmbeddedError } from './embedded-error.ts'
+import { EmbeddedError } from './data-dir-lock.ts'
 
 /** The account the database server runs as. `null`: our own. PostgreSQL refuses to run as root. */
 export type ServerAccount = { uid: number; gid: number } | null

@@ -4,10 +4,31 @@ import { JournalError } from '../../core/journal/journal-error.ts'
 import type { ChangeAnswer, ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
-import { failedWrite } from '../client/failed-write.ts'
+import { failedWrite, readOnlyFault, type SessionState } from '../client/failed-write.ts'
 import { auditRow } from './batch-text.ts'
 import { columnNames, compositeText } from './table.ts'
 import { AUDIT_ROW, IDEMPOTENCY_ROW } from './tables.ts'
+
+/** What the readiness probe reads from the database. */
+interface FenceProbe {
+  /** The epoch that may write to shard 0, which stands for all where one process has them. */
+  readonly epoch: number
+  /** Why the server does not accept writes; null when it does. */
+  readonly readOnly: string | null
+}
+
+/**
+ * @param sql of purpose `probes`: a probe must be answered soon, or not at all
+ * @throws DeadlineError or a database error when it cannot be read
+ */
+export async function probeFence(sql: Sql): Promise<FenceProbe> {
+  const [row] = await sql<(SessionState & { epoch: number })[]>`
+    select epoch::float8 as "epoch", current_setting('transaction_read_only')::boolean as "isReadOnly",
+           pg_is_in_recovery() as "isInRecovery"
+    from shard where shard = 0`
+  if (row === undefined) throw new Error('Cannot read the fence: its row is missing')
+  return { epoch: row.epoch, readOnly: readOnlyFault(row) }
+}
 
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence of its shard (J5): a

@@ -1,8 +1,27 @@
 /** The rows that `load_unit` and `load_units` answer with. */
+
 import type { StoredEntry } from '../../core/journal/entry-codec.ts'
-import type { StoredUnit } from '../../core/journal/journal-store.ts'
+import type { StoredUnit, WriterTerm } from '../../core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { idOf } from '../../lib/ids.ts'
+
+/** A row of `take_over` and `take_shards`. */
+export interface TakenRow {
+  shard: number
+  epoch: number
+  lastSeq: number
+  lastMonth: string
+  lastLink: Uint8Array
+  newestMonth: string
+}
+
+/** @throws Error when there is none */
+export function termOf(rows: readonly TakenRow[]): WriterTerm {
+  const [row] = rows
+  if (row === undefined) throw new Error('Cannot take shards over: the database did not answer with them')
+  const shards = rows.map(({ newestMonth: _, ...shard }) => shard)
+  return { shards, newestMonth: row.newestMonth }
+}
 
 export interface LoadedRow {
   seq: number

@@ -6,9 +6,9 @@ import { CorruptLedgerError } from '../../core/journal/journal-error.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
-import { ofBooking } from './entries-of-booking.ts'
 import type { ListReads } from './list-reads.ts'
 import { entryOf as storedEntryOf } from './loaded-rows.ts'
+import { ofBooking } from './postgres-agency-bookings.ts'
 
 /**
  * The audit trail: the entries of the journal, and the lines that have none. Both have an index on (agency, newest), and the two

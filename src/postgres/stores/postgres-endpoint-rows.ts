@@ -9,7 +9,6 @@ import { WAITING_COUNTED_MAX } from '../../webhooks/webhook-endpoint.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite } from './audited-write.ts'
 import { deliveryColumns, deliveryOf, type StoredDelivery } from './delivery-columns.ts'
-import { ofBooking } from './entries-of-booking.ts'
 import {
   type EndpointRow,
   endpointOf,
@@ -23,6 +22,7 @@ import {
 } from './kept-webhook-answers.ts'
 import type { ListReads } from './list-reads.ts'
 import { begun, dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement, whileTooSlow } from './pending-deliveries.ts'
+import { ofBooking } from './postgres-agency-bookings.ts'
 import { selected } from './table.ts'
 import { ENDPOINT } from './tables.ts'
 

@@ -1,7 +1,7 @@
 import type { AppendFailure, BatchToAppend, LaneStore, ShardEpoch } from '../../core/journal/journal-store.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
-import { assertWritable } from '../client/writable.ts'
+import { assertWritable } from '../client/failed-write.ts'
 import { appendBatch, batchText, fencesText } from './batch-text.ts'
 
 /** How long a look-up of what was written is repeated. */

@@ -1,4 +1,6 @@
+import { CorruptLedgerError } from '../../core/journal/journal-error.ts'
 import type { Month } from '../../core/journal/shard.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** Months that have partitions in advance: housekeeping may fail for that long before rows go into a month that is not theirs. */
@@ -13,4 +15,34 @@ export async function ensureMonths(sql: Sql): Promise<Month> {
     select ensure_months((now() at time zone 'UTC' + ${MONTHS_AHEAD}::integer * interval '1 month')::date)::text as newest`
   if (row === undefined) throw new Error('Cannot create partitions: the database did not answer with a month')
   return row.newest
+}
+
+/**
+ * Units whose oldest entries were archived (retire_month in sql/).
+ *
+ * - S2 Such a unit is not recovered without the snapshot that replaces them: the remaining entries alone give a wrong state.
+ */
+
+/** Those of the units that have archived entries, and the number of the last one of each. */
+export async function archivedOf(
+  sql: Sql,
+  agencyId: string,
+  unitIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await sql<{ unitId: string; seq: number }[]>`
+    select unit_id as "unitId", seq::float8 as "seq" from archived_unit
+    where agency_id = ${uuidOf(agencyId)}::text::uuid and unit_id = any (${`{${unitIds.map(uuidOf).join()}}`}::text::uuid[])`
+  return new Map(rows.map(({ unitId, seq }) => [idOf('unt', unitId), seq]))
+}
+
+/** @throws CorruptLedgerError when entries of the unit after `afterSeq` were archived */
+export async function assertNotArchived(
+  sql: Sql,
+  { agencyId, unitId, afterSeq }: { agencyId: string; unitId: string; afterSeq: number },
+): Promise<void> {
+  const seq = (await archivedOf(sql, agencyId, [unitId])).get(unitId) ?? 0
+  if (seq > afterSeq)
+    throw new CorruptLedgerError(
+      `Cannot recover unit ${unitId}: its entries up to ${seq} were archived, and the snapshot that takes their place is missing or damaged`,
+    )
 }

@@ -1,9 +1,9 @@
 import type { ShardEpoch, WriterTerm } from '../../core/journal/journal-store.ts'
 import { connect, type Sql } from '../client/connect.ts'
-import { assertWritable } from '../client/writable.ts'
+import { assertWritable } from '../client/failed-write.ts'
 import { fencesText } from './batch-text.ts'
+import { type TakenRow, termOf } from './loaded-rows.ts'
 import { SecretKeyError, storedCheck } from './stored-key-check.ts'
-import { type TakenRow, termOf } from './taken-shards.ts'
 
 /** The row in `writer` of a node. */
 interface NodeWriter {

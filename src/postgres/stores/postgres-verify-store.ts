@@ -12,8 +12,8 @@ import type {
   VerifyStore,
 } from '../../verify/verify-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
-import { archivedOf } from './archived-history.ts'
 import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
+import { archivedOf } from './postgres-months.ts'
 import { cursorsBeyondEnd, missingDeliveries, orphanedDeliveries, strayDeliveries } from './verified-deliveries.ts'
 
 /** Before every unit and every entry. */

@@ -1,5 +1,20 @@
 import type { Sql } from '../client/connect.ts'
 
+/** A writer that has not beaten for this long is gone, or hangs: five heartbeats. */
+export const SILENT_MS = 5_000
+
+/** NODE_IDs of the nodes of a cluster that serve this database, in order. One that hangs is none: it is fenced when it goes on. */
+export async function servingNodes(writers: Pick<PostgresWriters, 'list'>): Promise<readonly string[]> {
+  return (await writers.list())
+    .filter(isServing)
+    .flatMap(({ node }) => node ?? [])
+    .sort()
+}
+
+function isServing({ isReleased, silentMs }: Writer): boolean {
+  return !isReleased && silentMs < SILENT_MS
+}
+
 /** A process that has shards, as its row says. */
 export interface Writer {
   readonly writerId: string

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { daysToNow } from '../../../src/api/portal/usage-days.ts'
+import { daysToNow } from '../../../src/api/portal/usage.ts'
 
 const day = (name: string, used: number, total: number) => ({ day: name, used, total })
 const NOW = { today: '2027-03-02', months: [{ month: '2027-03', used: 12 }], used: 15 }

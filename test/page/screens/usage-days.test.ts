@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { DAYS_SHOWN as ANSWERED } from '../../../src/api/portal/usage-days.ts'
+import { DAYS_SHOWN as ANSWERED } from '../../../src/api/portal/usage.ts'
 import { dayOf } from '../../../src/page/format/days.ts'
 import { DAYS_SHOWN, dailyShare, everyDay, withoutDay } from '../../../src/page/screens/audit/usage-days.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { retryUntilAnswered } from '../../../src/postgres/client/retry-until-answered.ts'
+import { retryUntilAnswered } from '../../../src/postgres/client/failed-write.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const AWAY = Object.assign(new Error('away'), { code: 'ECONNREFUSED' })

@@ -3,8 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { identityOf } from '../../../src/lib/process-identity.ts'
-import { lockHolderOf, takeDataDir } from '../../../src/postgres/embedded/data-dir-lock.ts'
-import { EmbeddedError } from '../../../src/postgres/embedded/embedded-error.ts'
+import { EmbeddedError, lockHolderOf, takeDataDir } from '../../../src/postgres/embedded/data-dir-lock.ts'
 
 let folder: string
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Writer } from '../../../src/postgres/stores/postgres-writers.ts'
-import { SILENT_MS, servingNodes } from '../../../src/postgres/stores/serving-nodes.ts'
+import { SILENT_MS, servingNodes } from '../../../src/postgres/stores/postgres-writers.ts'
 
 const writer = (node: string | null, change: Partial<Writer> = {}): Writer => ({
   ...{ writerId: `writer of ${node}`, name: 'host 1', run: null, node, shards: 1, beatAt: 0, silentMs: 0 },
