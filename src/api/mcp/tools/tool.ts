@@ -1,9 +1,20 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/server'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { PartnerAccess } from '../../../access/partner-access.ts'
+import type { BookingCommands } from '../../../core/bookings/booking-commands.ts'
+import type { BookingList } from '../../../core/bookings/booking-lists.ts'
 import type { Agency, Scope } from '../../../core/catalogue/agency.ts'
+import type { Catalogue } from '../../../core/catalogue/catalogue.ts'
 import { type Validator, validator } from '../../schema/validator.ts'
-import type { ToolLedger } from '../mcp-dependencies.ts'
 import { publishedSchema } from './published-schema.ts'
+
+/** What the tools read from. */
+export interface ToolLedger {
+  readonly catalogue: Catalogue
+  readonly commands: BookingCommands
+  readonly bookingList: BookingList
+  readonly access: Pick<PartnerAccess, 'takeParts'>
+}
 
 /** What a tool returns: its structured content as JSON text, or what is wrong and how to correct it, in a sentence. */
 type ToolOutcome = string | ToolFault
