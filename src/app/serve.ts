@@ -1,7 +1,7 @@
 /** How the service starts: config → listen → database → ledger → serve. How it ends is in service.ts. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { loadToolServers } from '../api/mcp/mcp-endpoint.ts'
+import { loadMcpSdk } from '../api/mcp/mcp-endpoint.ts'
 import { ListenError } from '../api/server/listener.ts'
 import { ClusterError } from '../cluster/lease-keeper.ts'
 import type { NodeAddress } from '../cluster/shard-owners.ts'
@@ -174,7 +174,7 @@ async function start(
           hasWaited = true
           log.info({ writer: name, shards }, 'waiting as a standby')
           listeners.refuse('standby', { isDraining: false })
-          void loadToolServers()
+          void loadMcpSdk()
         },
         onDraining: ({ name, isReleased }) => {
           log.info({ writer: name }, 'the writer is stopping')
@@ -198,7 +198,7 @@ async function start(
   const isSenderFirst = node !== null && !hasWaited
   if (isSenderFirst) {
     webhooks.start()
-    await service.during(Promise.all([webhooks.sender.begun(SENDER_BEGINS_MS_MAX), loadToolServers()]))
+    await service.during(Promise.all([webhooks.sender.begun(SENDER_BEGINS_MS_MAX), loadMcpSdk()]))
   }
   if (node !== null) await service.during(node.join(), () => service.has({ node }))
   const demo = database.isEmbedded
@@ -218,7 +218,7 @@ async function start(
 
   log.info({ ...addressesOf(config, listeners), ...(node === null ? { epoch: ledger.epoch } : {}) }, 'listening')
   // Not before, unless there was time: it would delay the first answer.
-  void loadToolServers()
+  void loadMcpSdk()
   if (database.isEmbedded) {
     const { port } = listeners.public
     const url = `http://127.0.0.1:${port}`

@@ -2,9 +2,7 @@ import { PartnerAccess } from '../../src/access/partner-access.ts'
 import { RateLimiter } from '../../src/access/rate-limit.ts'
 import { UsageMeter } from '../../src/access/usage-meter.ts'
 import type { FailureReport } from '../../src/api/http/answer.ts'
-import type { McpLedger } from '../../src/api/mcp/mcp-dependencies.ts'
-import { type McpEndpoint, mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
-import type { PoolLimits } from '../../src/api/mcp/server-pool.ts'
+import { type McpEndpoint, type McpLedger, mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { type Plan, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
@@ -29,7 +27,6 @@ export async function openMemoryMcp(
     plan?: Partial<Plan>
     commands?: Partial<McpLedger['commands']>
     listBookings?: McpLedger['bookingList']['list']
-    limits?: PoolLimits
   } = {},
 ): Promise<MemoryMcp> {
   const memory = await MemoryLedger.open(options.units ?? [sampleUnit()])
@@ -50,7 +47,6 @@ export async function openMemoryMcp(
     },
     requestStats: new RequestStats({ clock, log: null }),
     onFailure: (failure) => failures.push(failure),
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
   })
   return {
     memory,

@@ -1,8 +1,9 @@
 /**
- * Which protocol revision a message belongs to. The request alone decides (MCP specification 2026-07-28, Versioning): with a
- * version in its `_meta` it is of a modern revision, without one it is of a revision that begins with `initialize`. The header
- * `MCP-Protocol-Version` must agree with it, and in the modern revision `Mcp-Method` and `Mcp-Name` with the body,
- * because a proxy between client and server may have routed or refused the request by them (Streamable HTTP, Server Validation).
+ * The revisions of the Model Context Protocol that are spoken, and which of them a message belongs to. The request alone decides (MCP
+ * specification 2026-07-28, Versioning): with a version in its `_meta` it is of a modern revision, without one it is of a revision that
+ * begins with `initialize`. The header `MCP-Protocol-Version` must agree with it, and in the modern revision `Mcp-Method` and `Mcp-Name`
+ * with the body, because a proxy between client and server may have routed or refused the request by them (Streamable HTTP, Server
+ * Validation).
  */
 import {
   isObject,
@@ -12,7 +13,24 @@ import {
   type RpcNotification,
   type RpcRequest,
 } from './json-rpc.ts'
-import { isLegacyVersion, META, MODERN_VERSION, SUPPORTED_VERSIONS } from './protocol.ts'
+
+/** Spoken without a handshake: each request carries version and capabilities in `_meta`. */
+export const MODERN_VERSION = '2026-07-28'
+
+/** Spoken after `initialize`, the newest first. Nothing is remembered from it, so it may be left out. */
+export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
+
+/** The only revision in which messages may come as a batch; also the one of a request that names none. */
+export const BATCH_VERSION: LegacyVersion = '2025-03-26'
+
+export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
+
+/** Members of `_meta` in the modern revision, as the SDK has them. */
+export const META = {
+  version: 'io.modelcontextprotocol/protocolVersion',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+} as const
 
 type Era =
   | { readonly kind: 'legacy' }
@@ -50,6 +68,10 @@ function eraOfUnclaimed(message: RpcRequest | RpcNotification, header: string | 
   if (header !== MODERN_VERSION) return unsupported(id, header)
   if (kind === 'notification') return MODERN
   return malformed(id, `_meta must contain "${META.version}" and "${META.clientCapabilities}" in revision ${header}`)
+}
+
+function isLegacyVersion(version: unknown): version is LegacyVersion {
+  return LEGACY_VERSIONS.some((known) => known === version)
 }
 
 function headersAgree({ id, method, params }: RpcRequest, headers: Headers): Era {

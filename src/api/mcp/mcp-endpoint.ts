@@ -6,17 +6,20 @@
  * that reached us through DNS rebinding still has no key (docs/decisions.md#http-and-mcp).
  */
 
-import type { Admission } from '../../access/partner-access.ts'
+import type { Admission, PartnerAccess } from '../../access/partner-access.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
 import type { FailureReport } from '../http/answer.ts'
 import { plainHeaders, problemAnswer } from '../http/answer.ts'
+import { ALLOWED_HEADERS, CORS_HEADERS, PREFLIGHT_MAX_AGE_S } from '../http/cors.ts'
 import { requestIdOf } from '../http/request.ts'
 import { failureOf, isNotOwner } from '../problems/problem-of.ts'
 import { KeyAdmission, UNAUTHORIZED } from '../route/key-admission.ts'
 import { readJson } from '../route/read-request.ts'
 import type { Open, Outcome } from '../route/route.ts'
 import { admitted } from '../route/route.ts'
-import { eraOf } from './era.ts'
+import { BATCH_VERSION, eraOf } from './era.ts'
 import {
   errorText,
   type Message,
@@ -26,11 +29,7 @@ import {
   type RpcRequest,
   successText,
 } from './json-rpc.ts'
-import type { McpLedger } from './mcp-dependencies.ts'
-import { preflightAnswer } from './preflight.ts'
-import { BATCH_VERSION } from './protocol.ts'
-import { POOL_LIMITS, type PoolLimits, ServersBusyError } from './server-pool.ts'
-import type { ToolServers } from './tool-servers.ts'
+import type { ToolLedger } from './tools/tool.ts'
 
 const MCP_PATH = '/mcp'
 
@@ -38,8 +37,16 @@ const MCP_PATH = '/mcp'
 export const BATCH_MESSAGES_MAX = 20
 
 /** Loads the SDK, which takes a tenth of a second, unless it is loaded already. The endpoint's first request waits for it. */
-export function loadToolServers(): Promise<typeof import('./tool-servers.ts')> {
-  return import('./tool-servers.ts')
+export function loadMcpSdk(): Promise<typeof import('./tool-server.ts')> {
+  return import('./tool-server.ts')
+}
+
+/** What the endpoint needs from the running core. */
+export interface McpLedger extends ToolLedger {
+  readonly clock: Clock
+  readonly newId: IdSource
+  /** The one that REST uses: the budgets are shared (docs/contract.md#tool-endpoint). */
+  readonly access: PartnerAccess
 }
 
 export interface McpEndpoint {
@@ -66,16 +73,10 @@ export function mcpEndpoint(options: {
   ledger: McpLedger
   requestStats: RequestStats
   onFailure(report: FailureReport): void
-  limits?: PoolLimits
 }): McpEndpoint {
-  const { ledger, requestStats, onFailure, limits = POOL_LIMITS } = options
+  const { ledger, requestStats, onFailure } = options
   const { access, newId } = ledger
   const admission = new KeyAdmission(ledger, null)
-  let servers: Promise<ToolServers> | undefined
-  const toolServers = () => {
-    servers ??= loadToolServers().then(({ ToolServers }) => new ToolServers(ledger, limits))
-    return servers
-  }
   const preflights = requestStats.route({ surface: 'mcp', method: 'OPTIONS', path: MCP_PATH })
   const others = requestStats.route({ surface: 'mcp', method: 'any', path: MCP_PATH })
   const post = admitted(
@@ -153,7 +154,8 @@ export function mcpEndpoint(options: {
 
   async function replyToRequest(call: Call, request: RpcRequest, isModern: boolean): Promise<Reply> {
     try {
-      const outcome = await (await toolServers()).answer(request, call.admission.holder, isModern)
+      const { answerRequest } = await loadMcpSdk()
+      const outcome = await answerRequest(ledger, request, { holder: call.admission.holder, isModern })
       return outcome.kind === 'result'
         ? { httpStatus: 200, text: successText(request.id, outcome.result) }
         : refusal(outcome.error)
@@ -176,10 +178,7 @@ export function mcpEndpoint(options: {
     const { problem, isBug } = failureOf(error, { isWrite: false })
     onFailure({ error, requestId, route: `POST ${MCP_PATH} ${method.slice(0, 64)}`, isBug })
     call.retryAfterS = problem.retryAfterS
-    const message =
-      error instanceof ServersBusyError
-        ? 'Too many requests are already waiting for an answer: try again'
-        : 'The request could not be answered because of an error in the service: try again'
+    const message = 'The request could not be answered because of an error in the service: try again'
     return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
   }
 
@@ -192,6 +191,23 @@ export function mcpEndpoint(options: {
   }
 
   return { path: MCP_PATH, fetch }
+}
+
+/** Request headers of the protocol that a client in a browser sends, in addition to those of REST. */
+const PROTOCOL_HEADERS = ['MCP-Protocol-Version', 'Mcp-Method', 'Mcp-Name', 'Mcp-Session-Id', 'Last-Event-ID'] as const
+
+/** OPTIONS: 204, without a key. Open to any origin, as REST is (docs/contract.md#conventions). */
+function preflightAnswer(requestId: string): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...CORS_HEADERS,
+      'Access-Control-Allow-Methods': 'POST, OPTIONS',
+      'Access-Control-Allow-Headers': [...ALLOWED_HEADERS, ...PROTOCOL_HEADERS].join(', '),
+      'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_S),
+      'X-Request-Id': requestId,
+    },
+  })
 }
 
 function refusal(error: RpcError): Reply {

@@ -1,130 +1,136 @@
-/** The SDK's `Server` with our tools. The SDK dispatches methods, checks parameters and shapes results for the revision. */
+/**
+ * The official SDK answers each request with a server of its own, which nothing outlives: whatever belongs to one caller cannot reach
+ * another (GHSA-345p-7cg4-v4c7). The SDK dispatches methods, checks parameters and shapes results for the revision. What can be made once
+ * is made once: the tools with their compiled schemas, and the options of a server.
+ *
+ * Loading the SDK takes a tenth of a second, so this module is imported only once the service listens.
+ */
 
 import {
-  type AuthInfo,
   type CallToolResult,
+  type JSONRPCErrorResponse,
+  type JSONRPCMessage,
+  type JSONRPCResultResponse,
+  PerRequestHTTPServerTransport,
   ProtocolError,
   ProtocolErrorCode,
   Server,
-  type ServerContext,
   specTypeSchemas,
 } from '@modelcontextprotocol/server'
 import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
+import { VERSION } from '../../lib/version.ts'
 import { missingScope } from '../route/key-admission.ts'
-import { type CallAnswer, CallTransport } from './call-transport.ts'
-import type { Params } from './json-rpc.ts'
-import type { ToolLedger } from './mcp-dependencies.ts'
-import {
-  CACHE_HINT,
-  CAPABILITIES,
-  INSTRUCTIONS,
-  META,
-  MODERN_VERSION,
-  SERVER_INFO,
-  SUPPORTED_VERSIONS,
-} from './protocol.ts'
+import { META, MODERN_VERSION, SUPPORTED_VERSIONS } from './era.ts'
+import { isObject, type Params, RPC_CODES, type RpcError, type RpcRequest } from './json-rpc.ts'
+import type { ToolLedger } from './tools/tool.ts'
 import { toolNamed, toolsFor } from './tools/toolbox.ts'
 
-/** An admitted request. */
-interface ToolRequest {
-  readonly method: string
-  readonly params: Params
+export type RpcOutcome =
+  | { readonly kind: 'result'; readonly result: Params }
+  | { readonly kind: 'refused'; readonly error: RpcError }
+
+export const SERVER_INFO = { name: 'nightledger', title: 'Nightledger', version: VERSION }
+
+const CAPABILITIES = { tools: {} }
+
+const INSTRUCTIONS =
+  "Reads one rental agency's calendar: units, free nights, prices and bookings. Dates are YYYY-MM-DD and every range is " +
+  'half-open: the guest sleeps the first night and leaves on the last date. Amounts are integers in the minor unit of ' +
+  'the currency given with them. Get slugs from list_units, find free nights with get_availability or, for many units at once, get_calendar, ' +
+  'find stays that can be booked with search_stays, and quote a price only from quote_stay or search_stays. Nothing can be booked, held or ' +
+  'changed here. Requests are limited per minute: prefer long ranges and large pages to many small requests.'
+
+/**
+ * How long a client may cache an answer, milliseconds. Scopes of a key never change (docs/contract.md#authentication, rule 7);
+ * tools do with a new release of the service. For the key that asked, and no other.
+ */
+const CACHE_HINT = { ttlMs: 300_000, cacheScope: 'private' } as const
+
+const OPTIONS = {
+  capabilities: CAPABILITIES,
+  instructions: INSTRUCTIONS,
+  supportedProtocolVersions: [...SUPPORTED_VERSIONS],
+  cacheHints: { 'tools/list': CACHE_HINT, 'server/discover': CACHE_HINT },
+}
+
+const LEGACY = { era: 'legacy' } as const
+const MODERN = { era: 'modern', revision: MODERN_VERSION } as const
+
+/** Who asks, and in which kind of revision. */
+export interface Caller {
   readonly holder: KeyHolder
+  readonly isModern: boolean
 }
 
-/** A long-lived server for one kind of revision. It takes one request at a time and remembers nothing of it. */
-export class ToolServer {
-  readonly #server: RevisionServer
-  readonly #transport = new CallTransport()
+/**
+ * An error in the outcome is the caller's fault.
+ * @throws whatever a tool or the SDK failed with: -32603
+ */
+export async function answerRequest(ledger: ToolLedger, request: RpcRequest, caller: Caller): Promise<RpcOutcome> {
+  const { id, method } = request
+  const { holder, isModern } = caller
+  const transport = new AnswerTransport({ classification: isModern ? MODERN : LEGACY })
+  const { promise, reject } = transport.answer
+  await serverFor(ledger, holder, reject).connect(transport)
+  transport
+    .handleMessage({ jsonrpc: '2.0', id, method, params: paramsFor(request, isModern) })
+    .then(() => reject(new Error(`Cannot answer ${method.slice(0, 64)}: it is no request to the SDK`)), reject)
+  const answer = await promise
+  if ('result' in answer) return { kind: 'result', result: answer.result }
+  return { kind: 'refused', error: refusalOf(answer.error, request, isModern) }
+}
 
-  constructor(ledger: ToolLedger, { isModern }: { readonly isModern: boolean }) {
-    const server = new RevisionServer(isModern ? MODERN_VERSION : undefined)
-    // Without this, a call whose answer the SDK cannot send would wait forever.
-    server.onerror = (error) => this.#transport.fail(error)
-    server.setRequestHandler(
-      'tools/list',
-      { params: specTypeSchemas.PaginatedRequestParams },
-      ({ cursor }, context) => {
-        if (cursor !== undefined) throw invalidParams('cursor is not supported: all tools are returned at once')
-        return { tools: toolsFor(holderOf(context).key.scopes) }
-      },
-    )
-    server.setRequestHandler('tools/call', async ({ params }, context) => {
-      try {
-        return await callTool(ledger, holderOf(context), params)
-      } catch (error) {
-        // The SDK would tell the caller an error's own message.
-        if (!(error instanceof ProtocolError)) this.#transport.fail(error)
-        throw error
-      }
-    })
-    // The SDK's own answer leaves out the handshake revisions, which are served here without a handshake (docs/decisions.md#http-and-mcp).
-    if (isModern)
-      server.setRequestHandler('server/discover', () => ({
-        supportedVersions: [...SUPPORTED_VERSIONS],
-        capabilities: CAPABILITIES,
-        instructions: INSTRUCTIONS,
-      }))
-    this.#server = server
-  }
+/**
+ * The SDK's transport of one request, without the `Response` that it would make of the answer: that would have to be parsed again for the
+ * order of members and the headers, which takes 3 ms for the largest answers.
+ */
+class AnswerTransport extends PerRequestHTTPServerTransport {
+  readonly answer = Promise.withResolvers<JSONRPCResultResponse | JSONRPCErrorResponse>()
 
-  /**
-   * The server must be closed when this rejects: with what a tool threw, or with an Error of the SDK's.
-   * @throws AssertionError while another request is being answered
-   */
-  async ask({ method, params, holder }: ToolRequest): Promise<CallAnswer> {
-    const { key } = holder
-    if (this.#server.transport === undefined) await this.#server.connect(this.#transport)
-    this.#server.forgetHandshake()
-    // What a call may see travels with it and does not stay with the server. The key's secret is not part of it.
-    const authInfo: AuthInfo = { token: '', clientId: key.id, scopes: [...key.scopes], extra: { holder } }
-    const answer = await this.#transport.ask(method, this.#server.paramsFor(method, params), authInfo)
-    if ('error' in answer && answer.error.code === ProtocolErrorCode.InternalError)
-      throw new Error(`Cannot answer ${method.slice(0, 64)}: the SDK failed`, { cause: answer.error })
-    return answer
-  }
-
-  /** Ends a call that is still open. */
-  close(): Promise<void> {
-    return this.#server.close()
+  /** Drops notifications: there is no stream. */
+  override async send(message: JSONRPCMessage): Promise<void> {
+    if ('result' in message || 'error' in message) this.answer.resolve(message)
   }
 }
 
-/** A server bound to one kind of revision. The SDK binds one by a handshake, or by a transport of its own for each request. */
-class RevisionServer extends Server {
-  readonly #revision: string | undefined
-
-  constructor(revision: string | undefined) {
-    super(SERVER_INFO, {
-      capabilities: CAPABILITIES,
-      instructions: INSTRUCTIONS,
-      supportedProtocolVersions: [...SUPPORTED_VERSIONS],
-      cacheHints: { 'tools/list': CACHE_HINT, 'server/discover': CACHE_HINT },
-    })
-    this.#revision = revision
-  }
-
-  /** Before each call: `initialize` stores the revision that it agreed on. */
-  forgetHandshake(): void {
-    if (this.#revision === undefined) delete this._negotiatedProtocolVersion
-    else this._negotiatedProtocolVersion = this.#revision
-  }
-
-  /** Leaves out what a client says about itself. The tools do not use it, and nothing of it may stay with the server. */
-  paramsFor(method: string, { _meta, ...params }: Params): Params {
-    const { protocolVersion } = params
-    if (method === 'initialize')
-      return { ...ANY_CLIENT, protocolVersion: typeof protocolVersion === 'string' ? protocolVersion : '' }
-    return this.#revision === undefined
-      ? params
-      : { ...params, _meta: { [META.version]: this.#revision, [META.clientCapabilities]: {} } }
-  }
+/**
+ * A server for one request of the key's holder.
+ * @param fail called with what a tool threw, or with what kept the SDK from answering
+ */
+function serverFor(ledger: ToolLedger, holder: KeyHolder, fail: (error: unknown) => void): Server {
+  const server = new Server(SERVER_INFO, OPTIONS)
+  // Without this, a call whose answer the SDK cannot send would wait forever.
+  server.onerror = fail
+  server.setRequestHandler('tools/list', { params: specTypeSchemas.PaginatedRequestParams }, ({ cursor }) => {
+    if (cursor !== undefined) throw invalidParams('cursor is not supported: all tools are returned at once')
+    return { tools: toolsFor(holder.key.scopes) }
+  })
+  server.setRequestHandler('tools/call', async ({ params }) => {
+    try {
+      return await callTool(ledger, holder, params)
+    } catch (error) {
+      // The SDK would tell the caller an error's own message.
+      if (!(error instanceof ProtocolError)) fail(error)
+      throw error
+    }
+  })
+  // The SDK's own answer leaves out the handshake revisions, which are served here without a handshake (docs/decisions.md#http-and-mcp).
+  server.setRequestHandler('server/discover', () => ({
+    supportedVersions: [...SUPPORTED_VERSIONS],
+    capabilities: CAPABILITIES,
+    instructions: INSTRUCTIONS,
+  }))
+  return server
 }
 
 const ANY_CLIENT = { capabilities: {}, clientInfo: { name: 'client', version: '' } }
 
-function holderOf({ http }: ServerContext): KeyHolder {
-  return http?.authInfo?.extra?.['holder'] as KeyHolder
+/** Leaves out what a client says about itself, which the SDK would check: the tools do not use it, so no fault in it matters. */
+function paramsFor({ method, params: { _meta, ...params } }: RpcRequest, isModern: boolean): Record<string, unknown> {
+  const { protocolVersion } = params
+  if (method === 'initialize')
+    return { ...ANY_CLIENT, protocolVersion: typeof protocolVersion === 'string' ? protocolVersion : '' }
+  return isModern ? { ...params, _meta: { [META.version]: MODERN_VERSION, [META.clientCapabilities]: {} } } : params
 }
 
 async function callTool(
@@ -147,4 +153,16 @@ async function callTool(
 
 function invalidParams(message: string, data?: Record<string, unknown>): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message, data)
+}
+
+/** @throws Error when the SDK failed, because it shows the caller the message of any error */
+function refusalOf(error: JSONRPCErrorResponse['error'], { id, method }: RpcRequest, isModern: boolean): RpcError {
+  const { code, message, data } = error
+  if (code === RPC_CODES.internal)
+    throw new Error(`Cannot answer ${method.slice(0, 64)}: the SDK failed`, { cause: error })
+  // The SDK says "Method not found" without naming it. 404 in the modern revision, where the body distinguishes it from a server
+  // without the endpoint (Protocol Version Header).
+  if (code === RPC_CODES.unknownMethod)
+    return { id, code, message: `Unknown method: ${method.slice(0, 128)}`, httpStatus: isModern ? 404 : 200 }
+  return { id, code, message, httpStatus: 200, ...(isObject(data) ? { data } : {}) }
 }

@@ -12,8 +12,9 @@ import {
   UnsupportedProtocolVersionError,
 } from '@modelcontextprotocol/server'
 import { version } from '../../../package.json'
+import { LEGACY_VERSIONS, META } from '../../../src/api/mcp/era.ts'
 import { RPC_CODES } from '../../../src/api/mcp/json-rpc.ts'
-import { LEGACY_VERSIONS, META, SERVER_INFO } from '../../../src/api/mcp/protocol.ts'
+import { SERVER_INFO } from '../../../src/api/mcp/tool-server.ts'
 import { openMemoryMcp, rpc } from '../../support/memory-mcp.ts'
 import { readSources } from '../../support/source-imports.ts'
 
@@ -34,9 +35,9 @@ test('only what is loaded once the service listens takes more than types from th
   )
   expect(imports.filter(({ isOfTypes }) => !isOfTypes).map(({ path }) => path)).toEqual(['api/mcp/tool-server.ts'])
   const early = sources
-    .filter(({ code }) => /^import (?!type).*\/tool-servers?\.ts'$/m.test(code))
+    .filter(({ code }) => /^(import (?!type)|\} from ).*\/tool-server\.ts'$/m.test(code))
     .map(({ path }) => path)
-  expect(early).toEqual(['api/mcp/tool-servers.ts'])
+  expect(early).toEqual([])
 })
 
 describe('as the SDK has it', () => {

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import fc from 'fast-check'
-import { availabilityText } from '../../../src/api/mcp/tools/get-availability.ts'
-import { belowMinStay } from '../../../src/api/mcp/tools/quote-stay.ts'
+import { availabilityText } from '../../../src/api/mcp/tools/calendar-tools.ts'
+import { belowMinStay } from '../../../src/api/mcp/tools/stay-tools.ts'
 import { TOOLS, toolNamed, toolsFor } from '../../../src/api/mcp/tools/toolbox.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, NIGHT_MAX } from '../../../src/core/domain/night.ts'
 import { NightBitmap } from '../../../src/core/domain/night-bitmap.ts'
 import type { UnitState } from '../../../src/core/domain/unit-state.ts'
+import { eventually } from '../../support/eventually.ts'
 import { openMemoryMcp } from '../../support/memory-mcp.ts'
 import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
 
@@ -258,6 +259,30 @@ test.each<[string, Record<string, unknown>]>([
   )
   expect(await known).toBeString()
   expect(await loaded).toBe((await known) as string)
+})
+
+test('search_stays is answered when the large answers of its agency before it have had their time, as on REST', async () => {
+  const { memory } = await openMemoryMcp()
+  const { catalogue, commands } = memory
+  const turn = Promise.withResolvers<void>()
+  const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
+  let isWaiting = false
+  const takeParts = () => {
+    isWaiting = true
+    return turn.promise
+  }
+  let isAnswered = false
+  const args = { arrival: '2027-03-07', departure: '2027-03-10' }
+  const answer = Promise.resolve(
+    toolNamed('search_stays')?.call({ access: { takeParts }, catalogue, commands, bookingList }, AGENCY, args),
+  ).finally(() => {
+    isAnswered = true
+  })
+  await eventually('it waits', () => isWaiting)
+  await Bun.sleep(0)
+  expect(isAnswered).toBe(false)
+  turn.resolve()
+  expect(await answer).toBeString()
 })
 
 describe('open ranges', () => {

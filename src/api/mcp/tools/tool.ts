@@ -1,9 +1,21 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/server'
-import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import type { PartnerAccess } from '../../../access/partner-access.ts'
+import type { BookingCommands } from '../../../core/bookings/booking-commands.ts'
+import type { BookingList } from '../../../core/bookings/booking-lists.ts'
 import type { Agency, Scope } from '../../../core/catalogue/agency.ts'
+import type { Catalogue } from '../../../core/catalogue/catalogue.ts'
+import { assert } from '../../../lib/assert.ts'
+import { PAGE_QUERY, PAGE_SIZE_MAX, type Page, pageOf } from '../../json/page.ts'
 import { type Validator, validator } from '../../schema/validator.ts'
-import type { ToolLedger } from '../mcp-dependencies.ts'
-import { publishedSchema } from './published-schema.ts'
+
+/** What the tools read from. */
+export interface ToolLedger {
+  readonly catalogue: Catalogue
+  readonly commands: BookingCommands
+  readonly bookingList: BookingList
+  readonly access: Pick<PartnerAccess, 'takeParts'>
+}
 
 /** What a tool returns: its structured content as JSON text, or what is wrong and how to correct it, in a sentence. */
 type ToolOutcome = string | ToolFault
@@ -58,6 +70,28 @@ export function toolOf<I extends TObject>(parts: ToolParts<I>): Tool {
   }
 }
 
+type ObjectSchema = { type: 'object'; [keyword: string]: unknown }
+
+/**
+ * A schema as a client gets it: without TypeBox's symbols, and without `$id`s, because a validator that takes in
+ * several tools refuses the second schema of one name.
+ */
+function publishedSchema(schema: TSchema): ObjectSchema {
+  const published = withoutIds(JSON.parse(JSON.stringify(schema))) as ObjectSchema
+  assert(published.type === 'object', 'Cannot publish a schema of a tool: it is not of an object')
+  return published
+}
+
+function withoutIds(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutIds)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([keyword]) => keyword !== '$id')
+      .map(([keyword, member]) => [keyword, withoutIds(member)]),
+  )
+}
+
 /** Listing more faults than this does not help. */
 const FAULTS_TOLD_MAX = 3
 
@@ -80,4 +114,21 @@ export function fault(sentence: string): ToolFault {
 /** A slug that the agency does not sell (docs/contract.md#tool-endpoint-errors: unknown slug). */
 export function unknownUnit(slug: string): ToolFault {
   return fault(`No such unit: ${JSON.stringify(slug.slice(0, 64))}. Use a slug from list_units`)
+}
+
+/** A quarter of REST's: what a tool returns is read by a model, whose context is small. */
+const TOOL_PAGE_SIZE_DEFAULT = 25
+
+/** The paging arguments of the listing tools. */
+export const PAGE_ARGUMENTS = {
+  page: PAGE_QUERY.page,
+  pageSize: Type.Optional({
+    ...PAGE_QUERY.pageSize,
+    default: TOOL_PAGE_SIZE_DEFAULT,
+    description: `Items per page, at most ${PAGE_SIZE_MAX}.`,
+  }),
+}
+
+export function toolPageOf(args: { page?: number; pageSize?: number }): Page {
+  return pageOf({ pageSize: TOOL_PAGE_SIZE_DEFAULT, ...args })
 }

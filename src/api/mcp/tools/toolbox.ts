@@ -1,11 +1,8 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/server'
 import type { Scope } from '../../../core/catalogue/agency.ts'
-import { GET_AVAILABILITY } from './get-availability.ts'
-import { GET_CALENDAR } from './get-calendar.ts'
-import { LIST_BOOKINGS } from './list-bookings.ts'
-import { LIST_UNITS } from './list-units.ts'
-import { QUOTE_STAY } from './quote-stay.ts'
-import { SEARCH_STAYS } from './search-stays.ts'
+import { GET_AVAILABILITY, GET_CALENDAR } from './calendar-tools.ts'
+import { LIST_BOOKINGS, LIST_UNITS } from './list-tools.ts'
+import { QUOTE_STAY, SEARCH_STAYS } from './stay-tools.ts'
 import type { Tool } from './tool.ts'
 
 /**
