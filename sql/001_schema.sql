@@ -1698,7 +1698,7 @@ create table writer (
 );
 
 -- Makes the caller the only writer of all shards, and returns the ends of their logs. `gone`: the writers that the caller has seen to be
--- gone; null: it takes over from whoever serves. Errors: NL005, another process has taken over meanwhile, and serves.
+-- gone; null: it takes over from any that serves. Errors: NL005, another process has taken over meanwhile, and serves.
 create function take_over(new_holder text, new_writer uuid default null, new_run text default null, gone uuid[] default null)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
 language plpgsql as $$

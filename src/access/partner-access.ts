@@ -22,9 +22,9 @@ export function partsOf(chars: number): number {
 }
 
 /**
- * The pace of an agency's large answers, whoever of it asks for them: each waits until the ones before have had their time. So the
- * first comes at once, somebody who reads page after page is slowed down instead of refused, and other agencies wait for few of them
- * (A1): steps of an answer that cannot be divided, such as its encoding, occupy the event loop for milliseconds.
+ * The pace of an agency's large answers, with whichever key or token they are asked for: each waits until the ones
+ * before have had their time. So the first comes at once, a client that reads page after page is slowed down instead of refused, and other
+ * agencies wait for few of them (A1): steps of an answer that cannot be divided, such as its encoding, occupy the event loop for milliseconds.
  */
 export class AnswerPace {
   readonly #clock: Clock

@@ -108,8 +108,8 @@ export interface PreparedLedger {
   readonly ledger: Ledger
   /**
    * Takes over the ledger.
-   * @param untilTurn runs last before that: waits for the turn of this process (await-turn.ts), and returns who is gone; null: it takes
-   *   over from whoever serves. Not given: at once
+   * @param untilTurn runs last before that: waits for the turn of this process (await-turn.ts), and returns who is gone; null: it
+   *   over from any that serves. Not given: at once
    * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
    */
   begin(untilTurn?: (turn: Turn) => Promise<readonly string[] | null>): Promise<void>

@@ -56,7 +56,7 @@ export async function takeOver(options: {
   clock: Clock
   /** Runs once, last before the turn. */
   prepare: () => Promise<void>
-  /** Waits for the turn of this process, before every attempt. @returns the writers that are gone; null: take over from whoever serves */
+  /** Waits for the turn of this process, before every attempt. @returns the writers that are gone; null: from any that serves */
   turn: () => Promise<readonly string[] | null>
   isCancelled: () => boolean
   /** The take-over, or a read after it, got no answer from the database. It is retried. */

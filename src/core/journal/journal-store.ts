@@ -101,7 +101,7 @@ export interface LaneStore {
 export interface JournalStore {
   /**
    * Becomes the only writer of all shards (J5).
-   * @param gone the writers that were seen to be gone: if another one serves by now, nothing is taken (P3). Left out: whoever serves
+   * @param gone the writers that were seen to be gone: if another one serves by now, nothing is taken (P3). Left out: from any that serves
    * @throws when it is not known whether it has, or when another one serves. The next call uses a new connection
    */
   takeOver(holder: string, gone?: readonly string[] | null): Promise<WriterTerm>

@@ -165,7 +165,7 @@ export class JournalCounters {
     this.#entries += entries
   }
 
-  /** @returns the error, for whoever is refused */
+  /** @returns the error for the refused caller */
   countRefusal(error: JournalError): JournalError {
     this.#refused[error.kind] += 1
     return error
