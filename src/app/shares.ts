@@ -17,6 +17,7 @@ import {
 import { FEE_TYPES_PER_AGENCY_MAX } from '../admin/fee-commands.ts'
 import { UNITS_PER_AGENCY_MAX } from '../admin/unit-commands.ts'
 import { HELD_OF_SHARD_MAX } from '../api/forward/holding.ts'
+import { FORWARDED_OF_SHARD_MAX } from '../api/forward/owner-route.ts'
 import { OPEN_PER_AGENCY_MAX } from '../api/idempotency/idempotent-writes.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
 import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
@@ -92,8 +93,8 @@ export const SHARES = {
   idempotency: share('hold', 'requests with an `Idempotency-Key` in progress', count(OPEN_PER_AGENCY_MAX), BUSY),
   held: share(
     'hold',
-    'requests held for a shard that moves between nodes',
-    `${count(HELD_OF_SHARD_MAX)} of its shard`,
+    'requests that wait for the node of their shard, or for its answer',
+    `${count(HELD_OF_SHARD_MAX)} held and ${count(FORWARDED_OF_SHARD_MAX)} forwarded of its shard`,
     BUSY,
   ),
   keyRequests: share(

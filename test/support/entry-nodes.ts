@@ -52,6 +52,7 @@ export class EntryCluster {
     }: {
       secrets?: readonly string[]
       forwardedMax?: number
+      forwardedOfShardMax?: number
       forwardedFeedsMax?: number
       refreshSession?: (request: Request) => Promise<void>
     } = {},

@@ -45,8 +45,9 @@ export interface OwnerRouteOptions {
   readonly leaving: AbortSignal
   /** A node refuses what this one forwards: they have no CLUSTER_SECRET in common. Called once, until that node accepts something. */
   onRefused(node: NodeAddress): void
-  /** Instead of FORWARDED_MAX and FORWARDED_FEEDS_MAX. */
+  /** Instead of FORWARDED_MAX, FORWARDED_OF_SHARD_MAX and FORWARDED_FEEDS_MAX. */
   readonly forwardedMax?: number | undefined
+  readonly forwardedOfShardMax?: number | undefined
   readonly forwardedFeedsMax?: number | undefined
 }
 
@@ -66,6 +67,8 @@ export type Undecided = 'not_done' | 'unknown'
 
 /** Requests that other nodes are answering, streams until they end; below what `fetch` has open at once (src/app/fetch-limit.ts). */
 const FORWARDED_MAX = 10_000
+/** Of these, those for one shard: its agencies leave room for those of the others (A1). */
+export const FORWARDED_OF_SHARD_MAX = 5_000
 /** Of these, those that wait for changes, or get a stream of them: they last, and the others need room beside them. */
 const FORWARDED_FEEDS_MAX = 8_000
 /** Before a node that has not answered is asked again. */
@@ -101,6 +104,7 @@ export class OwnerRoute {
   /** Sent to other nodes, and not answered yet, or still being answered. */
   #open = 0
   #openFeeds = 0
+  readonly #openOf = new Map<number, number>()
   /** Since the start. */
   readonly counted = { forwarded: 0, sentAgain: 0, refused: 0 }
   /** Ids of nodes that refused the last request that they got from this one. */
@@ -136,7 +140,7 @@ export class OwnerRoute {
         if (response instanceof Response) return believed(response)
         if (response === 'unknown') isDoubtful = true
       } else if (owner !== null) {
-        if (this.#isFull(request)) return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
+        if (this.#isFull(asked)) return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
         if (send !== null) this.counted.sentAgain += 1
         send ??= this.#sender(asked)
         const sinceMs = clock.monotonicMs()
@@ -167,9 +171,11 @@ export class OwnerRoute {
     }
   }
 
-  #isFull(request: Request): boolean {
+  #isFull({ request, shard }: Asked): boolean {
     const { forwardedMax = FORWARDED_MAX, forwardedFeedsMax = FORWARDED_FEEDS_MAX } = this.#options
-    return this.#open >= forwardedMax || (this.#openFeeds >= forwardedFeedsMax && isFeed(request))
+    const { forwardedOfShardMax = FORWARDED_OF_SHARD_MAX } = this.#options
+    if (this.#open >= forwardedMax || (this.#openOf.get(shard) ?? 0) >= forwardedOfShardMax) return true
+    return this.#openFeeds >= forwardedFeedsMax && isFeed(request)
   }
 
   #refused(node: NodeAddress): void {
@@ -228,10 +234,13 @@ export class OwnerRoute {
     const { method } = request
     const isWait = isRead && WAIT.test(request.url)
     const feeds = isFeed(request) ? 1 : 0
-    const onEnd = () => {
-      this.#open -= 1
-      this.#openFeeds -= feeds
+    const count = (change: 1 | -1) => {
+      this.#open += change
+      this.#openFeeds += feeds * change
+      // At most one count for each shard stays, of 0.
+      this.#openOf.set(shard, (this.#openOf.get(shard) ?? 0) + change)
     }
+    const onEnd = () => count(-1)
     const bound = {
       ...{ owners, clock, leaving, isRead, isWait, watch: this.#watch, shard, onEnd },
       client: request.signal,
@@ -243,8 +252,7 @@ export class OwnerRoute {
       const url = isWait && leaving.aborted ? request.url.replace(WAIT, '$1wait=0') : request.url
       headers.set(HOP_HEADER, hops.text(hop, { method, url }))
       const call = (signal: AbortSignal) => callNode(node, { method, url, headers, body: bytes, signal }, fetch)
-      this.#open += 1
-      this.#openFeeds += feeds
+      count(1)
       return listener.withoutIdleTimeout(request, () => ownerBound({ ...bound, node }, call))
     }
   }

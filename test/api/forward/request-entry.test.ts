@@ -692,3 +692,21 @@ test('before a request of the operator is decided here, his session is read as i
   await fetch(`${a.url}/portal/v1/agencies/agency-${SHARD}`, { headers })
   expect(order).toEqual(['read', 'answered'])
 })
+
+test('A1: the requests of one shard that other nodes are answering leave room for those of the others', async () => {
+  const a = cluster.node('a', undefined, { forwardedOfShardMax: 2 })
+  const b = cluster.node('b')
+  for (const shard of [SHARD, SHARD + 1]) cluster.own(shard, 'b')
+  const answers: (() => void)[] = []
+  b.app = () => new Promise((resolve) => answers.push(() => resolve(new Response())))
+  const ask = (shard: number) => fetch(a.url + PATH, { headers: { authorization: `Bearer ${keyOf(shard)}` } })
+  const open = [ask(SHARD), ask(SHARD), ask(SHARD + 1)]
+  await eventually('three requests are forwarded', () => answers.length === 3)
+  expect((await ask(SHARD)).status).toBe(500)
+  for (const answer of answers) answer()
+  expect((await Promise.all(open)).map(({ status }) => status)).toEqual([200, 200, 200])
+  const next = ask(SHARD)
+  await eventually('there is room again', () => answers.length === 4)
+  answers[3]?.()
+  expect((await next).status).toBe(200)
+})
