@@ -7,12 +7,6 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'If just as many endpoints wait as there is room for, one of them has room for one entry and at least one waits: there may be more already.',
     },
     {
-      before:
-        "raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with \"drop\".';",
-      after: 'null;',
-      why: 'The same is asked once more when nothing can be appended any more; asking before saves the locks.',
-    },
-    {
       before: 'if entries_max > 0 then',
       after: 'if entries_max >= 0 then',
       why: 'With room for no entry the query returns none.',
@@ -26,13 +20,6 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       before: 'where j.seq is null or e.month <> newest_month)',
       after: 'where j.seq is null or e.month = newest_month)',
       why: 'It only decides whether the numbers are checked a second time, entry by entry: with the mutation they always are.',
-    },
-  ],
-  'src/core/domain/unit-state.ts': [
-    {
-      before: 'return [...extensions, added].sort((a, b) => (a.bookingId < b.bookingId ? -1 : 1))',
-      after: 'return [...extensions, added].sort((a, b) => (!(a.bookingId < b.bookingId) ? -1 : 1))',
-      why: 'Any fixed order does: it only makes the text of equal states equal.',
     },
   ],
   'src/access/portal-sessions.ts': [

@@ -178,6 +178,23 @@ describe('the fences of a batch, J5', () => {
     expect(await outcomeOf(batch)).toMatchObject({ code: 'NL001', shards: [shardOf(agencyId)] })
   })
 
+  test('are read before the end of a log is told, which waits for what is being written', async () => {
+    const agencyId = await newAgency()
+    const term = await store.takeOver('test')
+    const [{ shard, epoch } = { shard: 0, epoch: 0 }] = batchOf(term, [entry(agencyId)]).shards
+    const endOf = (of: number) => database.sql`select seq::int from end_of_log(${uuidOf(agencyId)}, ${of})`
+    await expect(endOf(epoch - 1).execute()).rejects.toMatchObject({ code: 'NL001' })
+    const release = await holding(database.url, `select from shard where shard = ${shard} for share`)
+    const end = endOf(epoch).execute()
+    await eventually('it waits', async () => {
+      const waiting = await database.sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      return waiting.length === 1
+    })
+    await release()
+    expect([...(await end)]).toEqual([{ seq: 0 }])
+  })
+
   test('are waited for before it is said what was written', async () => {
     const batch = batchOf(await store.takeOver('test'), [entry(await newAgency())])
     expect(await outcomeOf(batch)).toBe('durable')

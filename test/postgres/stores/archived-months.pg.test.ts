@@ -325,6 +325,11 @@ describe('a month is not archived', () => {
       select seq, now(), now(), agency_id, ${uuidOf(endpoint)}, entry_id, entry_id, storage_month(now()), month,
              'booking.created', 'pending' from journal where month = ${OLDEST}::text::date and is_announced limit 1`
     expect(await refusal(archive())).toBe(`Cannot archive ${OLDEST}: webhook deliveries of this month are pending`)
+    // It reads before it locks: a batch that is being written need not end first.
+    const written = await holding(database.url, 'select from shard for share')
+    const refused = await refusal(archive())
+    await written()
+    expect(refused).toBe(`Cannot archive ${OLDEST}: webhook deliveries of this month are pending`)
     await database.sql`update webhook_delivery set status = 'delivered'`
     await archive()
   })
