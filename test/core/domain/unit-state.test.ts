@@ -21,7 +21,7 @@ test('the guests who are expected to extend are in the order of their bookings, 
       state.apply({ kind: 'booking_created', after }, n + 1)
     }
     expect(state.extensions.map(({ bookingId }) => bookingId)).toEqual(bookings.map(({ id }) => id))
-    // It is the order in which a partner is told of them.
+    // Partners see them in this order.
     expect(firstStayConflict(state, { arrival: night('2027-03-18'), departure: night('2027-03-19') })).toMatchObject({
       conflicts: bookings.map(({ departure }) => ({ from: departure })),
     })
