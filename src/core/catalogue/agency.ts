@@ -190,43 +190,74 @@ function endOf({ expiresAt, revokedAt }: Credential): number {
 
 let inventories = 0
 
-/** The units of an agency. A change copies what it has without sorting it: an agency may have tens of thousands. */
+/** Where each unit of a list stands, by id and by slug. */
+class Places {
+  readonly byId: ReadonlyMap<string, number>
+  readonly bySlug: ReadonlyMap<string, number>
+
+  constructor(units: readonly Unit[]) {
+    this.byId = new Map(units.map(({ id }, place) => [id, place]))
+    this.bySlug = new Map(units.map(({ slug }, place) => [slug, place]))
+  }
+}
+
+/** The units of an agency, which may have thousands: a change of one that keeps its name and slug copies two lists and nothing else. */
 class UnitsInOrder {
-  private constructor(
-    readonly byId: ReadonlyMap<string, Unit>,
-    readonly bySlug: ReadonlyMap<string, Unit>,
-    /** By name, ties by id. */
-    readonly sorted: readonly Unit[],
-  ) {}
+  /** By name, ties by id. */
+  readonly sorted: readonly Unit[]
+  /** All except archived ones. */
+  readonly listed: readonly Unit[]
+  readonly #places: Places
+
+  private constructor(sorted: readonly Unit[], listed: readonly Unit[], places = new Places(sorted)) {
+    this.sorted = sorted
+    this.listed = listed
+    this.#places = places
+  }
 
   static of(units: Iterable<Unit>): UnitsInOrder {
     const sorted = [...units].sort(byName)
-    const byId = new Map(sorted.map((unit) => [unit.id, unit]))
-    return new UnitsInOrder(byId, new Map(sorted.map((unit) => [unit.slug, unit])), sorted)
+    return new UnitsInOrder(sorted, sorted.filter(isListed))
+  }
+
+  byId(id: string): Unit | null {
+    return this.sorted[this.#places.byId.get(id) ?? -1] ?? null
+  }
+
+  bySlug(slug: string): Unit | null {
+    return this.sorted[this.#places.bySlug.get(slug) ?? -1] ?? null
   }
 
   with(unit: Unit): UnitsInOrder {
-    const before = this.byId.get(unit.id)
-    const [bySlug, sorted] = [new Map(this.bySlug), [...this.sorted]]
-    if (before !== undefined) {
-      bySlug.delete(before.slug)
-      sorted.splice(this.#placeOf(before, sorted), 1)
-    }
-    sorted.splice(this.#placeOf(unit, sorted), 0, unit)
-    return new UnitsInOrder(new Map(this.byId).set(unit.id, unit), bySlug.set(unit.slug, unit), sorted)
+    const before = this.byId(unit.id)
+    const keepsPlaces = before?.name === unit.name && before.slug === unit.slug
+    const listed = replaced(this.listed, isListed(before) ? before : null, isListed(unit) ? unit : null)
+    return new UnitsInOrder(replaced(this.sorted, before, unit), listed, keepsPlaces ? this.#places : undefined)
   }
+}
 
-  /** Where the unit is, or belongs. */
-  #placeOf(unit: Unit, sorted: readonly Unit[]): number {
-    let [from, to] = [0, sorted.length]
-    while (from < to) {
-      const middle = (from + to) >> 1
-      const other = sorted[middle]
-      if (other !== undefined && byName(other, unit) < 0) from = middle + 1
-      else to = middle
-    }
-    return from
+function isListed(unit: Unit | null): boolean {
+  return unit !== null && unit.status !== 'archived'
+}
+
+/** A list in order with `after` instead of `before`, each where it belongs. */
+function replaced(list: readonly Unit[], before: Unit | null, after: Unit | null): Unit[] {
+  const copy = [...list]
+  if (before !== null) copy.splice(placeOf(before, copy), 1)
+  if (after !== null) copy.splice(placeOf(after, copy), 0, after)
+  return copy
+}
+
+/** Where the unit is, or belongs. */
+function placeOf(unit: Unit, sorted: readonly Unit[]): number {
+  let [from, to] = [0, sorted.length]
+  while (from < to) {
+    const middle = (from + to) >> 1
+    const other = sorted[middle]
+    if (other !== undefined && byName(other, unit) < 0) from = middle + 1
+    else to = middle
   }
+  return from
 }
 
 /** The units and fees of one agency. Its values never change: a change creates a new one. */
@@ -235,14 +266,11 @@ export class Inventory {
   readonly version = ++inventories
   /** In the agency's order. */
   readonly feeTypes: readonly FeeType[]
-  /** All units except archived ones, ordered by name, ties by id (docs/contract.md#get-units). */
-  readonly listed: readonly Unit[]
   readonly #units: UnitsInOrder
 
   /** @param units in any order, or as another inventory has them: of so many units, sorting is most of the work */
   constructor(units: Iterable<Unit> | UnitsInOrder, feeTypes: readonly FeeType[]) {
     this.#units = units instanceof UnitsInOrder ? units : UnitsInOrder.of(units)
-    this.listed = this.#units.sorted.filter((unit) => unit.status !== 'archived')
     this.feeTypes = feeTypes
   }
 
@@ -251,30 +279,35 @@ export class Inventory {
     return this.#units.sorted
   }
 
+  /** All units except archived ones, ordered by name, ties by id (docs/contract.md#get-units). */
+  get listed(): readonly Unit[] {
+    return this.#units.listed
+  }
+
   get size(): number {
-    return this.#units.byId.size
+    return this.#units.sorted.length
   }
 
   /** A unit of any status: a booking keeps its unit when the unit is archived. */
   unitById(unitId: string): Unit | null {
-    return this.#units.byId.get(unitId) ?? null
+    return this.#units.byId(unitId)
   }
 
   /** A unit of any status, archived included: slugs are never reused. */
   unitBySlug(slug: string): Unit | null {
-    return this.#units.bySlug.get(slug) ?? null
+    return this.#units.bySlug(slug)
   }
 
   /** The unit a partner may address; archived units count as unknown (docs/design.md#order-of-checks). */
   sellableUnit(slug: string): Unit | null {
-    const unit = this.#units.bySlug.get(slug)
-    return unit === undefined || unit.status === 'archived' ? null : unit
+    const unit = this.#units.bySlug(slug)
+    return isListed(unit) ? unit : null
   }
 
   /** Lets a unit in memory and its master data have one object of rules, which is most of either. Does nothing unless they are equal. */
   shareRules(unitId: string, rules: UnitRules): void {
-    const unit: { rules: UnitRules } | undefined = this.#units.byId.get(unitId)
-    if (unit !== undefined && unit.rules !== rules && Bun.deepEquals(unit.rules, rules)) unit.rules = rules
+    const unit: { rules: UnitRules } | null = this.#units.byId(unitId)
+    if (unit !== null && unit.rules !== rules && Bun.deepEquals(unit.rules, rules)) unit.rules = rules
   }
 
   withUnit(unit: Unit): Inventory {
