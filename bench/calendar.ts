@@ -3,11 +3,12 @@
  * and without prices, as 200 and as 304, in turn; how long the event loop is held by its slices, for units as agencies have them and for the
  * most laborious ones; and the activation of 1,000 units that are not in memory.
  */
-import { pageOf } from '../src/api/json/page.ts'
-import { calendarsText } from '../src/api/json/read-calendars.ts'
+
 import { formatNight, type Night } from '../src/core/domain/night.ts'
 import type { Season } from '../src/core/domain/unit.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
+import { pageOf } from '../src/http/json/page.ts'
+import { calendarsText } from '../src/http/json/read-calendars.ts'
 import { AGENCY } from '../test/support/samples.ts'
 import { writeResult } from './report.ts'
 import { startPostgres, startService } from './support/processes.ts'

@@ -2,9 +2,10 @@
  * How long the sender takes to make the deliveries of 50,000 bookings from the log: every agency has an endpoint whose cursor is
  * at the beginning, as after hours in which no sender ran. Nothing is sent.
  */
+
+import { DeliveryMaker } from '../src/events/webhooks/delivery-maker.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { PostgresSenderStore } from '../src/postgres/stores/postgres-sender-store.ts'
-import { DeliveryMaker } from '../src/webhooks/delivery-maker.ts'
 import { writeResult } from './report.ts'
 import { cpuSecondsOfFamily, startPostgres } from './support/processes.ts'
 import { medianOf } from './support/statistics.ts'

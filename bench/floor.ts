@@ -3,7 +3,7 @@
  * constant headers, those of the answer it is compared with, which are received before each scenario. With `FLOOR_READS_BODY` set,
  * the request's JSON body is first read and checked by the service's own strict reader, and thrown away.
  */
-import { useJson } from '../src/api/route/read-request.ts'
+import { useJson } from '../src/http/read-request.ts'
 import { answerQuestions } from './support/json-child.ts'
 
 let body = ''

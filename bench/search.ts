@@ -3,14 +3,15 @@
  * in turn; how long the event loop is held by their slices; the same stays quoted one after the other; and a search of 1,000 units that are
  * not in memory.
  */
-import { pageOf } from '../src/api/json/page.ts'
-import { searchOf } from '../src/api/json/search-query.ts'
+
 import { OfferSearch, type OffersAsked, STEPS_PER_SLICE } from '../src/core/bookings/offer-search.ts'
 import type { Agency } from '../src/core/catalogue/agency.ts'
 import { Inventory } from '../src/core/catalogue/agency.ts'
 import { quoteStay } from '../src/core/domain/decide.ts'
 import { addNights } from '../src/core/domain/night.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
+import { pageOf } from '../src/http/json/page.ts'
+import { searchOf } from '../src/http/json/search-query.ts'
 import type { Slices } from '../src/lib/slices.ts'
 import { cpuMsSince } from '../test/support/event-loop.ts'
 import { AGENCY } from '../test/support/samples.ts'

@@ -3,8 +3,8 @@
  * them.
  */
 
-import { keySecretOf } from '../../src/access/secrets.ts'
-import type { AgencyStore } from '../../src/admin/agency-store.ts'
+import type { AgencyStore } from '../../src/accounts/agency-store.ts'
+import { keySecretOf } from '../../src/accounts/secrets.ts'
 import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking, UnitEvent } from '../../src/core/domain/booking.ts'
 import { encodeBatch, headAt, type ShardHead } from '../../src/core/journal/batch.ts'

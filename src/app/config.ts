@@ -1,8 +1,8 @@
-import { parseNetworks } from '../access/client-address.ts'
+import { parseNetworks } from '../accounts/client-address.ts'
+import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from '../cluster/cluster-config.ts'
 import { OUTCOME_KNOWN_MS_MAX } from '../core/bookings/booking-turns.ts'
 import { DAY_MS } from '../lib/clock.ts'
 import { DatabaseUrlError, parseDatabaseUrl } from '../postgres/client/database-url.ts'
-import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from './cluster-config.ts'
 
 /** How the service runs; read once at start, never changed. A limit's unit is the last word of its name. */
 export type Config = {

@@ -2,7 +2,7 @@ import { selfCommand } from './self-command.ts'
 
 /** Bun's, of one process; 256 unless it is set before the process starts. Beyond it, requests wait without a word. */
 const VARIABLE = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
-/** More than the requests that are forwarded at once (src/api/forward/owner-route.ts), streams included, and those to etcd. */
+/** More than the requests that are forwarded at once (src/cluster/forward/owner-route.ts), streams included, and those to etcd. */
 const FETCHES_MAX = 16_384
 
 /**

@@ -1,20 +1,19 @@
 /** What is counted of requests, and who has signed in: in memory, and written every half second under the fences of this writer. */
-import { type Counters, finalFlush } from '../access/flush-timer.ts'
-import { PartnerAccess } from '../access/partner-access.ts'
-import { PortalSessions } from '../access/portal-sessions.ts'
-import { RateLimiter } from '../access/rate-limit.ts'
-import { RateSlots } from '../access/rate-slots.ts'
-import { RefusalCounter } from '../access/refusal-counter.ts'
-import { UsageMeter } from '../access/usage-meter.ts'
+import { type Counters, finalFlush } from '../accounts/flush-timer.ts'
+import { PartnerAccess } from '../accounts/partner-access.ts'
+import { PortalSessions } from '../accounts/portal-sessions.ts'
+import { RateLimiter } from '../accounts/rate-limit.ts'
+import { RateSlots } from '../accounts/rate-slots.ts'
+import { RefusalCounter } from '../accounts/refusal-counter.ts'
+import { UsageMeter } from '../accounts/usage-meter.ts'
+import type { Ownership } from '../cluster/ownership.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Journal } from '../core/journal/journal.ts'
-import { shardOf } from '../core/journal/shard.ts'
 import type { Clock } from '../lib/clock.ts'
 import { bootTime } from '../lib/clock.ts'
 import { classifyDatabaseError } from '../postgres/client/database-error.ts'
 import type { LedgerWatch } from './ledger.ts'
 import type { LedgerStores } from './ledger-stores.ts'
-import type { NodeShards } from './node-shards.ts'
 
 /** How long an exiting process tries to store its counters while the database is unavailable. */
 const LAST_FLUSH_MS_MAX = 2_000
@@ -24,22 +23,19 @@ interface CounterOptions {
   readonly catalogue: Catalogue
   readonly clock: Clock
   readonly watch: LedgerWatch
-  /** Null: this process has all shards. */
-  readonly shards: NodeShards | null
+  readonly ownership: Ownership
   /** Available once the ledger is taken over. */
   writing(): { readonly journal: Journal; readonly rateSlots: RateSlots }
-  /** A statement was rejected by the fence. */
-  reportFenced(): Promise<void>
 }
 
 export function openCounters(options: CounterOptions) {
-  const { stores, catalogue, clock, watch, shards, writing, reportFenced } = options
+  const { stores, catalogue, clock, watch, ownership, writing } = options
   // When only counters are written, they are the first to meet the fence.
   const reportingFence = async (write: Promise<void>): Promise<void> => {
     try {
       await write
     } catch (error) {
-      if (classifyDatabaseError(error) === 'fenced') await reportFenced()
+      if (classifyDatabaseError(error) === 'fenced') await ownership.findLost()
       throw error
     }
   }
@@ -57,32 +53,22 @@ export function openCounters(options: CounterOptions) {
     onFailure: watch.onCountersNotWritten,
   })
 
-  const writtenSessions =
-    shards === null
-      ? stores.sessionRows.writtenBy(() => writing().journal.epoch)
-      : stores.sessionRows.writtenByNode(
-          (agencyId) => writing().journal.epochOf(agencyId),
-          () => shards.owned,
-        )
   const sessions = new PortalSessions({
     rows: {
-      insert: (session) => reportingFence(writtenSessions.insert(session)),
-      keep: (what) => reportingFence(writtenSessions.keep(what)),
+      insert: (session) => reportingFence(ownership.sessions.insert(session)),
+      keep: (what) => reportingFence(ownership.sessions.keep(what)),
     },
     ...{ catalogue, clock },
     onFailure: watch.onHousekeepingFailure,
   })
   /** Those of this writer: they must not count from an earlier moment. */
   const openRateSlots = async (journal: Journal): Promise<RateSlots> => {
-    const rateTerm = shards === null ? journal.epoch : await stores.rateRows.newNodeTerm()
+    const { persist, ...rows } = await ownership.openRateRows(journal)
     return new RateSlots({
       clock,
       bootTime,
-      ...(shards === null ? {} : { shardOf }),
-      persist: (keep) =>
-        shards === null
-          ? reportingFence(stores.rateRows.keep({ epoch: journal.epoch, term: rateTerm }, keep))
-          : stores.rateRows.keepOfNode(rateTerm, keep),
+      ...rows,
+      persist: (keep) => reportingFence(persist(keep)),
       onFailure: watch.onCountersNotWritten,
     })
   }

@@ -1,27 +1,27 @@
 /** What a writer does now and then: old answers are deleted, partitions made ahead, and finished months get their snapshots. */
-import { ExpiredAnswers } from '../api/idempotency/expired-answers.ts'
+
+import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
 import { MonthSnapshots } from '../core/units/month-snapshots.ts'
+import { ExpiredAnswers } from '../http/expired-answers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import type { LedgerWatch } from './ledger.ts'
 import type { LedgerStores } from './ledger-stores.ts'
 import { MonthsAhead } from './months-ahead.ts'
-import type { NodeShards } from './node-shards.ts'
 
 /** Not to be started before the ledger is taken over. */
 export function openHousekeeping(options: {
   readonly stores: LedgerStores
   readonly clock: Clock
   readonly watch: LedgerWatch
-  /** Null: this process has all shards. */
-  readonly shards: NodeShards | null
+  readonly ownership: Pick<Ownership, 'termOf'>
   readonly onDefect: OnDefect
   writing(): { readonly journal: Journal }
 }): { start(): void; stop(): Promise<void> } {
-  const { stores, clock, watch, shards, onDefect, writing } = options
+  const { stores, clock, watch, ownership, onDefect, writing } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (asked) => stores.idempotencyRows.deleteExpired(asked),
@@ -38,7 +38,7 @@ export function openHousekeeping(options: {
     units: {
       page: async (after, limit) => {
         const { units, next } = await withoutSnapshot.page(after, limit)
-        return { units: units.filter(({ agencyId }) => shards?.termOfAgency(agencyId) !== null), next }
+        return { units: units.filter(({ agencyId }) => ownership.termOf(agencyId) !== null), next }
       },
     },
     ...{ store: stores.store, clock, onDefect, onFailure },

@@ -1,4 +1,5 @@
 /** The connections of a ledger, and the stores on them. */
+
 import { ownRun } from '../lib/process-run.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { ListReads } from '../postgres/stores/list-reads.ts'
@@ -10,10 +11,8 @@ import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
-import { PostgresShards } from '../postgres/stores/postgres-shards.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
-import { secretKeyCheck } from '../webhooks/re-encrypt.ts'
 import type { LedgerOptions } from './ledger.ts'
 
 export type LedgerStores = ReturnType<typeof openStores>
@@ -22,11 +21,8 @@ export type LedgerStores = ReturnType<typeof openStores>
 export function openStores({
   databaseUrl,
   secretKey,
-  holder,
-  node,
-  watch,
   epochOf,
-}: Pick<LedgerOptions, 'databaseUrl' | 'secretKey' | 'holder' | 'node' | 'watch'> & {
+}: Pick<LedgerOptions, 'databaseUrl' | 'secretKey'> & {
   /** Once the ledger is taken over (Journal.epochOf). */
   readonly epochOf: (agencyId: string) => number
 }) {
@@ -35,22 +31,15 @@ export function openStores({
   const probes = connect(databaseUrl, { purpose: 'probes' })
   const writer = { writerId: crypto.randomUUID(), run: ownRun() }
   const store = new PostgresJournalStore({ url: databaseUrl, queries: sql, writer, epochOf })
-  const key = {
-    check: secretKeyCheck(secretKey),
-    onChanged: (cause: unknown) => watch.onFenced(cause, Promise.resolve()),
-  }
-  const nodeStore =
-    node === undefined ? null : new PostgresShards(databaseUrl, { ...writer, holder, node: node.id }, key)
   return {
     sql,
     lists,
     probes,
     writerId: writer.writerId,
+    writer,
     writers: new PostgresWriters(probes),
     /** Of the journal. */
     store,
-    /** Of a node of several. */
-    nodeStore,
     catalogueStore: new PostgresCatalogueStore(sql),
     chainKeys: new PostgresChainKeys(sql, secretKey),
     changeRows: new PostgresChangeRows(lists),
@@ -60,7 +49,7 @@ export function openStores({
     refusalRows: new PostgresRefusalRows(sql),
     sessionRows: new PostgresSessionRows(sql),
     close: async (): Promise<void> => {
-      await Promise.all([store.close(), nodeStore?.close()])
+      await store.close()
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))
     },
   }

@@ -1,17 +1,18 @@
 /** The running core as everything else sees it, and what it is made with. */
 
-import type { PortalSessions } from '../access/portal-sessions.ts'
+import type { PortalSessions } from '../accounts/portal-sessions.ts'
 import type { PartnerLedger } from '../api/partner/partner-route.ts'
 import type { AgencyChange } from '../api/portal/agency-change.ts'
-import type { ChangeFeed } from '../changes/change-feed.ts'
+import type { Membership } from '../cluster/membership.ts'
+import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { HoldTimer } from '../core/units/hold-timer.ts'
 import type { UnitDirectory } from '../core/units/unit-directory.ts'
+import type { ChangeFeed } from '../events/changes/change-feed.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import type { ListReads } from '../postgres/stores/list-reads.ts'
 import type { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
-import type { NodeShards } from './node-shards.ts'
 
 export interface LedgerLimits {
   readonly residentUnitsMax: number
@@ -62,8 +63,7 @@ export interface Ledger extends PartnerLedger {
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly journal: Journal
-  /** Null: this process has all shards. */
-  readonly shards: NodeShards | null
+  readonly ownership: Ownership
   /** Of the portal's page. */
   readonly sessions: PortalSessions
   /** The changes of an agency as it sees them itself; partners see `changes`. */
@@ -98,8 +98,7 @@ export interface LedgerOptions {
   onBookingChange?: (agencyId: string) => void
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean
-  /** Given: the process is one node of several. It begins without a shard, and `ledger.shards` gets and gives them. */
-  node?: { readonly id: string }
+  openOwnership: Membership['openOwnership']
 }
 
 /** Everything but what begins with the term of this writer. Whatever serves a ledger can be built on it before the take-over. */

@@ -1,8 +1,8 @@
-import { targetOf } from '../api/http/request.ts'
-import type { Address } from '../api/server/listener.ts'
-import { Listener } from '../api/server/listener.ts'
-import { type NotServingReason, notServing } from '../api/server/not-serving.ts'
-import { withoutCors } from '../api/server/without-cors.ts'
+import { targetOf } from '../http/request.ts'
+import type { Address } from '../http/server/listener.ts'
+import { Listener } from '../http/server/listener.ts'
+import { type NotServingReason, notServing } from '../http/server/not-serving.ts'
+import { withoutCors } from '../http/server/without-cors.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Config } from './config.ts'
 

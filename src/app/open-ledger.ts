@@ -1,21 +1,20 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
-import { admittedRequests, type RateSlots } from '../access/rate-slots.ts'
-import { EntityTags } from '../api/http/answer.ts'
-import { IdempotentWrites } from '../api/idempotency/idempotent-writes.ts'
+import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
-import { ChangeFeed } from '../changes/change-feed.ts'
-import { PARTNER_VIEW } from '../changes/change-page.ts'
-import { WaitingPlaces } from '../changes/waiting-places.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { Journal } from '../core/journal/journal.ts'
 import { notOwner } from '../core/journal/journal-error.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
-import { OF_SHARD_0 } from '../core/journal/shard.ts'
 import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
+import { ChangeFeed } from '../events/changes/change-feed.ts'
+import { PARTNER_VIEW } from '../events/changes/change-page.ts'
+import { WaitingPlaces } from '../events/changes/waiting-places.ts'
+import { EntityTags } from '../http/answer.ts'
+import { IdempotentWrites } from '../http/idempotent-writes.ts'
 import { assert } from '../lib/assert.ts'
 import { bootTime, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
@@ -23,22 +22,15 @@ import { hasLostEntries, isTransient } from '../postgres/client/database-error.t
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
+import { APPEND_LANES } from '../postgres/stores/postgres-journal-store.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Ledger, LedgerOptions, PreparedLedger, Turn } from './ledger.ts'
 import { LastFlush, openCounters } from './ledger-counters.ts'
 import { openHousekeeping } from './ledger-housekeeping.ts'
 import { openStores } from './ledger-stores.ts'
-import { NodeShards } from './node-shards.ts'
-import { beginWithoutShards, readShards } from './read-shards.ts'
-import { takeOver, warmUpStatements } from './take-over.ts'
-
-/** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md#speed). */
-const APPEND_LANES = 2
 
 const SWEEP_MS = 5_000
-/** What a node shows is confirmed shard by shard (C6). */
-const OF_A_NODE = { isAwaited: false } as const
 /** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
@@ -61,21 +53,15 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     return begun
   }
   const stores = openStores({ ...options, epochOf: (agencyId) => writing().journal.epochOf(agencyId) })
-  const { sql, lists, probes, writers, writerId, store, nodeStore, catalogueStore } = stores
-  const readOf = (of: readonly number[]) => readShards({ ...stores, clock }, of)
-  const shards =
-    nodeStore === null
-      ? null
-      : new NodeShards({
-          ...{ clock, store: nodeStore },
-          load: readOf,
-          onFailure: watch.onHousekeepingFailure,
-        })
-  const catalogue =
-    shards === null
-      ? new Catalogue(catalogueStore)
-      : new Catalogue(catalogueStore, { termOf: shards.termOfAgency, refusal: notOwner })
-  const rows = new PostgresBookingRows(sql, shards === null ? null : () => shards.owned)
+  const { sql, lists, probes, writers, writerId, store, catalogueStore } = stores
+  const ownership = options.openOwnership({
+    ...{ databaseUrl, secretKey: options.secretKey, holder: options.holder, stores, clock },
+    onFailure: watch.onHousekeepingFailure,
+    onKeyChanged: (cause) => watch.onFenced(cause, Promise.resolve()),
+  })
+  const { termOf } = ownership
+  const catalogue = new Catalogue(catalogueStore, { termOf, refusal: notOwner })
+  const rows = new PostgresBookingRows(sql, () => ownership.owned())
 
   const historyId = await stores.changeRows.historyId()
   const places = new WaitingPlaces(clock)
@@ -99,7 +85,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onDamaged: ({ agencyId, unitId }, err) => watch.onDamagedUnit({ agencyId, unitId, err }),
     onActivated: (agencyId, { unitId, rules }) => catalogue.shareRules(agencyId, unitId, rules),
     endOf,
-    ...(shards === null ? {} : { termOf: shards.termOfAgency }),
+    termOf,
   })
   const commands = new BookingCommands({
     catalogue,
@@ -129,20 +115,15 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       expire: async ({ agencyId, bookingId }) => {
         const agency = catalogue.agencyById(agencyId)
         // Another node has its shard by now, and releases it.
-        if (agency === null && shards !== null) return
+        if (agency === null && termOf(agencyId) === null) return
         if (agency === null) throw new Error('Cannot release a hold: its agency is not in the catalogue')
         await commands.expire(agency, bookingId)
       },
     },
   })
 
-  // Appends an empty record. Callers waiting for the fence are notified by `onFenced`.
-  const reportFenced = async (): Promise<void> => {
-    if (shards !== null) return void (await shards.confirm().catch(() => {}))
-    await Promise.allSettled([writing().journal.append({ agencyId: OF_SHARD_0, at: clock.now() })])
-  }
   const { usage, limiter, access, refusals, sessions, openRateSlots } = openCounters({
-    ...{ stores, catalogue, clock, watch, shards, writing, reportFenced },
+    ...{ stores, catalogue, clock, watch, ownership, writing },
   })
 
   const { idempotencyRows } = stores
@@ -150,20 +131,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
     clock,
   })
-  const housekeeping = openHousekeeping({ stores, clock, watch, shards, onDefect, writing })
-
-  const beatOf = async (writer: string) => {
-    if (shards === null) return writers.beat(writer)
-    // A process that takes over all shards deletes the rows of all nodes.
-    if (shards.owned.size > 0 && (await writers.beat(writer)) === null) await shards.confirm()
-    return OF_A_NODE
-  }
+  const housekeeping = openHousekeeping({ stores, clock, watch, ownership, onDefect, writing })
 
   let sweep: NodeJS.Timeout | undefined
-  const warmUp = async () => {
-    await warmUpStatements({ store, lanes: APPEND_LANES, catalogueStore, idempotencyRows })
-    if (nodeStore !== null) await Promise.all([nodeStore.open(), readOf([])])
-  }
   const others: Turn['writers'] = {
     // The answer to a take-over of this process may have been lost.
     list: async () => (await writers.list()).filter((writer) => writer.writerId !== writerId),
@@ -171,8 +141,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     await: () => writers.await(),
   }
   const begin: PreparedLedger['begin'] = async (untilTurn) => {
-    const opening = {
-      ...{ ...stores, holder: options.holder, catalogue, clock },
+    const warmUp = () => ownership.warmUp()
+    const taken = await ownership.acquire({
+      catalogue,
       prepare: async () => {
         // So that the journal starts with the newest month.
         await ensureMonths(sql).catch(watch.onHousekeepingFailure)
@@ -181,8 +152,8 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       turn: async () => (await untilTurn?.({ writers: others, warmUp })) ?? null,
       isCancelled: options.isCancelled ?? (() => false),
       onFailure: watch.onTakeOverFailure,
-    }
-    const taken = await (shards === null ? takeOver(opening) : beginWithoutShards(opening))
+    })
+    const { lostTo } = ownership
     const journal = new Journal({
       ...{ store, clock, lanes: APPEND_LANES, term: taken.term, chainKeys: taken.chainKeys },
       limits: {
@@ -204,28 +175,26 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
           .catch(watch.onCountersNotWritten)
         watch.onFenced(cause, counted)
       },
-      ...(shards === null
-        ? {}
-        : {
-            onShardsLost: (lost, cause) => {
-              if (hasLostEntries(cause)) watch.onEntriesLost(cause)
-              shards.lostTo(lost)
-            },
-          }),
+      ...(lostTo && {
+        onShardsLost: (lost: readonly number[], cause: unknown) => {
+          if (hasLostEntries(cause)) watch.onEntriesLost(cause)
+          lostTo(lost)
+        },
+      }),
       newRenewalId: () => Bun.randomUUIDv7(),
       // A fifth fewer batches than with a microtask (docs/decisions.md#speed).
       atEndOfTurn: (task) => void setImmediate(task),
     })
     const rateSlots = await openRateSlots(journal)
     const heartbeat = new Heartbeat({
-      ...{ clock, since: taken.since, beat: () => beatOf(writerId) },
-      onReplaced: () => void reportFenced(),
+      ...{ clock, since: taken.since, beat: () => ownership.beat() },
+      onReplaced: () => void ownership.findLost(),
       onConfirmed: (isConfirmed) => {
         places.pause(!isConfirmed)
         watch.onConfirmed(isConfirmed)
       },
     })
-    shards?.serveWith({
+    ownership.serveWith({
       ...{ journal, directory, catalogue, usage, limiter, sessions, rateSlots, refusals, holdTimer },
       feeds: [changes, agencyChanges],
     })
@@ -256,7 +225,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     get journal() {
       return writing().journal
     },
-    shards,
+    ownership,
     sessions,
     access,
     usage,
@@ -269,27 +238,26 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     get epoch() {
       return writing().journal.epoch
     },
-    reportFenced: () => void reportFenced(),
+    reportFenced: () => void ownership.findLost(),
     get isConfirmed() {
-      return shards !== null || writing().heartbeat.isConfirmed
+      return writing().heartbeat.isConfirmed
     },
     announceEnd: () => writers.drain(writerId),
     close: async () => {
       const { journal, rateSlots, heartbeat } = writing()
       clearInterval(sweep)
-      await shards?.release([...shards.owned])
+      await ownership.release()
       const flush = new LastFlush(clock, watch.onCountersNotWritten)
       await Promise.all([housekeeping.stop(), holdTimer.stop(), flush.stop(usage, rateSlots, refusals, sessions)])
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.
       await flush.stop(refusals)
       heartbeat.stop()
-      const givenUp = shards === null ? () => writers.release(writerId) : () => writers.forget(writerId)
-      if (journal.stats.state === 'closed') await givenUp().catch(watch.onHousekeepingFailure)
+      if (journal.stats.state === 'closed') await ownership.end().catch(watch.onHousekeepingFailure)
       // Without snapshots only the next activation is slower, so do not wait for an unavailable database.
       if (journal.stats.state === 'closed' && !flush.isDatabaseAway)
         await directory.snapshotAll().catch(watch.onSnapshotFailure)
-      await stores.close()
+      await Promise.all([stores.close(), ownership.close()])
     },
   }
   return { ledger, begin }

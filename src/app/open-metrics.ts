@@ -1,12 +1,11 @@
 /** The composition root of the metrics page. */
 
-import type { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
-import type { MetricsPage } from '../api/server/health.ts'
-import type { ClusterStats } from '../cluster/cluster-status.ts'
+import type { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
+import type { SenderProcess } from '../events/webhooks/sender-process.ts'
+import type { MetricsPage } from '../http/server/health.ts'
 import { EventLoopDelay } from '../lib/measures.ts'
 import { VERSION } from '../lib/version.ts'
 import { ALL_METRICS } from '../observability/all-metrics.ts'
-import { CLUSTER_METRICS } from '../observability/cluster-metrics.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../observability/metric.ts'
 import type { RequestStats } from '../observability/request-stats.ts'
 import type { ServiceStats } from '../observability/service-stats.ts'
@@ -14,7 +13,6 @@ import { readProcess } from '../observability/service-stats.ts'
 import { poolStats } from '../postgres/client/client-pool.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
 import { deliveryBacklog } from '../postgres/stores/pending-deliveries.ts'
-import type { SenderProcess } from '../webhooks/sender-process.ts'
 import type { Ledger } from './ledger.ts'
 
 interface MetricsOptions {
@@ -24,18 +22,17 @@ interface MetricsOptions {
   readonly throttle: Pick<WrongTokenThrottle, 'stats'>
   /** Requests not yet answered. */
   openRequests(): number
-  /** Null without a cluster. */
-  readonly cluster: (() => ClusterStats) | null
+  /** Lines about other nodes. */
+  others(): string
 }
 
 /** Starts sampling the event loop, for the lifetime of the process. */
 export function openMetrics(options: MetricsOptions): MetricsPage {
   const eventLoop = new EventLoopDelay(options.ledger.clock)
   eventLoop.start()
-  const metrics = options.cluster === null ? ALL_METRICS : [...ALL_METRICS, ...CLUSTER_METRICS]
   return {
     contentType: METRICS_CONTENT_TYPE,
-    text: async () => metricsText(metrics, await read(options, eventLoop)),
+    text: async () => `${metricsText(ALL_METRICS, await read(options, eventLoop))}${options.others()}`,
   }
 }
 
@@ -46,11 +43,12 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     probeFence(ledger.probes).catch(() => null),
     deliveryBacklog(ledger.probes).catch(() => null),
   ])
+  const epoch = ledger.ownership.epoch()
   return {
     nowMs: ledger.clock.now(),
     version: VERSION,
     bun: Bun.version,
-    epoch: options.cluster === null ? ledger.epoch : null,
+    epoch,
     routes: requestStats.counts(),
     openRequests: options.openRequests(),
     access: ledger.access.stats,
@@ -69,8 +67,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     },
     sender: sender.stats,
     isDatabaseUp: fence !== null,
-    fenceEpoch: options.cluster === null ? (fence?.epoch ?? null) : null,
-    cluster: options.cluster?.() ?? null,
+    fenceEpoch: epoch === null ? null : (fence?.epoch ?? null),
     backlog,
     eventLoopDelay: eventLoop.read(),
     process: readProcess(),

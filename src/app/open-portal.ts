@@ -1,20 +1,21 @@
 /** The composition root of the portal: connects its ports to their implementations. */
 import { randomBytes } from 'node:crypto'
-import { newKeySecret, newTokenSecret } from '../access/secrets.ts'
-import type { UsageDraft } from '../access/usage-meter.ts'
-import { AccessTokenCommands } from '../admin/access-token-commands.ts'
-import { AgencyCommands } from '../admin/agency-commands.ts'
-import type { AgencyStore } from '../admin/agency-store.ts'
-import { BookingNotes } from '../admin/booking-notes.ts'
-import { CalendarFeeds } from '../admin/calendar-feeds.ts'
-import { FeeCommands } from '../admin/fee-commands.ts'
-import { GuestCommands } from '../admin/guest-commands.ts'
-import { KeyCommands } from '../admin/key-commands.ts'
-import { UnitCommands } from '../admin/unit-commands.ts'
+import { AccessTokenCommands } from '../accounts/access-token-commands.ts'
+import { AgencyCommands } from '../accounts/agency-commands.ts'
+import type { AgencyStore } from '../accounts/agency-store.ts'
+import { BookingNotes } from '../accounts/booking-notes.ts'
+import { CalendarFeeds } from '../accounts/calendar-feeds.ts'
+import { FeeCommands } from '../accounts/fee-commands.ts'
+import { GuestCommands } from '../accounts/guest-commands.ts'
+import { KeyCommands } from '../accounts/key-commands.ts'
+import { newKeySecret, newTokenSecret } from '../accounts/secrets.ts'
+import { UnitCommands } from '../accounts/unit-commands.ts'
+import type { UsageDraft } from '../accounts/usage-meter.ts'
 import { AgencyChangeTexts } from '../api/portal/agency-change-text.ts'
 import type { PortalLedger, PortalListener } from '../api/portal/portal-dependencies.ts'
 import { Renderings } from '../api/portal/renderings.ts'
 import { stateHash } from '../core/journal/snapshot-codec.ts'
+import type { WebhookCommands } from '../events/webhooks/webhook-commands.ts'
 import { PostgresAgencyBookings } from '../postgres/stores/postgres-agency-bookings.ts'
 import { PostgresAgencyStore } from '../postgres/stores/postgres-agency-store.ts'
 import { PostgresAuditList } from '../postgres/stores/postgres-audit-list.ts'
@@ -22,7 +23,6 @@ import { PostgresCalendarFeedRows } from '../postgres/stores/postgres-calendar-f
 import { PostgresTapeStays } from '../postgres/stores/postgres-tape-stays.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { type PeekUnit, RUN_VERIFICATION, VerificationProcess } from '../verify/verification-process.ts'
-import type { WebhookCommands } from '../webhooks/webhook-commands.ts'
 import type { Ledger } from './ledger.ts'
 import { selfCommand } from './self-command.ts'
 
@@ -32,8 +32,8 @@ interface PortalOptions {
   readonly webhooks: WebhookCommands
   /** Aborted when the service stops: a verification is not waited for. */
   readonly draining: AbortSignal
-  /** Of one node of several; null: this process has all agencies in memory. */
-  readonly agencies?: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'> | null
+  /** Of this process's memory, or of the database. */
+  readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
 }
 
 /** What the portal's routes need, whichever listener serves them. */
@@ -82,10 +82,10 @@ export function openPortal(
     auditList: new PostgresAuditList(lists),
     calendarFeeds: new CalendarFeeds({
       ...{ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId },
-      ...(ledger.shards === null ? {} : { termOf: ledger.shards.termOfAgency }),
+      termOf: ledger.ownership.termOf,
     }),
     webhooks,
-    ...(agencies ?? { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }),
+    ...agencies,
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     usageDaysOf: (agencyId, from) => usageRows.daysOf(agencyId, from),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),

@@ -1,19 +1,15 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
-import { ClientAddresses } from '../access/client-address.ts'
-import { PortalAccess } from '../access/portal-access.ts'
-import { TokenRateLimit } from '../access/token-rate-limit.ts'
-import { WrongTokenThrottle } from '../access/wrong-token-throttle.ts'
+import { ClientAddresses } from '../accounts/client-address.ts'
+import { PortalAccess } from '../accounts/portal-access.ts'
+import { TokenRateLimit } from '../accounts/token-rate-limit.ts'
+import { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
-import { type ClusterPage, clusterRoutes } from '../api/server/cluster.ts'
-import { healthRoutes, metricsRoute } from '../api/server/health.ts'
-import type { Listener, Wrap } from '../api/server/listener.ts'
-import { withoutIdleTimeout } from '../api/server/listener.ts'
-import { whileConfirmed } from '../api/server/not-serving.ts'
-import type { Answering } from '../api/server/served-routes.ts'
-import { withoutCors } from '../api/server/without-cors.ts'
-import type { ClusterNode } from '../cluster/cluster-node.ts'
-import { clusterStats, clusterStatus } from '../cluster/cluster-status.ts'
+import type { Entrance } from '../cluster/membership.ts'
+import { healthRoutes, metricsRoute } from '../http/server/health.ts'
+import type { Listener } from '../http/server/listener.ts'
+import { withoutIdleTimeout } from '../http/server/listener.ts'
+import { withoutCors } from '../http/server/without-cors.ts'
 import { systemClock } from '../lib/clock.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
@@ -21,7 +17,6 @@ import type { Config } from './config.ts'
 import type { Ledger } from './ledger.ts'
 import type { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
-import { type Forwarding, openEntry } from './open-entry.ts'
 import { openMetrics } from './open-metrics.ts'
 import { openPortal } from './open-portal.ts'
 import type { Webhooks } from './open-webhooks.ts'
@@ -37,10 +32,7 @@ interface SurfaceOptions {
   readonly service: Service
   readonly ledger: Ledger
   readonly webhooks: Webhooks
-  /** Null: this process has all shards. */
-  readonly node: ClusterNode | null
-  /** Null without a node. */
-  readonly forwarding: Forwarding | null
+  readonly entrance: Entrance
 }
 
 /**
@@ -48,41 +40,29 @@ interface SurfaceOptions {
  * @returns serves them from the next request on: on one listener, or, with ADMIN_PORT, on two
  */
 export function prepareSurfaces(options: SurfaceOptions): () => void {
-  const { app, adminApp, entry } = makeSurfaces(options)
+  const { app, adminApp } = makeSurfaces(options)
   const { admin, public: listener } = options.listeners
   const { portalTokens: operatorTokens } = options.secrets
-  const { ledger } = options
-  const confirmed =
-    (of: { hasProbes: boolean }): Wrap =>
-    (answer) =>
-      whileConfirmed(() => ledger.isConfirmed, answer, ledger.newId, of)
-  const adminWrap =
-    entry === null || adminApp === null || admin === null
-      ? joined(withoutCors, confirmed({ hasProbes: true }))
-      : joined(
-          withoutCors,
-          entry.wrap('admin', admin, { operatorTokens, any: withoutCors((request) => adminApp.fetch(request)) }),
-        )
-  const publicWrap =
-    entry?.wrap('public', listener, {
-      operatorTokens: admin === null ? operatorTokens : [],
-      any: (request) => app.fetch(request),
-    }) ?? confirmed({ hasProbes: admin === null })
-  const serveAdmin = adminApp === null ? undefined : admin?.prepare(adminApp, adminWrap)
-  const servePublic = listener.prepare(app, publicWrap)
+  const { entrance } = options
+  const served: (() => void)[] = []
+  if (adminApp !== null && admin !== null) {
+    const any = withoutCors((request) => adminApp.fetch(request))
+    const wrap = entrance.wrap('admin', admin, { operatorTokens, hasProbes: true, any })
+    served.push(admin.prepare(adminApp, (answer, path) => wrap(withoutCors(answer), path)))
+  }
+  const wrap = entrance.wrap('public', listener, {
+    operatorTokens: admin === null ? operatorTokens : [],
+    hasProbes: admin === null,
+    any: (request) => app.fetch(request),
+  })
+  served.push(listener.prepare(app, wrap))
   return () => {
-    serveAdmin?.()
-    servePublic()
+    for (const serve of served) serve()
   }
 }
 
-function joined(inner: (answer: Answering) => Answering, outer: Wrap): Wrap {
-  return (answer, path) => outer(inner(answer), path)
-}
-
 function makeSurfaces(options: SurfaceOptions) {
-  const { config, secrets, log, listeners, service, ledger, webhooks, node, forwarding } = options
-  const entry = forwarding === null ? null : openEntry(ledger, forwarding, service.draining)
+  const { config, secrets, log, listeners, service, ledger, webhooks, entrance } = options
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const watch = {
     log,
@@ -97,7 +77,7 @@ function makeSurfaces(options: SurfaceOptions) {
     secretKey: secrets.secretKey,
     webhooks: webhooks.commands,
     draining: service.draining,
-    agencies: entry?.agencies ?? null,
+    agencies: entrance.agencies,
   })
   const addresses = new ClientAddresses(config.trustedProxies)
   const portalOn = (
@@ -106,8 +86,7 @@ function makeSurfaces(options: SurfaceOptions) {
   ): PortalOptions => {
     const countWrong = (request: Request) => {
       const forwardedFor = request.headers.get('x-forwarded-for')
-      const peer = entry === null ? listener.peerOf(request) : entry.peerOf(listener, request)
-      return throttle.take(addresses.of({ peer, forwardedFor }))
+      return throttle.take(addresses.of({ peer: entrance.peerOf(listener, request), forwardedFor }))
     }
     return {
       ledger: {
@@ -138,21 +117,20 @@ function makeSurfaces(options: SurfaceOptions) {
   const operating = [
     healthRoutes(
       {
-        epoch: () => ledger.journal.epoch,
         stats: () => ledger.journal.stats,
         fence: () => probeFence(ledger.probes),
-        nodeFaults: node === null ? undefined : () => node.faults,
+        faults: (fence) => entrance.faults(fence),
       },
       routeOptions,
     ),
     metricsRoute(
       openMetrics({
         ...{ ledger, sender: webhooks.sender, requestStats, throttle, openRequests },
-        cluster: node === null || entry === null ? null : () => clusterStats(node, entry.requests.stats),
+        others: () => entrance.metrics(),
       }),
       routeOptions,
     ),
-    ...(node === null ? [] : [clusterRoutes(clusterPage(node), { ...routeOptions, ...(adminPortal ?? publicPortal) })]),
+    ...entrance.routes({ ...routeOptions, ...(adminPortal ?? publicPortal) }),
   ]
   const app = createApp({
     ledger,
@@ -163,13 +141,9 @@ function makeSurfaces(options: SurfaceOptions) {
   })
   if (adminPortal === null) {
     for (const routes of operating) app.use(routes)
-    return { app, adminApp: null, entry }
+    return { app, adminApp: null }
   }
-  return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }), entry }
-}
-
-function clusterPage(node: ClusterNode): ClusterPage {
-  return { status: () => clusterStatus(node), drain: (id, options) => node.drain(id, options) }
+  return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }) }
 }
 
 /**

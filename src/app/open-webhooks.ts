@@ -1,14 +1,13 @@
 /** The composition root of webhooks: the agency's commands in this process, the sender in a process of its own. */
 
+import { guardedPost } from '../events/webhooks/guarded-post.ts'
+import { DnsResolver } from '../events/webhooks/name-resolver.ts'
+import { SecretBox } from '../events/webhooks/secret-box.ts'
+import { type SenderExit, SenderProcess } from '../events/webhooks/sender-process.ts'
+import { WebhookCommands } from '../events/webhooks/webhook-commands.ts'
+import { AgenciesWithEndpoints } from '../events/webhooks/woken-agencies.ts'
 import { PostgresEndpointRows } from '../postgres/stores/postgres-endpoint-rows.ts'
-import { guardedPost } from '../webhooks/guarded-post.ts'
-import { DnsResolver } from '../webhooks/name-resolver.ts'
-import { SecretBox } from '../webhooks/secret-box.ts'
-import { type SenderExit, SenderProcess } from '../webhooks/sender-process.ts'
-import { WebhookCommands } from '../webhooks/webhook-commands.ts'
-import { AgenciesWithEndpoints } from '../webhooks/woken-agencies.ts'
 import type { Ledger } from './ledger.ts'
-import { sendForOwned } from './open-node.ts'
 import { selfCommand } from './self-command.ts'
 import { SEND_WEBHOOKS } from './send-webhooks.ts'
 
@@ -38,7 +37,7 @@ export interface Webhooks {
 
 /** Call `start` when the ledger is taken over, and `bookingChanged` after each change of a booking. */
 export function openWebhooks(
-  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epoch' | 'epochOf' | 'shards' | 'journal'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf' | 'ownership'>,
   options: WebhookOptions,
 ): Webhooks {
   const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
@@ -48,19 +47,20 @@ export function openWebhooks(
       secretKeyHex: Buffer.from(secretKey).toString('hex'),
       // A getter, because the epoch may have increased by the time the sender is restarted.
       get epoch() {
-        return ledger.shards === null ? ledger.epoch : null
+        return ledger.ownership.epoch()
       },
     },
     command: selfCommand(SEND_WEBHOOKS),
     clock: ledger.clock,
     onExit: options.onSenderExit,
   })
-  const { shards } = ledger
+  const { ownership } = ledger
   const agenciesWithEndpoints = new AgenciesWithEndpoints()
   const start = () => {
     sender.start()
-    if (shards !== null) return sendForOwned({ journal: ledger.journal, clock: ledger.clock, shards, sender })
-    // Until they are loaded, or if loading fails, every booking wakes the sender.
+    ownership.sendWith(sender)
+    // Of the agencies that come to this process later, it does not know. Until they are loaded, or if loading fails, every booking wakes the sender.
+    if (ownership.owned() !== 'all') return
     new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)).agencies().then(
       (agencyIds) => agenciesWithEndpoints.load(agencyIds),
       () => {},
@@ -72,8 +72,7 @@ export function openWebhooks(
     onRegister: (agencyId) => agenciesWithEndpoints.add(agencyId),
   })
   const bookingChanged = (agencyId: string) => {
-    // Of the agencies that a node gets later, it does not know.
-    if (shards !== null || agenciesWithEndpoints.mayInclude(agencyId)) sender.wake(agencyId)
+    if (agenciesWithEndpoints.mayInclude(agencyId)) sender.wake(agencyId)
   }
   return { commands, sender, bookingChanged, start }
 }

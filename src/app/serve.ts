@@ -2,11 +2,13 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { loadMcpSdk } from '../api/mcp/mcp-endpoint.ts'
-import { ListenError } from '../api/server/listener.ts'
+import { Alone } from '../cluster/alone.ts'
+import { ClusterMember } from '../cluster/cluster-member.ts'
 import { ClusterError } from '../cluster/lease-keeper.ts'
-import type { NodeAddress } from '../cluster/shard-owners.ts'
+import { TakeOverError } from '../cluster/membership.ts'
 import { DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
+import { ListenError } from '../http/server/listener.ts'
 import { systemClock } from '../lib/clock.ts'
 import { localUrl } from '../lib/local-url.ts'
 import { isOver } from '../lib/process-run.ts'
@@ -14,7 +16,6 @@ import { ServerError } from '../postgres/client/check-server.ts'
 import { parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { EmbeddedError } from '../postgres/embedded/data-dir-lock.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
-import { servingNodes } from '../postgres/stores/postgres-writers.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
@@ -24,7 +25,6 @@ import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
 import { prepareLedger } from './open-ledger.ts'
-import { openNode } from './open-node.ts'
 import { agencyStore, usageKeeper } from './open-portal.ts'
 import { prepareSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
@@ -33,11 +33,6 @@ import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
 import { Service } from './service.ts'
 import { writeServiceFile } from './service-file.ts'
 import { welcome } from './welcome.ts'
-
-/** `--take-over` would be of no use. */
-class TakeOverError extends Error {
-  override readonly name = 'TakeOverError'
-}
 
 /** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
@@ -99,6 +94,7 @@ async function start(
   const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
   warnOfStandbys(database, log)
+  const membership = config.cluster === null ? new Alone() : new ClusterMember(config.cluster, log)
   const preparing = prepareLedger({
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
@@ -125,11 +121,10 @@ async function start(
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
     isCancelled,
-    ...(config.cluster === null ? {} : { node: { id: config.cluster.nodeId } }),
+    openOwnership: (parts) => membership.openOwnership(parts),
   })
   const { ledger, begin } = await service.during(preparing)
-  const { cluster } = config
-  const node = cluster === null ? null : await service.during(openNode({ cluster, ledger, log }))
+  const entrance = await service.during(membership.enter(ledger, service.draining))
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
@@ -137,15 +132,6 @@ async function start(
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
-  const { shards } = ledger
-  const forwarding =
-    cluster === null || node === null || shards === null
-      ? null
-      : {
-          ...{ owners: node.owners, shards, secrets: cluster.secrets },
-          onRefused: ({ id, url }: NodeAddress) =>
-            log.error({ node: id, url }, 'requests refused by another node: its CLUSTER_SECRET is different'),
-        }
   const serveSurfaces = prepareSurfaces({
     config,
     secrets,
@@ -154,8 +140,7 @@ async function start(
     service,
     ledger,
     webhooks,
-    node,
-    forwarding,
+    entrance,
   })
 
   let hasWaited = false
@@ -164,8 +149,7 @@ async function start(
     return awaitTurn({
       ...{ clock: systemClock, isOver, isCancelled },
       writers: {
-        // A node waits for a process that has all shards, not for other nodes.
-        list: async () => (await writers.list()).filter(({ node: of }) => node === null || of === null),
+        list: async () => (await writers.list()).filter((writer) => membership.waitsFor(writer)),
         change: (asked) => writers.change(asked),
         await: () => writers.await(),
       },
@@ -191,16 +175,16 @@ async function start(
     })
   }
   // The embedded server has one process: the lock of its folder sees to that.
-  const forced = node === null ? unlessNodesServe : undefined
-  const takingOver = begin(database.isEmbedded ? undefined : takesOver ? forced : untilTurn)
+  const atOnce = ({ writers }: Turn) => membership.forced(writers)
+  const takingOver = begin(database.isEmbedded ? undefined : takesOver ? atOnce : untilTurn)
   await service.during(takingOver, () => service.has({ ledger, webhooks }))
   // Nobody waits for a node that joins beside others; its sender, and what /mcp needs, would compete with the first shards that it takes.
-  const isSenderFirst = node !== null && !hasWaited
+  const isSenderFirst = membership.joinsLater && !hasWaited
   if (isSenderFirst) {
     webhooks.start()
     await service.during(Promise.all([webhooks.sender.begun(SENDER_BEGINS_MS_MAX), loadMcpSdk()]))
   }
-  if (node !== null) await service.during(node.join(), () => service.has({ node }))
+  await service.during(membership.join(), () => service.has({ membership }))
   const demo = database.isEmbedded
     ? await service.during(
         ensureDemo(ledger, {
@@ -216,7 +200,7 @@ async function start(
       if (!service.isEnding) webhooks.start()
     })
 
-  log.info({ ...addressesOf(config, listeners), ...(node === null ? { epoch: ledger.epoch } : {}) }, 'listening')
+  log.info({ ...addressesOf(config, listeners), epoch: ledger.ownership.epoch() ?? undefined }, 'listening')
   // Not before, unless there was time: it would delay the first answer.
   void loadMcpSdk()
   if (database.isEmbedded) {
@@ -227,18 +211,6 @@ async function start(
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
     console.log(welcome({ port, adminUrl, demo, portalTokenFile, now: new Date() }))
   }
-}
-
-/**
- * Nodes take a shard back that is taken from them, and then it is this process that ends.
- * @throws TakeOverError
- */
-async function unlessNodesServe({ writers }: Turn): Promise<null> {
-  const nodes = await servingNodes(writers)
-  if (nodes.length === 0) return null
-  throw new TakeOverError(
-    `Cannot take over: the nodes ${nodes.join(', ')} of a cluster serve this database. Stop them, or start this process without --take-over: it waits until the last one is stopped.`,
-  )
 }
 
 /** Somebody who names several hosts counts on a fail-over. */

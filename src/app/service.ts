@@ -1,7 +1,7 @@
 /** The life cycle of the process: what must be closed, in which order, and how the process ends. */
 
-import { drain } from '../api/server/drain.ts'
-import type { ClusterNode } from '../cluster/cluster-node.ts'
+import type { Membership } from '../cluster/membership.ts'
+import { drain } from '../http/server/drain.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
 import type { Ledger } from './ledger.ts'
 import type { Listeners } from './listeners.ts'
@@ -26,15 +26,6 @@ const SENDER_DRAIN_MS_MAX = 5_000
  */
 const STEP_MS_MAX = 5_000
 
-/** How long a node hands its shards over; what is left then is free when its lease ends. */
-const LEAVE_MS_MAX = 4_000
-
-/**
- * How long a node that leaves takes requests at least. Until load balancers have seen that it is not ready they send it requests, which would
- * wait while its connections are being closed: they ask every half second, and twice (docs/operating/cluster/haproxy.cfg).
- */
-const NOTICED_MS = 1_200
-
 const ANNOUNCED_MS_MAX = 100
 
 /** Time to finish sending answers; nothing more can be written. */
@@ -49,7 +40,7 @@ export class Service {
   #database: Database | null = null
   #ledger: Ledger | null = null
   #webhooks: Webhooks | null = null
-  #node: ClusterNode | null = null
+  #membership: Membership | null = null
   #isEnding = false
   #isFenced = false
   readonly #draining = new AbortController()
@@ -88,11 +79,11 @@ export class Service {
   }
 
   /** Registers open resources, to be closed at the end. */
-  has(open: { database?: Database; ledger?: Ledger; webhooks?: Webhooks; node?: ClusterNode }): void {
+  has(open: { database?: Database; ledger?: Ledger; webhooks?: Webhooks; membership?: Membership }): void {
     this.#database = open.database ?? this.#database
     this.#ledger = open.ledger ?? this.#ledger
     this.#webhooks = open.webhooks ?? this.#webhooks
-    this.#node = open.node ?? this.#node
+    this.#membership = open.membership ?? this.#membership
   }
 
   bookingChanged(agencyId: string): void {
@@ -143,7 +134,7 @@ export class Service {
     // A resource that is still being opened cannot be closed. A step that fails closes what it has opened.
     await Promise.race([Promise.allSettled([this.#step]), sleep(systemClock, STEP_MS_MAX)])
     if (this.#database?.isEmbedded === true) removeServiceFile(this.#dataDir, process.pid)
-    if (this.#node !== null) await this.#handOver(this.#node)
+    await this.#membership?.leave()
     this.#ledger?.changes.end()
     // Before connections are refused, so that its successor holds what it gets instead. While the database is away, there is none.
     await Promise.race([this.#ledger?.announceEnd().catch(() => {}), sleep(systemClock, ANNOUNCED_MS_MAX)])
@@ -153,17 +144,10 @@ export class Service {
       this.#log.warn({ afterMs: ANSWERS_MS_MAX }, 'requests cut off')
     }
     await Promise.all([senderEnded, this.#ledger?.close()])
-    await this.#node?.close()
+    await this.#membership?.close()
     await this.#database?.stop()
     clearTimeout(overdue)
     this.#log.info({ signal }, 'stopped')
     process.exit(this.#isFenced ? 1 : 0)
-  }
-
-  /** While the process still takes requests, and sends them on. */
-  async #handOver(node: ClusterNode): Promise<void> {
-    const noticed = sleep(systemClock, NOTICED_MS)
-    if (!(await node.leave(LEAVE_MS_MAX))) this.#log.warn({}, 'shards not handed over in time')
-    if (node.hasSuccessor) await noticed
   }
 }

@@ -6,33 +6,33 @@
  * or a table that is not in it (test/app/shares.test.ts). Each limit is upheld where its constant is.
  */
 
-import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX } from '../access/partner-access.ts'
-import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../access/portal-sessions.ts'
+import { FEE_TYPES_PER_AGENCY_MAX } from '../accounts/fee-commands.ts'
+import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
+import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../accounts/portal-sessions.ts'
 import {
   AGENCY_BUDGET_FACTOR,
   BODY_BYTES_PER_REQUEST,
   REFUSAL_LINES_PER_AGENCY_MAX,
   REFUSAL_LINES_PER_TOKEN_MAX,
-} from '../access/token-rate-limit.ts'
-import { FEE_TYPES_PER_AGENCY_MAX } from '../admin/fee-commands.ts'
-import { UNITS_PER_AGENCY_MAX } from '../admin/unit-commands.ts'
-import { HELD_OF_SHARD_MAX } from '../api/forward/holding.ts'
-import { FORWARDED_OF_SHARD_MAX } from '../api/forward/owner-route.ts'
-import { OPEN_PER_AGENCY_MAX } from '../api/idempotency/idempotent-writes.ts'
+} from '../accounts/token-rate-limit.ts'
+import { UNITS_PER_AGENCY_MAX } from '../accounts/unit-commands.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
 import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
 import { RENDERINGS_PER_AGENCY_MAX } from '../api/portal/renderings.ts'
-import { BODY_BYTES_MAX } from '../api/route/read-request.ts'
-import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../changes/waiting-places.ts'
+import { HELD_OF_SHARD_MAX } from '../cluster/forward/holding.ts'
+import { FORWARDED_OF_SHARD_MAX } from '../cluster/forward/owner-route.ts'
 import { SEARCHES_PER_AGENCY_MAX } from '../core/bookings/offer-search.ts'
 import { LIVE_CREDENTIALS_MAX } from '../core/catalogue/agency.ts'
 import { STAY_NIGHTS_MAX } from '../core/domain/night.ts'
 import { SEASONS_MAX } from '../core/domain/unit.ts'
 import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
+import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../events/changes/waiting-places.ts'
+import { POOL_LIMITS } from '../events/webhooks/send-pool.ts'
+import { PINGS_PER_AGENCY_MAX } from '../events/webhooks/webhook-commands.ts'
+import { ENDPOINTS_PER_AGENCY_MAX } from '../events/webhooks/webhook-endpoint.ts'
+import { OPEN_PER_AGENCY_MAX } from '../http/idempotent-writes.ts'
+import { BODY_BYTES_MAX } from '../http/read-request.ts'
 import { LISTS_PER_AGENCY_MAX, LISTS_WAITING_PER_AGENCY_MAX } from '../postgres/stores/list-reads.ts'
-import { POOL_LIMITS } from '../webhooks/send-pool.ts'
-import { PINGS_PER_AGENCY_MAX } from '../webhooks/webhook-commands.ts'
-import { ENDPOINTS_PER_AGENCY_MAX } from '../webhooks/webhook-endpoint.ts'
 import { LIMITS } from './config.ts'
 
 interface Share {

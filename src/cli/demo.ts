@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { ratesJson } from '../api/json/rates-json.ts'
 import type { BookingStatus } from '../core/domain/booking.ts'
 import { pctOfBasisPoints } from '../core/domain/money.ts'
 import { formatNight, type Night, parseNight } from '../core/domain/night.ts'
@@ -8,6 +7,7 @@ import { demoBookings, demoCancellations, isBeforeEndpoint } from '../demo/demo-
 import { DEMO_ENDPOINT, DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { DEMO_KEY, partnerKeys, REVOKED_KEY } from '../demo/demo-keys.ts'
 import { DEMO_FEE_TYPES, demoUnits } from '../demo/demo-units.ts'
+import { ratesJson } from '../http/json/rates-json.ts'
 import { assert } from '../lib/assert.ts'
 import { dayOf } from '../lib/clock.ts'
 import { RefusedError } from './exit-codes.ts'

@@ -3,11 +3,11 @@
  * lead the request into the importer's own network: only the first address is the importer's choice.
  */
 import { gunzipSync } from 'node:zlib'
+import { type AddressRefusal, refusalOfAddress } from '../events/webhooks/address-class.ts'
+import { parseEndpointUrl } from '../events/webhooks/endpoint-url.ts'
+import { type Destination, pinned, tlsFor } from '../events/webhooks/guarded-post.ts'
+import { checkTarget, DnsResolver, type NameResolver } from '../events/webhooks/name-resolver.ts'
 import { DeadlineError, withDeadline } from '../lib/deadline.ts'
-import { type AddressRefusal, refusalOfAddress } from '../webhooks/address-class.ts'
-import { parseEndpointUrl } from '../webhooks/endpoint-url.ts'
-import { type Destination, pinned, tlsFor } from '../webhooks/guarded-post.ts'
-import { checkTarget, DnsResolver, type NameResolver } from '../webhooks/name-resolver.ts'
 
 /** From the first look-up to the last byte, over all redirects. */
 const FEED_DEADLINE_MS = 30_000

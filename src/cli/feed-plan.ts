@@ -1,6 +1,6 @@
 /** The changes that a channel's feed requires to the blocks of earlier imports. Pure. */
 import { formatNight } from '../core/domain/night.ts'
-import type { FeedEvent } from '../ical/feed.ts'
+import type { FeedEvent } from '../events/ical/feed.ts'
 
 /** A live block of this channel and unit. */
 export interface KnownBlock {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { FeedError, readFeed } from '../ical/feed.ts'
+import { FeedError, readFeed } from '../events/ical/feed.ts'
 import { dayOf } from '../lib/clock.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { fetchFeed } from './feed-fetch.ts'

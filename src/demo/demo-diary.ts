@@ -1,4 +1,4 @@
-import type { PartnerAccess } from '../access/partner-access.ts'
+import type { PartnerAccess } from '../accounts/partner-access.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { BookingRequest } from '../core/bookings/booking-request.ts'
 import type { Agency } from '../core/catalogue/agency.ts'

@@ -1,8 +1,8 @@
 import { changeLine } from '../core/bookings/durable-writes.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
+import type { WebhookCommands } from '../events/webhooks/webhook-commands.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
-import type { WebhookCommands } from '../webhooks/webhook-commands.ts'
 import { DEMO_CALLER } from './demo-diary.ts'
 
 /**

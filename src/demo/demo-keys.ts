@@ -1,4 +1,4 @@
-import type { KeyCommands, NewKey } from '../admin/key-commands.ts'
+import type { KeyCommands, NewKey } from '../accounts/key-commands.ts'
 import { type Agency, SCOPES } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Caller } from '../core/journal/record.ts'

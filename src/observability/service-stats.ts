@@ -1,13 +1,12 @@
-import type { AccessStats } from '../access/partner-access.ts'
-import type { TokenRefusalStats } from '../access/wrong-token-throttle.ts'
-import type { FeedStats } from '../changes/change-feed.ts'
-import type { ClusterStats } from '../cluster/cluster-status.ts'
+import type { AccessStats } from '../accounts/partner-access.ts'
+import type { TokenRefusalStats } from '../accounts/wrong-token-throttle.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { JournalStats } from '../core/journal/waiting-records.ts'
 import type { DirectoryStats } from '../core/units/unit-directory.ts'
+import type { FeedStats } from '../events/changes/change-feed.ts'
+import type { SenderProcessStats } from '../events/webhooks/sender-process.ts'
+import type { DeliveryBacklog } from '../events/webhooks/sender-store.ts'
 import type { HistogramReading } from '../lib/measures.ts'
-import type { SenderProcessStats } from '../webhooks/sender-process.ts'
-import type { DeliveryBacklog } from '../webhooks/sender-store.ts'
 import type { RouteCounts } from './request-stats.ts'
 
 /** What the process uses of its machine. */
@@ -71,8 +70,6 @@ export interface ServiceStats {
   readonly isDatabaseUp: boolean
   /** The epoch that may write now, according to the database; null when it did not answer in time, and on a node: its shards have one each. */
   readonly fenceEpoch: number | null
-  /** Null without a cluster. */
-  readonly cluster: ClusterStats | null
   /** Null when the database did not answer in time. */
   readonly backlog: DeliveryBacklog | null
   /** Milliseconds. */

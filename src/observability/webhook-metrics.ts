@@ -1,4 +1,4 @@
-import type { SenderStats } from '../webhooks/sender-stats.ts'
+import type { SenderStats } from '../events/webhooks/sender-stats.ts'
 import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
 import type { ServiceStats } from './service-stats.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { FEED_BYTES_MAX, fetchFeed } from '../../src/cli/feed-fetch.ts'
-import { refusalOfAddress } from '../../src/webhooks/address-class.ts'
+import { refusalOfAddress } from '../../src/events/webhooks/address-class.ts'
 import { type ServerCertificate, TestAuthority } from '../support/test-authority.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type KnownBlock, planFeed, refOf } from '../../src/cli/feed-plan.ts'
-import type { FeedEvent } from '../../src/ical/feed.ts'
+import type { FeedEvent } from '../../src/events/ical/feed.ts'
 import { night } from '../support/samples.ts'
 
 const OPTIONS = { today: '2027-01-01', keepMissing: false }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { AIRBNB, GOOGLE, VRBO } from '../ical/channel-feeds.ts'
+import { AIRBNB, GOOGLE, VRBO } from '../events/ical/channel-feeds.ts'
 import { cliOn } from '../support/cli-terminal.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 

@@ -1,9 +1,9 @@
 /** See docs/design.md#changes: one test per sentence. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { Cursors } from '../../src/changes/cursor.ts'
-import { WAITING_MAX, WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../src/changes/waiting-places.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { Cursors } from '../../src/events/changes/cursor.ts'
+import { WAITING_MAX, WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../src/events/changes/waiting-places.ts'
 import { type OpenStream, openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { firedEvents } from '../support/fired-events.ts'

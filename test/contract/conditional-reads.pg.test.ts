@@ -1,10 +1,10 @@
 /** See docs/partner-additions.md#1-conditional-reads: a test per sentence, and generated changes. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { ALLOWED_HEADERS } from '../../src/api/http/cors.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, type Night } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { SEASONS_MAX } from '../../src/core/domain/unit.ts'
+import { ALLOWED_HEADERS } from '../../src/http/cors.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { generatedRules } from '../support/generated-rules.ts'
 import type { HttpAnswer } from '../support/http-call.ts'

@@ -2,11 +2,10 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { CLUSTER_METRICS } from '../../src/cluster/cluster-metrics.ts'
 import type { ClusterStats } from '../../src/cluster/cluster-status.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
-import { CLUSTER_METRICS } from '../../src/observability/cluster-metrics.ts'
 import { metricsText } from '../../src/observability/metric.ts'
-import type { ServiceStats } from '../../src/observability/service-stats.ts'
 import { eventually } from '../support/eventually.ts'
 import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
 import { readQuery } from '../support/promql.ts'
@@ -82,7 +81,7 @@ const CLUSTER: ClusterStats = {
   ...{ isEtcdUp: true, etcdFailures: 0, leaseMs: 3_000, isFailsafe: false, isConfirmed: true },
   entry: { forwarded: 1, sentAgain: 0, misdirected: 0, held: 0, unanswered: 0, refused: 0, holding: 0 },
 }
-const NODE_PAGE = metricsText(CLUSTER_METRICS, { cluster: CLUSTER } as ServiceStats)
+const NODE_PAGE = metricsText(CLUSTER_METRICS, CLUSTER)
 
 /** Of the service, without what only a node tells. */
 let servicePage: Scrape

@@ -1,9 +1,9 @@
 /** What the sample client of the partner guide does when it is refused, and while it begins. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { Cursors } from '../../src/changes/cursor.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { addNights, asNight, formatNight } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { Cursors } from '../../src/events/changes/cursor.ts'
 import { eventually } from '../support/eventually.ts'
 import { CALLER } from '../support/samples.ts'
 import { copyAndOriginal, SyncClient } from '../support/sync-client.ts'

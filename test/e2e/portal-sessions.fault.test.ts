@@ -1,6 +1,6 @@
 /** Sessions of the page over the real service: restarts, a changed PORTAL_TOKEN, ADMIN_PORT, wrong tokens, another writer. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { WRONG_TOKENS_PER_MINUTE } from '../../src/access/wrong-token-throttle.ts'
+import { WRONG_TOKENS_PER_MINUTE } from '../../src/accounts/wrong-token-throttle.ts'
 import { runCliProcess } from '../support/cli-process.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'

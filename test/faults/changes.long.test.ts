@@ -1,7 +1,7 @@
 /** Streams of changes over the time that Bun leaves an idle connection open: one that has nothing to say, and one that nobody reads. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { SERVE_OPTIONS } from '../../src/api/server/listener.ts'
+import { SERVE_OPTIONS } from '../../src/http/server/listener.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'

@@ -22,35 +22,35 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'It only decides whether the numbers are checked a second time, entry by entry: with the mutation they always are.',
     },
   ],
-  'src/access/portal-sessions.ts': [
+  'src/accounts/portal-sessions.ts': [
     {
       before: 'this.#cancelSweep()',
       after: '{}',
       why: 'Only the timer sweeps, and it has fired. A second one would only look for the same sessions again.',
     },
   ],
-  'src/access/rate-limit.ts': [
+  'src/accounts/rate-limit.ts': [
     {
       before: 'if (this.#size > 0 && this.#stampAt(this.#size - 1) <= leftBy) {',
       after: 'if (this.#size > 0 && this.#stampAt(this.#size - 1) < leftBy) {',
       why: 'It is a shortcut for a loop that removes the same entries one by one.',
     },
   ],
-  'src/access/rate-slots.ts': [
+  'src/accounts/rate-slots.ts': [
     {
       before: 'current.total += 1',
       after: 'current.total -= 1',
       why: "This number is compared only with its own earlier value, to see whether a slot has grown during a write, and counting down shows that as well; the total that is written is the sum of the keys' own counts.",
     },
   ],
-  'src/access/usage-meter.ts': [
+  'src/accounts/usage-meter.ts': [
     {
       before: 'if (kept.month !== null && kept.months === this.#counters) return kept.month',
       after: 'if (kept.month === null && kept.months === this.#counters) return kept.month',
       why: 'The kept counter is a shortcut past a map: with the mutation it is never taken, and the look-up finds the same counter, because a key whose agency comes from another process starts without a kept one.',
     },
   ],
-  'src/api/http/answer.ts': [
+  'src/http/answer.ts': [
     {
       before: 'if (sharedByLimit[kind].size < LIMITS_KEPT_MAX) sharedByLimit[kind].set(limit, shared)',
       after: 'if (!(sharedByLimit[kind].size < LIMITS_KEPT_MAX)) sharedByLimit[kind].set(limit, shared)',
@@ -64,7 +64,7 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'No operation answers 305, so the document is the same byte for byte.',
     },
   ],
-  'src/changes/agency-feed.ts': [
+  'src/events/changes/agency-feed.ts': [
     {
       before: 'place.onEnd = null',
       after: '{}',
@@ -76,7 +76,7 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'A timer of 0 ms elapses in the next turn of the event loop.',
     },
   ],
-  'src/changes/change-feed.ts': [
+  'src/events/changes/change-feed.ts': [
     {
       before: 'this.#cursors.set(agencyId, cursors)',
       after: '{}',
@@ -144,7 +144,7 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'A call of a function returns a row.',
     },
   ],
-  'src/webhooks/webhook-sender.ts': [
+  'src/events/webhooks/webhook-sender.ts': [
     {
       before: 'if (room > 0) {',
       after: 'if (room > 1) {',

@@ -24,10 +24,10 @@ import { type FunctionBody, functionBodies, schemaMutations } from './sql-mutati
 
 const AREAS: Record<string, string> = {
   core: 'src/core/**/*.ts',
-  access: 'src/access/**/*.ts',
-  api: 'src/api/**/*.ts',
-  webhooks: 'src/webhooks/**/*.ts',
-  changes: 'src/changes/**/*.ts',
+  accounts: 'src/accounts/**/*.ts',
+  api: 'src/{http,api}/**/*.ts',
+  webhooks: 'src/events/webhooks/**/*.ts',
+  changes: 'src/events/changes/**/*.ts',
   stores: 'src/postgres/stores/**/*.ts',
   sql: 'sql/*.sql',
 }

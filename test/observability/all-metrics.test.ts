@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { CLUSTER_METRICS } from '../../src/cluster/cluster-metrics.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
-import { CLUSTER_METRICS } from '../../src/observability/cluster-metrics.ts'
 
 const METRICS = [...ALL_METRICS, ...CLUSTER_METRICS]
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { type Receiver, startReceiver } from '../events/webhooks/support/receiver.ts'
 import {
   describeInBrowser,
   expectAccessible,
@@ -9,7 +10,6 @@ import {
   snapshot,
 } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Receiver, startReceiver } from '../webhooks/support/receiver.ts'
 
 const A = '/portal/v1/agencies/demo'
 /** As the service counts. */

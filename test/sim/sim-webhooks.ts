@@ -1,18 +1,18 @@
 import { shardOf } from '../../src/core/journal/shard.ts'
+import { bodyOfEntry } from '../../src/events/webhooks/envelope.ts'
+import type { AttemptOutcome, PostOnce, PostResult } from '../../src/events/webhooks/guarded-post.ts'
+import { SecretBox } from '../../src/events/webhooks/secret-box.ts'
+import type { ClaimedDelivery } from '../../src/events/webhooks/sender-store.ts'
+import { WebhookSender } from '../../src/events/webhooks/webhook-sender.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { SeededRandom } from '../../src/lib/seeded-random.ts'
-import { bodyOfEntry } from '../../src/webhooks/envelope.ts'
-import type { AttemptOutcome, PostOnce, PostResult } from '../../src/webhooks/guarded-post.ts'
-import { SecretBox } from '../../src/webhooks/secret-box.ts'
-import type { ClaimedDelivery } from '../../src/webhooks/sender-store.ts'
-import { WebhookSender } from '../../src/webhooks/webhook-sender.ts'
-import type { FakeClock } from '../support/fake-clock.ts'
 import {
   type MemoryDelivery,
   type MemoryEndpoint,
   type MemoryEntry,
   MemorySenderStore,
-} from '../webhooks/support/memory-sender-store.ts'
+} from '../events/webhooks/support/memory-sender-store.ts'
+import type { FakeClock } from '../support/fake-clock.ts'
 import { AGENCIES } from './sim-agencies.ts'
 import type { Mortal, SimProcess } from './sim-process.ts'
 import type { SimStore } from './sim-store.ts'

@@ -1,13 +1,14 @@
 /** Nodes with real listeners and entries, an app each, and ownership that tests decide. */
-import type { AgencyDirectory, Home, Naming } from '../../src/api/forward/agency-directory.ts'
-import { HOP_HEADER, Hops } from '../../src/api/forward/hop.ts'
-import { RequestEntry } from '../../src/api/forward/request-entry.ts'
-import { RequestHomes } from '../../src/api/forward/request-home.ts'
-import { SERVE_OPTIONS, withoutIdleTimeout } from '../../src/api/server/listener.ts'
-import type { Answering } from '../../src/api/server/served-routes.ts'
+import type { AgencyDirectory, Home } from '../../src/cluster/forward/agency-directory.ts'
+import { HOP_HEADER, Hops } from '../../src/cluster/forward/hop.ts'
+import { RequestEntry } from '../../src/cluster/forward/request-entry.ts'
+import { RequestHomes } from '../../src/cluster/forward/request-home.ts'
 import type { NodeAddress, Owners } from '../../src/cluster/shard-owners.ts'
+import { SERVE_OPTIONS, withoutIdleTimeout } from '../../src/http/server/listener.ts'
+import type { Answering } from '../../src/http/server/served-routes.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { sha256Hex, systemIds } from '../../src/lib/ids.ts'
+import type { Naming } from '../../src/postgres/stores/postgres-directory-rows.ts'
 
 export const CLUSTER_SECRET = 's'.repeat(32)
 

@@ -1,6 +1,6 @@
+import { bodyOfEntry } from '../../src/events/webhooks/envelope.ts'
 import { type IdPrefix, idOf, uuidOf } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
-import { bodyOfEntry } from '../../src/webhooks/envelope.ts'
 
 /** The body of a webhook event. */
 export interface FiredEvent {

@@ -1,6 +1,6 @@
-import type { ChangeEntry, ChangeRows, ReadChanges } from '../../src/changes/change-page.ts'
-import { fingerprintOf } from '../../src/changes/cursor.ts'
 import { NO_LINK, shardOf } from '../../src/core/journal/shard.ts'
+import type { ChangeEntry, ChangeRows, ReadChanges } from '../../src/events/changes/change-page.ts'
+import { fingerprintOf } from '../../src/events/changes/cursor.ts'
 import type { JournalRow, MemoryJournalStore } from './memory-journal-store.ts'
 
 type Asked = Parameters<ChangeRows['read']>[1]

@@ -1,4 +1,4 @@
-import { type Receiver, startReceiver } from '../webhooks/support/receiver.ts'
+import { type Receiver, startReceiver } from '../events/webhooks/support/receiver.ts'
 import { eventually } from './eventually.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
 import { type Scrape, scrape } from './scrape.ts'

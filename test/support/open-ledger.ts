@@ -1,6 +1,7 @@
 import { readConfig } from '../../src/app/config.ts'
 import type { Ledger, LedgerLimits } from '../../src/app/ledger.ts'
 import { prepareLedger } from '../../src/app/open-ledger.ts'
+import { WholeLedger } from '../../src/cluster/whole-ledger.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
@@ -31,6 +32,7 @@ export async function openTestDatabaseLedger(
     clock: options.clock ?? systemClock,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     holder: 'test',
+    openOwnership: (parts) => new WholeLedger(parts),
     onBookingChange: (agencyId) => options.onBookingChange?.(agencyId),
     watch: {
       onFenced: (cause) => reports.fenced.push(cause),

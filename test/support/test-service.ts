@@ -1,7 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { PortalAccess } from '../../src/access/portal-access.ts'
-import { TokenRateLimit } from '../../src/access/token-rate-limit.ts'
+import { PortalAccess } from '../../src/accounts/portal-access.ts'
+import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
 import { createApp } from '../../src/api/app.ts'
 import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
@@ -123,7 +123,9 @@ export function appOver(
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
-  const portal = openPortal(ledger, { secretKey, webhooks, draining: new AbortController().signal })
+  const { catalogue, newId } = ledger
+  const agencies = { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }
+  const portal = openPortal(ledger, { secretKey, webhooks, agencies, draining: new AbortController().signal })
   return createApp({
     ledger,
     portal: {

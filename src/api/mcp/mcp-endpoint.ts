@@ -6,19 +6,19 @@
  * that reached us through DNS rebinding still has no key (docs/decisions.md#http-and-mcp).
  */
 
-import type { Admission, PartnerAccess } from '../../access/partner-access.ts'
+import type { Admission, PartnerAccess } from '../../accounts/partner-access.ts'
+import type { FailureReport } from '../../http/answer.ts'
+import { plainHeaders, problemAnswer } from '../../http/answer.ts'
+import { ALLOWED_HEADERS, CORS_HEADERS, PREFLIGHT_MAX_AGE_S } from '../../http/cors.ts'
+import { KeyAdmission, UNAUTHORIZED } from '../../http/key-admission.ts'
+import { failureOf, isNotOwner } from '../../http/problem-of.ts'
+import { readJson } from '../../http/read-request.ts'
+import { requestIdOf } from '../../http/request.ts'
+import type { Open, Outcome } from '../../http/route.ts'
+import { admitted } from '../../http/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
-import type { FailureReport } from '../http/answer.ts'
-import { plainHeaders, problemAnswer } from '../http/answer.ts'
-import { ALLOWED_HEADERS, CORS_HEADERS, PREFLIGHT_MAX_AGE_S } from '../http/cors.ts'
-import { requestIdOf } from '../http/request.ts'
-import { failureOf, isNotOwner } from '../problems/problem-of.ts'
-import { KeyAdmission, UNAUTHORIZED } from '../route/key-admission.ts'
-import { readJson } from '../route/read-request.ts'
-import type { Open, Outcome } from '../route/route.ts'
-import { admitted } from '../route/route.ts'
 import { BATCH_VERSION, eraOf } from './era.ts'
 import {
   errorText,

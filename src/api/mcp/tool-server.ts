@@ -18,8 +18,8 @@ import {
   specTypeSchemas,
 } from '@modelcontextprotocol/server'
 import type { KeyHolder } from '../../core/catalogue/catalogue.ts'
+import { missingScope } from '../../http/key-admission.ts'
 import { VERSION } from '../../lib/version.ts'
-import { missingScope } from '../route/key-admission.ts'
 import { META, MODERN_VERSION, SUPPORTED_VERSIONS } from './era.ts'
 import { isObject, type Params, RPC_CODES, type RpcError, type RpcRequest } from './json-rpc.ts'
 import type { ToolLedger } from './tools/tool.ts'

@@ -3,8 +3,8 @@
  * browsers keep those for good and a new version is loaded at once.
  */
 import { Elysia } from 'elysia'
-import { holdsTag } from '../http/answer.ts'
-import { type CountedRouteOptions, countedRoute } from '../http/direct-routes.ts'
+import { holdsTag } from '../../http/answer.ts'
+import { type CountedRouteOptions, countedRoute } from '../../http/direct-routes.ts'
 import { acceptedEncoding } from './accepted-encoding.ts'
 import { PAGE_ASSETS, type PageAsset } from './page-assets.ts'
 import { ASSETS_PATH, PAGE_DOCUMENT, PAGE_PATH, PAGE_POLICY } from './page-document.ts'

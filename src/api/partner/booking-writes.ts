@@ -6,19 +6,26 @@ import type { Booking } from '../../core/domain/booking.ts'
 import type { Stay } from '../../core/domain/night.ts'
 import type { Quote } from '../../core/domain/pricing.ts'
 import type { Unit } from '../../core/domain/unit.ts'
+import { ifMatchOf } from '../../http/answer.ts'
+import { idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
+import { BookingJson, bookingJson } from '../../http/json/booking-json.ts'
+import { quoteTag } from '../../http/json/quote-json.ts'
+import {
+  guestOf,
+  NEW_BOOKING_FIELDS,
+  optionalText,
+  PARTY_FIELDS,
+  STAY_FIELDS,
+  stayOf,
+} from '../../http/json/request-fields.ts'
+import type { BodyOf, Operation } from '../../http/operation.ts'
+import { IDEMPOTENCY_KEY_REUSED, problemOfOutcome } from '../../http/problem-of.ts'
+import { invalid, invalidField, notFound, type Problem } from '../../http/problems.ts'
+import { isIdShaped } from '../../http/read-request.ts'
+import { targetOf } from '../../http/request.ts'
+import { type Outcome, type RecordedRefusal, recorded } from '../../http/route.ts'
+import { choice } from '../../http/text-schema.ts'
 import { assert } from '../../lib/assert.ts'
-import { ifMatchOf } from '../http/answer.ts'
-import { targetOf } from '../http/request.ts'
-import { idempotencyKeyOf, requestHashOf } from '../idempotency/idempotent-writes.ts'
-import { BookingJson, bookingJson } from '../json/booking-json.ts'
-import { quoteTag } from '../json/quote-json.ts'
-import { guestOf, NEW_BOOKING_FIELDS, optionalText, PARTY_FIELDS, STAY_FIELDS, stayOf } from '../json/request-fields.ts'
-import type { BodyOf, Operation } from '../operation.ts'
-import { IDEMPOTENCY_KEY_REUSED, problemOfOutcome } from '../problems/problem-of.ts'
-import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
-import { isIdShaped } from '../route/read-request.ts'
-import { type Outcome, type RecordedRefusal, recorded } from '../route/route.ts'
-import { choice } from '../schema/text-schema.ts'
 import { type PartnerCall, partnerRoute } from './partner-route.ts'
 
 type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' | 'caller'>

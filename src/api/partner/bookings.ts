@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { BookingJson, bookingFilterOf, bookingJson } from '../json/booking-json.ts'
-import { LIMIT_QUERY, PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
-import { notFound } from '../problems/problems.ts'
-import { isIdShaped } from '../route/read-request.ts'
-import { dateText, text } from '../schema/text-schema.ts'
+import { BookingJson, bookingFilterOf, bookingJson } from '../../http/json/booking-json.ts'
+import { LIMIT_QUERY, PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../http/json/page.ts'
+import type { Operation } from '../../http/operation.ts'
+import { notFound } from '../../http/problems.ts'
+import { isIdShaped } from '../../http/read-request.ts'
+import { dateText, text } from '../../http/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 
 const QUERY = Type.Object({

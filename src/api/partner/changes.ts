@@ -1,7 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
-import { EVENT_DATA, EVENT_MEMBERS } from '../openapi/webhooks.ts'
-import type { Operation } from '../operation.ts'
+import { WAITING_PER_KEY_MAX } from '../../events/changes/waiting-places.ts'
 import {
   answerChanges,
   CHANGES_QUERY,
@@ -10,8 +8,10 @@ import {
   EVENT_STREAM,
   isStreamAccepted,
   LIMIT_MAX,
-} from '../route/change-requests.ts'
-import { isProblem } from '../route/route.ts'
+} from '../../http/change-requests.ts'
+import { EVENT_DATA, EVENT_MEMBERS } from '../../http/openapi/webhooks.ts'
+import type { Operation } from '../../http/operation.ts'
+import { isProblem } from '../../http/route.ts'
 import { partnerRoute } from './partner-route.ts'
 
 const LIST_CHANGES = {

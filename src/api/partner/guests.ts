@@ -7,12 +7,12 @@ import {
   guestWithStaysJson,
   SEARCH_LENGTH_MIN,
   searchOf,
-} from '../json/guest-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import type { Operation } from '../operation.ts'
-import { notFound } from '../problems/problems.ts'
-import { isIdShaped } from '../route/read-request.ts'
-import { text } from '../schema/text-schema.ts'
+} from '../../http/json/guest-json.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../http/json/page.ts'
+import type { Operation } from '../../http/operation.ts'
+import { notFound } from '../../http/problems.ts'
+import { isIdShaped } from '../../http/read-request.ts'
+import { text } from '../../http/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 
 const LIST_GUESTS = {

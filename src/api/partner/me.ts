@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { SCOPES } from '../../core/catalogue/agency.ts'
-import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
-import type { Operation } from '../operation.ts'
-import { choice, nullable } from '../schema/text-schema.ts'
+import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
+import type { Operation } from '../../http/operation.ts'
+import { choice, nullable } from '../../http/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 
 const nullableText = (description: string) => nullable(Type.String({ description }))

@@ -1,7 +1,7 @@
-import { HEADER_COMPONENTS, PARAMETER_COMPONENTS, SECURITY_SCHEME } from '../openapi/components.ts'
-import type { SurfaceDescription } from '../openapi/surface-description.ts'
-import { WEBHOOKS } from '../openapi/webhooks.ts'
-import { isWrite, type Operation } from '../operation.ts'
+import { HEADER_COMPONENTS, PARAMETER_COMPONENTS, SECURITY_SCHEME } from '../../http/openapi/components.ts'
+import type { SurfaceDescription } from '../../http/openapi/surface-description.ts'
+import { WEBHOOKS } from '../../http/openapi/webhooks.ts'
+import { isWrite, type Operation } from '../../http/operation.ts'
 
 const RATE_HEADERS = [
   'X-Request-Id',

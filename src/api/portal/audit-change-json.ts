@@ -3,8 +3,8 @@ import type { Inventory } from '../../core/catalogue/agency.ts'
 import type { LoggedEvent } from '../../core/domain/booking.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingFacts } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
-import { timestampOrNull } from '../json/booking-json.ts'
-import { choice, dateText, nullable } from '../schema/text-schema.ts'
+import { timestampOrNull } from '../../http/json/booking-json.ts'
+import { choice, dateText, nullable } from '../../http/text-schema.ts'
 
 const StayJson = Type.Object(
   {

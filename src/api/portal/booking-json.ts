@@ -4,9 +4,9 @@ import type { Inventory } from '../../core/catalogue/agency.ts'
 import type { Booking } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { BookingJson, bookingJsonIn, unitOf } from '../json/booking-json.ts'
-import { GuestJson, guestJson } from '../json/guest-json.ts'
-import { dateText, nullable } from '../schema/text-schema.ts'
+import { BookingJson, bookingJsonIn, unitOf } from '../../http/json/booking-json.ts'
+import { GuestJson, guestJson } from '../../http/json/guest-json.ts'
+import { dateText, nullable } from '../../http/text-schema.ts'
 
 /** All that partners read of a booking, and what only its agency sees. */
 export const AgencyBookingJson = Type.Object(

@@ -5,8 +5,7 @@ import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking, PRICINGS } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
 import type { Unit } from '../../core/domain/unit.ts'
-import { assert } from '../../lib/assert.ts'
-import { ifMatchOf } from '../http/if-match.ts'
+import { ifMatchOf } from '../../http/if-match.ts'
 import {
   guestOf,
   NEW_BOOKING_FIELDS,
@@ -15,12 +14,13 @@ import {
   PARTY_FIELDS,
   STAY_FIELDS,
   stayOf,
-} from '../json/request-fields.ts'
-import { problemOfOutcome } from '../problems/problem-of.ts'
-import { invalid, invalidField, notFound, type Problem } from '../problems/problems.ts'
-import { isIdShaped } from '../route/read-request.ts'
-import { type Outcome, recorded } from '../route/route.ts'
-import { choice, dateText, nullable, text } from '../schema/text-schema.ts'
+} from '../../http/json/request-fields.ts'
+import { problemOfOutcome } from '../../http/problem-of.ts'
+import { invalid, invalidField, notFound, type Problem } from '../../http/problems.ts'
+import { isIdShaped } from '../../http/read-request.ts'
+import { type Outcome, recorded } from '../../http/route.ts'
+import { choice, dateText, nullable, text } from '../../http/text-schema.ts'
+import { assert } from '../../lib/assert.ts'
 import { agencyInstant } from './agency-instant.ts'
 import { CHANGED_OR_TRIED, DRY_RUN, modeOf, TRIED, triedAnswer } from './booking-dry-run.ts'
 import {

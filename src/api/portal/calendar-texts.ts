@@ -2,7 +2,7 @@
  * Limits for calendar addresses. A calendar address needs no key and no role, and a text takes milliseconds to write. So it is
  * kept until the unit or the day changes, and requests are bounded by unit, writing by agency.
  */
-import { RateLimiter } from '../../access/rate-limit.ts'
+import { RateLimiter } from '../../accounts/rate-limit.ts'
 import type { Clock } from '../../lib/clock.ts'
 
 /** Requests for the calendar of one unit and rolling minute. Channels ask every few minutes. */

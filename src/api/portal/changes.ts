@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../changes/waiting-places.ts'
+import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../events/changes/waiting-places.ts'
 import {
   answerChanges,
   CHANGES_QUERY,
@@ -8,7 +8,7 @@ import {
   EVENT_STREAM,
   isStreamAccepted,
   LIMIT_MAX,
-} from '../route/change-requests.ts'
+} from '../../http/change-requests.ts'
 import { AgencyChangeJson } from './agency-change-text.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { GuestChange } from '../../admin/guest-commands.ts'
+import type { GuestChange } from '../../accounts/guest-commands.ts'
 import type { Guest } from '../../core/bookings/booking-lists.ts'
 import {
   GUEST_STAYS_MAX,
@@ -9,12 +9,12 @@ import {
   guestWithStaysJson,
   SEARCH_LENGTH_MIN,
   searchOf,
-} from '../json/guest-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../json/page.ts'
-import { GUEST_FIELDS } from '../json/request-fields.ts'
-import { notFound } from '../problems/problems.ts'
-import { isIdShaped } from '../route/read-request.ts'
-import { text } from '../schema/text-schema.ts'
+} from '../../http/json/guest-json.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../http/json/page.ts'
+import { GUEST_FIELDS } from '../../http/json/request-fields.ts'
+import { notFound } from '../../http/problems.ts'
+import { isIdShaped } from '../../http/read-request.ts'
+import { text } from '../../http/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 

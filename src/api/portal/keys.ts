@@ -6,10 +6,10 @@ import {
   LIVE_CREDENTIALS_MAX,
   SCOPES,
 } from '../../core/catalogue/agency.ts'
-import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import { invalidField } from '../problems/problems.ts'
-import { choice, nullable } from '../schema/text-schema.ts'
+import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
+import { invalidField } from '../../http/problems.ts'
+import { choice, nullable } from '../../http/text-schema.ts'
 import { agencyInstant } from './agency-instant.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'

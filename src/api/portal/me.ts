@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { type PortalIdentity, roleOf } from '../../access/portal-access.ts'
+import { type PortalIdentity, roleOf } from '../../accounts/portal-access.ts'
 import { ROLES } from '../../core/catalogue/agency.ts'
-import { choice, nullable } from '../schema/text-schema.ts'
+import { choice, nullable } from '../../http/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { portalRoute } from './portal-route.ts'
 

@@ -1,6 +1,6 @@
-import { PARAMETER_COMPONENTS } from '../openapi/components.ts'
-import type { SurfaceDescription } from '../openapi/surface-description.ts'
-import { isWrite } from '../operation.ts'
+import { PARAMETER_COMPONENTS } from '../../http/openapi/components.ts'
+import type { SurfaceDescription } from '../../http/openapi/surface-description.ts'
+import { isWrite } from '../../http/operation.ts'
 import { PAGE_HEADER, SESSION_COOKIE } from './session-cookie.ts'
 
 const PORTAL_PARAMETERS = {

@@ -2,9 +2,9 @@
 import { Kind, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
 import { parseNight } from '../../core/domain/night.ts'
+import { charactersOf } from '../../http/text-schema.ts'
+import { EXPECTED } from '../../http/validator.ts'
 import { isTimeZone } from '../../lib/clock.ts'
-import { charactersOf } from '../schema/text-schema.ts'
-import { EXPECTED } from '../schema/validator.ts'
 
 const TESTED = 'Tested'
 const TEST = Symbol('test')

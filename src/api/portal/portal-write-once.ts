@@ -2,18 +2,18 @@
  * Writes of the portal, once per `Idempotency-Key` if the request has one (docs/design.md#portal-api). The answer is kept with the write
  * itself: in the batch of a journal entry, or in the statement of any other change. Secrets are not kept.
  */
-import type { PortalIdentity } from '../../access/portal-access.ts'
+import type { PortalIdentity } from '../../accounts/portal-access.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller, ChangeAnswer, IdempotencyDraft } from '../../core/journal/record.ts'
+import type { Execution, IdempotentOutcome, Keep, KeepReturned } from '../../http/idempotent-writes.ts'
+import { canonicalJson, idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
+import { IDEMPOTENCY_KEY_REUSED } from '../../http/problem-of.ts'
+import { invalid, type Problem } from '../../http/problems.ts'
+import { targetOf } from '../../http/request.ts'
+import { isProblem, type Outcome, type RecordedRefusal } from '../../http/route.ts'
 import { AssertionError, assert } from '../../lib/assert.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { targetOf } from '../http/request.ts'
-import type { Execution, IdempotentOutcome, Keep, KeepReturned } from '../idempotency/idempotent-writes.ts'
-import { canonicalJson, idempotencyKeyOf, requestHashOf } from '../idempotency/idempotent-writes.ts'
-import { IDEMPOTENCY_KEY_REUSED } from '../problems/problem-of.ts'
-import { invalid, type Problem } from '../problems/problems.ts'
-import { isProblem, type Outcome, type RecordedRefusal } from '../route/route.ts'
 import type { PortalLedger } from './portal-dependencies.ts'
 
 /** The scope of routes that belong to no agency. */

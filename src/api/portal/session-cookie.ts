@@ -2,7 +2,7 @@
  * The cookie of a session, and what a request must have besides before the cookie lets it change anything (docs/design.md#sessions). A
  * browser adds the cookie by itself, whoever makes it send the request, so the request must show that the page has made it.
  */
-import { type Problem, problem } from '../problems/problems.ts'
+import { type Problem, problem } from '../../http/problems.ts'
 
 export const SESSION_COOKIE = 'nightledger_session'
 /** A form cannot send it, and a script of another origin only after a preflight, which the portal does not answer. */

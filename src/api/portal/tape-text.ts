@@ -6,8 +6,8 @@ import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus } from '../../core/domain/booking.ts'
 import { currencyDigits } from '../../core/domain/money.ts'
 import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
+import { choice, dateText, nullable } from '../../http/text-schema.ts'
 import { Slices } from '../../lib/slices.ts'
-import { choice, dateText, nullable } from '../schema/text-schema.ts'
 
 /** A quarter of a millisecond of CPU. */
 const STAYS_PER_SLICE = 200

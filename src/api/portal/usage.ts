@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { calendarDayAt } from '../../access/calendar-periods.ts'
-import type { DayUsed, MonthUsed } from '../../access/usage-meter.ts'
+import { calendarDayAt } from '../../accounts/calendar-periods.ts'
+import type { DayUsed, MonthUsed } from '../../accounts/usage-meter.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
+import { nullable } from '../../http/text-schema.ts'
 import { DAY_MS } from '../../lib/clock.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import { nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 

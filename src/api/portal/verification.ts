@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
+import { choice, nullable } from '../../http/text-schema.ts'
 import { DIFFERENCE_KINDS } from '../../verify/findings.ts'
-import { choice, nullable } from '../schema/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { portalRoute } from './portal-route.ts'
 

@@ -1,11 +1,15 @@
 import { Type } from '@sinclair/typebox'
 import { changeLine, successLine } from '../../core/bookings/durable-writes.ts'
-import { refusalSentence, URL_LENGTH_MAX } from '../../webhooks/endpoint-url.ts'
-import { DESCRIPTION_LENGTH_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
-import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../json/page.ts'
-import { invalid, invalidField, notFound } from '../problems/problems.ts'
-import { isIdShaped } from '../route/read-request.ts'
-import { choice, nullable, text } from '../schema/text-schema.ts'
+import { refusalSentence, URL_LENGTH_MAX } from '../../events/webhooks/endpoint-url.ts'
+import {
+  DESCRIPTION_LENGTH_MAX,
+  OVERLAP_HOURS_MAX,
+  type WebhookEndpoint,
+} from '../../events/webhooks/webhook-endpoint.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
+import { invalid, invalidField, notFound } from '../../http/problems.ts'
+import { isIdShaped } from '../../http/read-request.ts'
+import { choice, nullable, text } from '../../http/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { newSecret } from './portal-schema.ts'

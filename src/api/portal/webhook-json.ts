@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { WebhookDelivery } from '../../webhooks/sender-store.ts'
-import { WAITING_COUNTED_MAX, type WebhookEndpoint } from '../../webhooks/webhook-endpoint.ts'
-import { timestampOf, timestampOrNull } from '../json/booking-json.ts'
-import { choice, nullable } from '../schema/text-schema.ts'
+import type { WebhookDelivery } from '../../events/webhooks/sender-store.ts'
+import { WAITING_COUNTED_MAX, type WebhookEndpoint } from '../../events/webhooks/webhook-endpoint.ts'
+import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
+import { choice, nullable } from '../../http/text-schema.ts'
 
 const timestamp = () => Type.String({ format: 'date-time' })
 

@@ -65,7 +65,7 @@ export class UnitDirectory {
   readonly #onDamaged: (unit: UnitAddress, error: CorruptLedgerError) => void
   readonly #onActivated: (agencyId: string, state: UnitState) => void
   readonly #endOf: (agencyId: string) => { readonly lastSeq: number }
-  readonly #termOf: ((agencyId: string) => number | null) | null
+  readonly #termOf: (agencyId: string) => number | null
   /** Units of shards that were given up, whose last turn still runs. */
   readonly #leaving = new Map<string, UnitActor>()
   /** Called when one of them is forgotten, or an activation has ended. */
@@ -96,7 +96,7 @@ export class UnitDirectory {
     onActivated?: (agencyId: string, state: UnitState) => void
     /** The end of the log of the agency's shard, as this process knows it (Journal.endOf). */
     endOf: (agencyId: string) => { readonly lastSeq: number }
-    /** In a cluster: which ownership of the agency's shard this is; null while this process does not own it. */
+    /** Which ownership of the agency's shard this is; null while this process does not own it. Left out: it owns all, for good. */
     termOf?: (agencyId: string) => number | null
   }) {
     this.#store = options.store
@@ -107,7 +107,7 @@ export class UnitDirectory {
     this.#onDamaged = options.onDamaged ?? (() => {})
     this.#onActivated = options.onActivated ?? (() => {})
     this.#endOf = options.endOf
-    this.#termOf = options.termOf ?? null
+    this.#termOf = options.termOf ?? (() => 0)
   }
 
   get stats(): DirectoryStats {
@@ -181,10 +181,11 @@ export class UnitDirectory {
 
   async #turnOnceActive<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
     this.#pendingTurns.set(unit.unitId, (this.#pendingTurns.get(unit.unitId) ?? 0) + 1)
+    const term = this.#termOf(unit.agencyId)
     try {
       const activated = await this.#actor(unit)
       if (this.#resident.get(unit.unitId) !== activated) {
-        assert(this.#termOf !== null, 'Cannot take a turn: the unit was passivated in the meantime')
+        assert(term !== this.#termOf(unit.agencyId), 'Cannot take a turn: the unit was passivated in the meantime')
         throw notOwner()
       }
       // The command enters the mailbox before its pending turn is removed: from then on the actor is busy.
@@ -309,7 +310,7 @@ export class UnitDirectory {
   }
 
   #isServed(agencyId: string): boolean {
-    return this.#termOf === null || this.#termOf(agencyId) !== null
+    return this.#termOf(agencyId) !== null
   }
 
   #activateTogether(units: readonly UnitAddress[]): Promise<UnitActor>[] {
@@ -323,11 +324,11 @@ export class UnitDirectory {
 
   #activation(unit: UnitAddress, recovered: Promise<RecoveredUnit>): Promise<UnitActor> {
     const { agencyId, unitId } = unit
-    const term = this.#termOf?.(agencyId)
+    const term = this.#termOf(agencyId)
     const actor = recovered
       .then((found) => {
         // What was read may be older than what another process has written since.
-        if (this.#termOf?.(agencyId) !== term || term === null) throw notOwner()
+        if (this.#termOf(agencyId) !== term || term === null) throw notOwner()
         // S3
         if (found.state.seq > this.#endOf(agencyId).lastSeq) throw notOwner()
         return this.#admit(unit, found)

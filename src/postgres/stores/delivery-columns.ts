@@ -1,5 +1,5 @@
+import type { Attempt, WebhookDelivery } from '../../events/webhooks/sender-store.ts'
 import { idOf } from '../../lib/ids.ts'
-import type { Attempt, WebhookDelivery } from '../../webhooks/sender-store.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** A row of `webhook_delivery` with its attempts. */

@@ -4,9 +4,9 @@
  */
 import type { Instant } from '../../core/domain/booking.ts'
 import { decoderOf, encoderOf, type Stored } from '../../core/journal/fields.ts'
+import type { StoredEndpoint } from '../../events/webhooks/endpoint-rows.ts'
+import type { WebhookDelivery } from '../../events/webhooks/sender-store.ts'
 import { uuidOf } from '../../lib/ids.ts'
-import type { StoredEndpoint } from '../../webhooks/endpoint-rows.ts'
-import type { WebhookDelivery } from '../../webhooks/sender-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { ENDPOINT } from './tables.ts'
 

@@ -6,10 +6,10 @@
 import { WriteError } from '../../core/bookings/write-error.ts'
 import type { BatchLimit } from '../../core/journal/batch.ts'
 import { shardOf } from '../../core/journal/shard.ts'
+import type { PendingChoice } from '../../events/webhooks/endpoint-rows.ts'
+import { BACKLOG_COUNTED_MAX, type DeliveryBacklog } from '../../events/webhooks/sender-store.ts'
 import { isTooSlow } from '../../lib/database-failure.ts'
 import { uuidIn, uuidOf } from '../../lib/ids.ts'
-import type { PendingChoice } from '../../webhooks/endpoint-rows.ts'
-import { BACKLOG_COUNTED_MAX, type DeliveryBacklog } from '../../webhooks/sender-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { fencedWrite } from './audited-write.ts'
 

@@ -1,4 +1,4 @@
-import type { AgencyStore } from '../../admin/agency-store.ts'
+import type { AgencyStore } from '../../accounts/agency-store.ts'
 import type { Guest } from '../../core/bookings/booking-lists.ts'
 import { WriteError } from '../../core/bookings/write-error.ts'
 import type { AccessToken, Agency, ApiKey, Inventory } from '../../core/catalogue/agency.ts'

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditFilter, AuditList } from '../../admin/audit-list.ts'
+import type { AuditEntry, AuditFilter, AuditList } from '../../accounts/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-lists.ts'
 import type { LoggedEvent, Pricing } from '../../core/domain/booking.ts'
 import { decodeEntry } from '../../core/journal/entry-codec.ts'

@@ -28,20 +28,21 @@ const NO_HOLD = { expiry: '-infinity', bookingId: '00000000000000000000000000000
 /** What the booking commands look up before they change a booking. */
 export class PostgresBookingRows implements BookingRows {
   readonly #sql: Sql
-  readonly #shards: (() => Iterable<number>) | null
+  readonly #shards: () => Iterable<number> | 'all'
 
-  /** @param shards those whose holds are looked for; left out: all */
-  constructor(sql: Sql, shards: (() => Iterable<number>) | null = null) {
+  /** @param shards those whose holds are looked for */
+  constructor(sql: Sql, shards: () => Iterable<number> | 'all' = () => 'all') {
     this.#sql = sql
     this.#shards = shards
   }
 
   /** Null: there is none, and every hold would be read in vain. */
   #ofShards(): Fragment | null {
-    if (this.#shards === null) return this.#sql`true`
-    const shards = [...this.#shards()]
-    if (shards.length === 0) return null
-    return this.#sql`shard_of(agency_id) = any (${`{${shards.join()}}`}::text::smallint[])`
+    const shards = this.#shards()
+    if (shards === 'all') return this.#sql`true`
+    const some = [...shards]
+    if (some.length === 0) return null
+    return this.#sql`shard_of(agency_id) = any (${`{${some.join()}}`}::text::smallint[])`
   }
 
   async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {

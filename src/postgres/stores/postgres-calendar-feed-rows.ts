@@ -1,4 +1,4 @@
-import type { CalendarFeedRows } from '../../admin/calendar-feeds.ts'
+import type { CalendarFeedRows } from '../../accounts/calendar-feeds.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'

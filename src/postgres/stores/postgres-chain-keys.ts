@@ -6,7 +6,7 @@ import {
   SHARDS,
   sealChainKey,
 } from '../../core/journal/shard.ts'
-import { secretKeyCheck } from '../../webhooks/re-encrypt.ts'
+import { secretKeyCheck } from '../../events/webhooks/re-encrypt.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** A chain key as it is stored, sealed. */

@@ -1,4 +1,4 @@
-import type { ChangeEntry, ChangeRows, ReadChanges, ReadOptions } from '../../changes/change-page.ts'
+import type { ChangeEntry, ChangeRows, ReadChanges, ReadOptions } from '../../events/changes/change-page.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
 import type { ListReads } from './list-reads.ts'

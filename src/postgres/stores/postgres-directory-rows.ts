@@ -1,9 +1,14 @@
-import type { DirectoryRows, Named, Naming } from '../../api/forward/agency-directory.ts'
 import { idOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
+/** SHA-256 of the secret, lower-case hex, or the agency's slug. */
+export type Naming = { readonly kind: 'key' | 'token' | 'session' | 'slug'; readonly name: string }
+
+/** `agencyId`: null for a session of the operator. */
+export type Named = Naming & { readonly agencyId: string | null }
+
 /** The agencies of keys, access tokens, sessions and slugs, each found by a unique index. */
-export class PostgresDirectoryRows implements DirectoryRows {
+export class PostgresDirectoryRows {
   readonly #sql: Sql
 
   constructor(sql: Sql) {

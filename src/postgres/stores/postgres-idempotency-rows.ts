@@ -1,5 +1,5 @@
-import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../../api/idempotency/idempotent-writes.ts'
 import { shardOf } from '../../core/journal/shard.ts'
+import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../../http/idempotent-writes.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 

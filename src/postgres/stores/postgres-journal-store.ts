@@ -13,6 +13,9 @@ const SNAPSHOTS_KEPT = 3
 /** Below that of every writer. */
 const NO_EPOCH = 0
 
+/** Batches of the journal in flight at a time: a third one gained nothing (docs/decisions.md#speed). */
+export const APPEND_LANES = 2
+
 /** The journal in Postgres. Every lane appends through a connection of its own; recovery reads go through the pool. */
 export class PostgresJournalStore implements JournalStore {
   readonly #url: string
@@ -37,9 +40,9 @@ export class PostgresJournalStore implements JournalStore {
     return this.#lanes[lane] as PostgresLane
   }
 
-  /** Opens the connections of this many lanes, so that a take-over finds them open (PostgresLane.open). */
-  async open(lanes: number): Promise<void> {
-    for (let lane = 0; lane < lanes; lane++) await this.lane(lane).open()
+  /** Opens the connections of all lanes, so that a take-over finds them open (PostgresLane.open). */
+  async open(): Promise<void> {
+    for (let lane = 0; lane < APPEND_LANES; lane++) await this.lane(lane).open()
   }
 
   async takeOver(holder: string, gone: readonly string[] | null = null): Promise<WriterTerm> {

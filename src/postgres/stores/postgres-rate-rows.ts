@@ -1,4 +1,4 @@
-import { ANY_SHARD, type RateSlotsToKeep, type StoredRateSlot } from '../../access/rate-slots.ts'
+import { ANY_SHARD, type RateSlotsToKeep, type StoredRateSlot } from '../../accounts/rate-slots.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 
 /** The requests of the last minute: some 120 rows, or as many of each shard that a node of several has. Every write deletes what is older. */

@@ -1,4 +1,4 @@
-import type { RefusalLine } from '../../access/refusal-counter.ts'
+import type { RefusalLine } from '../../accounts/refusal-counter.ts'
 import type { Sql } from '../client/connect.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
 import { auditRow } from './batch-text.ts'

@@ -1,12 +1,12 @@
 import type { ShardEpoch } from '../../core/journal/journal-store.ts'
-import { idOf, uuidOf } from '../../lib/ids.ts'
-import { bodyOfEntry } from '../../webhooks/envelope.ts'
+import { bodyOfEntry } from '../../events/webhooks/envelope.ts'
 import {
   type ClaimedDelivery,
   SenderReplacedError,
   type SenderStore,
   type Settled,
-} from '../../webhooks/sender-store.ts'
+} from '../../events/webhooks/sender-store.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { FENCED_SQLSTATE } from '../client/database-error.ts'
 import { fencesText } from './batch-text.ts'

@@ -1,4 +1,4 @@
-import type { SessionRows, SessionsToKeep, StoredSession } from '../../access/portal-sessions.ts'
+import type { SessionRows, SessionsToKeep, StoredSession } from '../../accounts/portal-sessions.ts'
 import { encodeInstant } from '../../core/journal/fields.ts'
 import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { shardOf } from '../../core/journal/shard.ts'

@@ -1,4 +1,4 @@
-import type { DayUsed, KeyUse, MonthUsed, UsageDraft } from '../../access/usage-meter.ts'
+import type { DayUsed, KeyUse, MonthUsed, UsageDraft } from '../../accounts/usage-meter.ts'
 import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'

@@ -1,5 +1,5 @@
+import type { ReEncrypted, SealedSecrets } from '../../events/webhooks/re-encrypt.ts'
 import { type IdPrefix, idOf, uuidOf } from '../../lib/ids.ts'
-import type { ReEncrypted, SealedSecrets } from '../../webhooks/re-encrypt.ts'
 import type { Sql } from '../client/connect.ts'
 import type { ReEncryptedChainKey } from './postgres-chain-keys.ts'
 

@@ -1,7 +1,7 @@
 /**
  * - K1 A database has one SECRET_KEY: a process with a different key does not start.
  */
-import { mayHaveSealed, secretKeyCheck } from '../../webhooks/re-encrypt.ts'
+import { mayHaveSealed, secretKeyCheck } from '../../events/webhooks/re-encrypt.ts'
 import type { Sql } from '../client/connect.ts'
 import { sealedSecrets } from './sealed-secrets.ts'
 

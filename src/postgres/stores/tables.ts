@@ -20,7 +20,7 @@ import {
   withAfter,
 } from '../../core/journal/fields.ts'
 import type { Actor } from '../../core/journal/record.ts'
-import type { StoredEndpoint } from '../../webhooks/endpoint-rows.ts'
+import type { StoredEndpoint } from '../../events/webhooks/endpoint-rows.ts'
 import { table } from './table.ts'
 
 type FieldsOf<T> = { readonly [N in keyof T]: Field<T[N]> }

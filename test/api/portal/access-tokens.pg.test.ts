@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, mock, spyOn, test } from 'bun:test'
 import { connect } from 'node:net'
-import { PortalAccess } from '../../../src/access/portal-access.ts'
+import { PortalAccess } from '../../../src/accounts/portal-access.ts'
 import { type Clock, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { sha256Hex } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'

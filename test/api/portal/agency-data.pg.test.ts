@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
+import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
-import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 let service: TestService
 let agency: Agency

@@ -1,10 +1,10 @@
 /** What a booking's page shows beyond the booking: the lines of its total, and the deliveries of its events. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
-import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 let service: TestService
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
-import { isWrite, routeNameOf } from '../../../src/api/operation.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { isWrite, routeNameOf } from '../../../src/http/operation.ts'
 import { PostgresIdempotencyRows } from '../../../src/postgres/stores/postgres-idempotency-rows.ts'
+import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
-import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 /* Every write of the portal, repeated with its Idempotency-Key: made once, answered twice. */
 

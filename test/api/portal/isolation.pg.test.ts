@@ -1,12 +1,12 @@
 /** Everything of agency B, tried with an owner's token of agency A on A's own paths, answers as if it did not exist. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { isWrite } from '../../../src/api/operation.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { isWrite } from '../../../src/http/operation.ts'
+import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import type { HttpAnswer } from '../../support/http-call.ts'
 import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
-import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 let service: TestService
 let a: Agency

@@ -1,6 +1,6 @@
-/** What is large counts as several requests of its token and agency (src/access/token-rate-limit.ts). */
+/** What is large counts as several requests of its token and agency (src/accounts/token-rate-limit.ts). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { AGENCY_BUDGET_FACTOR, BODY_BYTES_PER_REQUEST } from '../../../src/access/token-rate-limit.ts'
+import { AGENCY_BUDGET_FACTOR, BODY_BYTES_PER_REQUEST } from '../../../src/accounts/token-rate-limit.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 const LIMIT = 12

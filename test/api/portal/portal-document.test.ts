@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { PORTAL_OPERATIONS, portalDocument } from '../../../src/api/portal/portal-surface.ts'
-import { validator } from '../../../src/api/schema/validator.ts'
+import { validator } from '../../../src/http/validator.ts'
 
 const A = '/portal/v1/agencies/{agencySlug}'
 

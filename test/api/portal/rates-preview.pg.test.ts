@@ -1,8 +1,8 @@
 /** See docs/design.md#rates-preview. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { ratesJson } from '../../../src/api/json/rates-json.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { formatNight, type Night } from '../../../src/core/domain/night.ts'
+import { ratesJson } from '../../../src/http/json/rates-json.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { generatedRules } from '../../support/generated-rules.ts'

@@ -1,6 +1,6 @@
-/** What refused writes may leave in the audit trail, which is kept for good (src/access/token-rate-limit.ts). */
+/** What refused writes may leave in the audit trail, which is kept for good (src/accounts/token-rate-limit.ts). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { REFUSAL_LINES_PER_TOKEN_MAX } from '../../../src/access/token-rate-limit.ts'
+import { REFUSAL_LINES_PER_TOKEN_MAX } from '../../../src/accounts/token-rate-limit.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let service: TestService

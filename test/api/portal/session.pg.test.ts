@@ -1,8 +1,8 @@
 /** The sessions of the portal's page, over HTTP: signing in and out, and what a request with the cookie may do. */
 import { afterAll, beforeAll, describe, expect, mock, spyOn, test } from 'bun:test'
 import { connect } from 'node:net'
-import { PortalAccess } from '../../../src/access/portal-access.ts'
-import { PortalSessions } from '../../../src/access/portal-sessions.ts'
+import { PortalAccess } from '../../../src/accounts/portal-access.ts'
+import { PortalSessions } from '../../../src/accounts/portal-sessions.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { type Clock, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { sha256Hex, uuidOf } from '../../../src/lib/ids.ts'

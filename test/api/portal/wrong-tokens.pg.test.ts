@@ -1,6 +1,6 @@
 /** Wrong tokens are throttled by the client's address; valid ones never. Over the real service, whose sockets have addresses. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { WRONG_TOKENS_PER_MINUTE } from '../../../src/access/wrong-token-throttle.ts'
+import { WRONG_TOKENS_PER_MINUTE } from '../../../src/accounts/wrong-token-throttle.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { HttpAnswer } from '../../support/http-call.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'

@@ -3,6 +3,8 @@
  * `/engine/…`; the partners' API beside it.
  */
 import { prepareLedger } from '../../../src/app/open-ledger.ts'
+import { openNodeLedger } from '../../../src/cluster/cluster-member.ts'
+import type { NodeLedger } from '../../../src/cluster/node-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { DEFAULT_LIMITS } from '../../support/open-ledger.ts'
 import { appOver } from '../../support/test-service.ts'
@@ -21,13 +23,18 @@ process.on('uncaughtException', bug)
 process.on('unhandledRejection', bug)
 
 const fenced: number[] = []
+const ownership = Promise.withResolvers<NodeLedger>()
 const { ledger, begin } = await prepareLedger({
   databaseUrl,
   secretKey: Uint8Array.fromHex(secretKeyHex),
   clock: systemClock,
   limits: DEFAULT_LIMITS,
   holder: `engine ${node}`,
-  node: { id: node },
+  openOwnership: (parts) => {
+    const opened = openNodeLedger(node, parts)
+    ownership.resolve(opened)
+    return opened
+  },
   watch: {
     onFenced: bug,
     onEntriesLost: fail,
@@ -44,8 +51,7 @@ const { ledger, begin } = await prepareLedger({
   },
 })
 await begin()
-const { shards } = ledger
-if (shards === null) throw new Error('Cannot run an engine: it has no shards to get')
+const { shards } = await ownership.promise
 shards.onFenced = (lost) => fenced.push(...lost)
 
 const app = appOver(

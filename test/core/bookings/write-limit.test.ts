@@ -1,6 +1,6 @@
 /** Every write is refused as not written within `queuedMsMax` (here 5 s), or answered as unknown after 30 s. */
 import { describe, expect, test } from 'bun:test'
-import { UnitCommands } from '../../../src/admin/unit-commands.ts'
+import { UnitCommands } from '../../../src/accounts/unit-commands.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
 import { HOUR_MS } from '../../../src/lib/clock.ts'

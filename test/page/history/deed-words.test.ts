@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { isWrite } from '../../../src/api/operation.ts'
 import { partnerDocument } from '../../../src/api/partner/partner-surface.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
-import { PROBLEMS } from '../../../src/api/problems/problems.ts'
+import { isWrite } from '../../../src/http/operation.ts'
+import { PROBLEMS } from '../../../src/http/problems.ts'
 import { deedWords } from '../../../src/page/history/deed-words.ts'
 import { OUTCOMES } from '../../../src/page/history/outcome-words.ts'
 

@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs'
 import { runCli } from '../../../src/cli/run-cli.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { ensureMonths } from '../../../src/postgres/stores/postgres-months.ts'
+import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { serverUrl } from '../../support/postgres.ts'
 import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 import { fencesOf, sectionOf } from '../../support/shell-blocks.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 import { bookedId } from '../../verify/support/lived-ledger.ts'
-import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 /*
  * The SQL of "Two database roles" in docs/operating.md, under names of this run: roles belong to the whole server.

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { fingerprintOf } from '../../../src/changes/cursor.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
+import { fingerprintOf } from '../../../src/events/changes/cursor.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresSenderStore } from '../../../src/postgres/stores/postgres-sender-store.ts'
+import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertEndpoint } from '../../support/sample-rows.ts'
 import { sampleId } from '../../support/samples.ts'
 import { sectionOf } from '../../support/shell-blocks.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
-import { makeDeliveries } from '../../webhooks/support/make-deliveries.ts'
 
 /*
  * S3: the table "When the log loses its end" in docs/reliability.md, row by row. A booking is made, with everything that follows from it;

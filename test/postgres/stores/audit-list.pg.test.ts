@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { AuditFilter } from '../../../src/admin/audit-list.ts'
+import type { AuditFilter } from '../../../src/accounts/audit-list.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { ListReads } from '../../../src/postgres/stores/list-reads.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { SessionHolder, StoredSession } from '../../../src/access/portal-sessions.ts'
+import type { SessionHolder, StoredSession } from '../../../src/accounts/portal-sessions.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresSessionRows } from '../../../src/postgres/stores/postgres-session-rows.ts'

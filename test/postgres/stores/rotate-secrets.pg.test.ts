@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { reEncrypted } from '../../../src/events/webhooks/re-encrypt.ts'
+import { SecretBox } from '../../../src/events/webhooks/secret-box.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import {
   PostgresChainKeys,
@@ -8,8 +10,6 @@ import {
 } from '../../../src/postgres/stores/postgres-chain-keys.ts'
 import { RotationError, rotateSecrets, sealedSecrets } from '../../../src/postgres/stores/sealed-secrets.ts'
 import { storedCheck } from '../../../src/postgres/stores/stored-key-check.ts'
-import { reEncrypted } from '../../../src/webhooks/re-encrypt.ts'
-import { SecretBox } from '../../../src/webhooks/secret-box.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../../support/sample-rows.ts'
 import { sampleId } from '../../support/samples.ts'

@@ -1,9 +1,9 @@
 import type { ShardEpoch } from '../../../src/core/journal/journal-store.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
+import type { SenderProcess } from '../../../src/events/webhooks/sender-process.ts'
+import { SentShards } from '../../../src/events/webhooks/sent-shards.ts'
+import type { WebhookSender } from '../../../src/events/webhooks/webhook-sender.ts'
 import { type Clock, sleep } from '../../../src/lib/clock.ts'
-import type { SenderProcess } from '../../../src/webhooks/sender-process.ts'
-import { SentShards } from '../../../src/webhooks/sent-shards.ts'
-import type { WebhookSender } from '../../../src/webhooks/webhook-sender.ts'
 import type { FakeClock } from '../../support/fake-clock.ts'
 import { Life } from '../life.ts'
 import { clockOf } from '../sim-process.ts'
@@ -28,7 +28,7 @@ interface NodeSenderOptions {
   onReplaced(cause: unknown): void
 }
 
-/** What a node has of its sender: as src/webhooks/sender-process.ts, but nothing is sent between processes. */
+/** What a node has of its sender: as src/events/webhooks/sender-process.ts, but nothing is sent between processes. */
 export class NodeSender implements Pick<SenderProcess, 'sendFor' | 'wake'> {
   readonly #options: NodeSenderOptions
   #wanted: readonly ShardEpoch[] = []

@@ -15,7 +15,7 @@ const STALE_MS_MAX = 1_200 * 1.02
 /** After which a client gives a connection up. */
 const PATIENCE_MS = 20_000
 const ATTEMPTS_MAX = 6
-/** How titles of 500s begin that promise that nothing was done (src/api/problems/problem-of.ts, src/api/forward/entry-answers.ts). */
+/** How titles of 500s begin that promise that nothing was done (src/http/problem-of.ts, src/cluster/forward/entry-answers.ts). */
 const NOTHING_DONE = /^(Nothing was changed|This request was not handled)/
 
 /** Clients that book, cancel, move and read, at any node. They remember what they were told. */

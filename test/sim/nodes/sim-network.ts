@@ -1,4 +1,4 @@
-import type { NodeFetch, NodeFetchInit } from '../../../src/api/forward/node-call.ts'
+import type { NodeFetch, NodeFetchInit } from '../../../src/cluster/forward/node-call.ts'
 import type { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import type { FakeClock } from '../../support/fake-clock.ts'
 import type { SimNode } from './sim-node.ts'

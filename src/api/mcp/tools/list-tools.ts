@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { BOOKING_STATUSES } from '../../../core/domain/booking.ts'
-import { BookingJson, bookingFilterOf, bookingJson } from '../../json/booking-json.ts'
-import { pageMembers, pageSchema } from '../../json/page.ts'
-import { UnitJson, unitJson } from '../../json/unit-json.ts'
-import { choice, dateText, text } from '../../schema/text-schema.ts'
+import { BookingJson, bookingFilterOf, bookingJson } from '../../../http/json/booking-json.ts'
+import { pageMembers, pageSchema } from '../../../http/json/page.ts'
+import { UnitJson, unitJson } from '../../../http/json/unit-json.ts'
+import { choice, dateText, text } from '../../../http/text-schema.ts'
 import { PAGE_ARGUMENTS, toolOf, toolPageOf, unknownUnit } from './tool.ts'
 
 const CURRENCY = Type.String({ description: 'Currency of all amounts, which are in its minor unit.' })

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { STEPS_PER_PART } from '../../../core/bookings/offer-search.ts'
 import { formatNight, NIGHT_MAX, type Night, type Stay } from '../../../core/domain/night.ts'
-import { OffersJson, offersText } from '../../json/offers-json.ts'
-import { QuoteAnswerJson, quoteAnswerText } from '../../json/quote-json.ts'
-import { PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../json/request-fields.ts'
-import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../../json/search-query.ts'
+import { OffersJson, offersText } from '../../../http/json/offers-json.ts'
+import { QuoteAnswerJson, quoteAnswerText } from '../../../http/json/quote-json.ts'
+import { PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../../http/json/request-fields.ts'
+import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../../../http/json/search-query.ts'
 import { fault, PAGE_ARGUMENTS, type ToolFault, toolOf, toolPageOf, unknownUnit } from './tool.ts'
 
 const { adults, children, extraBed } = PARTY_FIELDS

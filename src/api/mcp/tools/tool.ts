@@ -1,13 +1,13 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/server'
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
-import type { PartnerAccess } from '../../../access/partner-access.ts'
+import type { PartnerAccess } from '../../../accounts/partner-access.ts'
 import type { BookingCommands } from '../../../core/bookings/booking-commands.ts'
 import type { BookingList } from '../../../core/bookings/booking-lists.ts'
 import type { Agency, Scope } from '../../../core/catalogue/agency.ts'
 import type { Catalogue } from '../../../core/catalogue/catalogue.ts'
+import { PAGE_QUERY, PAGE_SIZE_MAX, type Page, pageOf } from '../../../http/json/page.ts'
+import { type Validator, validator } from '../../../http/validator.ts'
 import { assert } from '../../../lib/assert.ts'
-import { PAGE_QUERY, PAGE_SIZE_MAX, type Page, pageOf } from '../../json/page.ts'
-import { type Validator, validator } from '../../schema/validator.ts'
 
 /** What the tools read from. */
 export interface ToolLedger {

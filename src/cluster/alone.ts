@@ -1,0 +1,49 @@
+import { whileConfirmed } from '../http/server/not-serving.ts'
+import { type PostgresWriters, servingNodes } from '../postgres/stores/postgres-writers.ts'
+import { type EnteredLedger, type Entrance, type Membership, type OwnershipParts, TakeOverError } from './membership.ts'
+import type { Ownership } from './ownership.ts'
+import { WholeLedger } from './whole-ledger.ts'
+
+/** The one process that serves; others are standbys, which wait for its turn to end. */
+export class Alone implements Membership {
+  readonly joinsLater = false
+
+  openOwnership(parts: OwnershipParts): Ownership {
+    return new WholeLedger(parts)
+  }
+
+  async enter(ledger: EnteredLedger): Promise<Entrance> {
+    const { newId, catalogue } = ledger
+    return {
+      wrap:
+        (_name, _listener, { hasProbes }) =>
+        (answer) =>
+          whileConfirmed(() => ledger.isConfirmed, answer, newId, { hasProbes }),
+      peerOf: (listener, request) => listener.peerOf(request),
+      agencies: { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') },
+      faults: (fence) =>
+        fence !== null && fence.epoch !== ledger.epoch ? ['fence: another writer has taken over'] : [],
+      routes: () => [],
+      metrics: () => '',
+    }
+  }
+
+  waitsFor(): boolean {
+    return true
+  }
+
+  /** Nodes take a shard back that is taken from them, and then it is this process that ends. */
+  async forced(writers: Pick<PostgresWriters, 'list'>): Promise<null> {
+    const nodes = await servingNodes(writers)
+    if (nodes.length === 0) return null
+    throw new TakeOverError(
+      `Cannot take over: the nodes ${nodes.join(', ')} of a cluster serve this database. Stop them, or start this process without --take-over: it waits until the last one is stopped.`,
+    )
+  }
+
+  async join(): Promise<void> {}
+
+  async leave(): Promise<void> {}
+
+  async close(): Promise<void> {}
+}

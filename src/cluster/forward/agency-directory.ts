@@ -1,0 +1,132 @@
+/**
+ * Which shard a credential or a slug belongs to, in a node that has only its own agencies in memory. What is here never changes: a key, a
+ * token and a session belong to their agency for good, and an agency keeps its slug. Whether they are valid is the owner's to say.
+ */
+import { shardOf } from '../../core/journal/shard.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Named, Naming } from '../../postgres/stores/postgres-directory-rows.ts'
+
+/** The port that the directory reads through. */
+export interface DirectoryRows {
+  /**
+   * Those of the names that exist.
+   * @throws what the database rejects with
+   */
+  find(names: readonly Naming[]): Promise<readonly Named[]>
+}
+
+/** `operator`: a session of the operator, which belongs to no agency. Otherwise the shard of the agency. */
+export type Home = number | 'operator'
+
+interface Waiting {
+  readonly naming: Naming
+  readonly resolve: (home: Home | null) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Remembered names; the oldest is forgotten first. About 200 bytes each. */
+const REMEMBERED_MAX = 200_000
+/** Secrets that do not exist, remembered so that a wrong one does not ask the database each time. Nobody can guess one that will. */
+const UNKNOWN_MAX = 20_000
+/** Secrets can be restored or imported too. */
+const UNKNOWN_MS = 5_000
+/** Look-ups that wait for the statement in flight. */
+const WAITING_MAX = 10_000
+/** Names in one statement. */
+const ASKED_AT_ONCE = 500
+
+/** Too many look-ups wait. The request was not handled. */
+class DirectoryFullError extends Error {
+  override readonly name = 'DirectoryFullError'
+}
+
+export class AgencyDirectory {
+  readonly #rows: DirectoryRows
+  readonly #homes = new Map<string, Home>()
+  readonly #unknown = new Set<string>()
+  #unknownSinceMs = 0
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  #waiting: Waiting[] = []
+  #isAsking = false
+
+  constructor(rows: DirectoryRows, clock: Pick<Clock, 'monotonicMs'>) {
+    this.#rows = rows
+    this.#clock = clock
+  }
+
+  /**
+   * Null: nothing has this name. At once when that is remembered; a slug that does not exist is asked for every time, because it may exist
+   * by the next.
+   * @throws DirectoryFullError, or what the database rejects with
+   */
+  home(naming: Naming): Home | null | Promise<Home | null> {
+    const text = textOf(naming)
+    const known = this.#homes.get(text)
+    if (known !== undefined) return known
+    if (this.#isUnknown(text)) return null
+    if (this.#waiting.length >= WAITING_MAX)
+      return Promise.reject(
+        new DirectoryFullError(`Cannot look up an agency: ${WAITING_MAX} look-ups are already waiting`),
+      )
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ naming, resolve, reject })
+      if (!this.#isAsking) void this.#ask()
+    })
+  }
+
+  #isUnknown(text: string): boolean {
+    if (!this.#unknown.has(text)) return false
+    if (this.#clock.monotonicMs() - this.#unknownSinceMs < UNKNOWN_MS) return true
+    this.#unknown.clear()
+    return false
+  }
+
+  /** One statement at a time: those that arrive meanwhile share the next one. */
+  async #ask(): Promise<void> {
+    this.#isAsking = true
+    // Those of the same turn share the first one.
+    await Promise.resolve()
+    while (this.#waiting.length > 0) {
+      const asked = this.#waiting.slice(0, ASKED_AT_ONCE)
+      this.#waiting = this.#waiting.slice(ASKED_AT_ONCE)
+      const names = [...new Map(asked.map(({ naming }) => [textOf(naming), naming])).values()]
+      try {
+        const homes = new Map((await this.#rows.find(names)).map((named) => [textOf(named), homeOf(named)]))
+        for (const { naming, resolve } of asked) {
+          const text = textOf(naming)
+          const home = homes.get(text) ?? null
+          this.#remember(naming, text, home)
+          resolve(home)
+        }
+      } catch (error) {
+        for (const { reject } of asked) reject(error)
+      }
+    }
+    this.#isAsking = false
+  }
+
+  #remember({ kind }: Naming, text: string, home: Home | null): void {
+    if (home === null) {
+      if (kind === 'slug') return
+      if (this.#unknown.size >= UNKNOWN_MAX) this.#unknown.clear()
+      if (this.#unknown.size === 0) this.#unknownSinceMs = this.#clock.monotonicMs()
+      this.#unknown.add(text)
+      return
+    }
+    if (this.#homes.size >= REMEMBERED_MAX) {
+      for (const oldest of this.#homes.keys()) {
+        this.#homes.delete(oldest)
+        break
+      }
+    }
+    this.#homes.set(text, home)
+  }
+}
+
+function homeOf({ agencyId }: Named): Home {
+  return agencyId === null ? 'operator' : shardOf(agencyId)
+}
+
+function textOf({ kind, name }: Naming): string {
+  return `${kind} ${name}`
+}

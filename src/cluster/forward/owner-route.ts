@@ -1,0 +1,276 @@
+/**
+ * The way of one request to the owner of its shard, which may be this node or change on the way.
+ *
+ * - C5 While a shard has no owner, its requests wait here, bounded in number and time, and then go on to the new one.
+ * - C6 A shard is served here only while `Owners` says 'self', and only if it was owned without a break until the answer was made.
+ * - C8 A forwarded write has an idempotency key, its client's or one of its own, and the same wherever it is sent. So it can be sent again,
+ *   to the next owner too, when its outcome is not known.
+ */
+
+import { NOT_OWNER_STATUS } from '../../http/problem-of.ts'
+import { requestIdOf } from '../../http/request.ts'
+import type { Answering } from '../../http/server/served-routes.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { ShardHost } from '../node-watch.ts'
+import type { NodeAddress, Owners } from '../shard-owners.ts'
+import { secretLost, type Unanswered } from './entry-answers.ts'
+import { HOLD_MS_MAX, type Holding } from './holding.ts'
+import { HOP_HEADER, type Hop, type Hops, type ListenerName } from './hop.ts'
+import type { KeptBody } from './kept-body.ts'
+import { type CallOutcome, callNode, forwardedHeaders, type NodeFetch } from './node-call.ts'
+import { ownerBound } from './owner-bound.ts'
+import type { RequestHomes } from './request-home.ts'
+import { ShardWatch } from './shard-watch.ts'
+
+/** A listener as requests come in by it. */
+export interface EntryListener {
+  readonly name: ListenerName
+  readonly homes: RequestHomes
+  peerOf(request: Request): string | null
+  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle. */
+  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
+}
+
+export interface OwnerRouteOptions {
+  readonly owners: Owners
+  readonly termOf: ShardHost['termOf']
+  readonly hops: Hops
+  readonly fetch: NodeFetch
+  readonly clock: Clock
+  readonly newId: IdSource
+  /** Reads the operator's session in the request's cookie as it is stored: any node may have opened or ended it. */
+  refreshSession(request: Request): Promise<void>
+  /** Aborted when this process stops: what waits elsewhere for something to happen is answered with what there is. */
+  readonly leaving: AbortSignal
+  /** A node refuses what this one forwards: they have no CLUSTER_SECRET in common. Called once, until that node accepts something. */
+  onRefused(node: NodeAddress): void
+  /** Instead of FORWARDED_MAX, FORWARDED_OF_SHARD_MAX and FORWARDED_FEEDS_MAX. */
+  readonly forwardedMax?: number | undefined
+  readonly forwardedOfShardMax?: number | undefined
+  readonly forwardedFeedsMax?: number | undefined
+}
+
+/** A request on its way. */
+export interface Asked {
+  readonly listener: EntryListener
+  readonly request: Request
+  /** Answers it in this node. */
+  readonly answer: Answering
+  readonly shard: number
+  readonly isOperatorSession: boolean
+  readonly body: KeptBody
+}
+
+/** A request that can be sent on, because this node does not decide it: nothing was done, or the write that it asks for may have been made. */
+export type Undecided = 'not_done' | 'unknown'
+
+/** Requests that other nodes are answering, streams until they end; below what `fetch` has open at once (src/app/fetch-limit.ts). */
+const FORWARDED_MAX = 10_000
+/** Of these, those for one shard: its agencies leave room for those of the others (A1). */
+export const FORWARDED_OF_SHARD_MAX = 5_000
+/** Of these, those that wait for changes, or get a stream of them: they last, and the others need room beside them. */
+const FORWARDED_FEEDS_MAX = 8_000
+/** Before a node that has not answered is asked again. */
+const AGAIN_MS = 50
+/** Of the keys that forwarded writes without one get. No client can guess one. */
+const OPERATION_PREFIX = 'nightledger-op-'
+const REPLAYED_HEADER = 'Idempotency-Replayed'
+/** Of a request for changes (docs/design.md#changes). */
+const WAIT = /([?&])wait=\d+/
+/** Of a credential that is no longer valid or has not the right, and of a limit, which an earlier attempt counts towards. */
+const NOT_ADMITTED: ReadonlySet<number> = new Set([401, 403, 429])
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+export function isSafe({ method }: Request): boolean {
+  return SAFE_METHODS.has(method)
+}
+
+/** Whether the answer to a write tells what has become of all attempts: not if it failed, or was refused before its key was looked at. */
+function isOfAllAttempts({ status }: Response): boolean {
+  return status < 500 && !NOT_ADMITTED.has(status)
+}
+
+/** It waits for changes, or asks for a stream of them. */
+function isFeed(request: Request): boolean {
+  if (!isSafe(request)) return false
+  return WAIT.test(request.url) || request.headers.get('accept')?.includes('text/event-stream') === true
+}
+
+export class OwnerRoute {
+  readonly #options: OwnerRouteOptions
+  readonly #holding: Holding
+  readonly #watch: ShardWatch
+  /** Sent to other nodes, and not answered yet, or still being answered. */
+  #open = 0
+  #openFeeds = 0
+  readonly #openOf = new Map<number, number>()
+  /** Since the start. */
+  readonly counted = { forwarded: 0, sentAgain: 0, refused: 0 }
+  /** Ids of nodes that refused the last request that they got from this one. */
+  readonly #refusing = new Set<string>()
+
+  constructor(options: OwnerRouteOptions, holding: Holding) {
+    this.#options = options
+    this.#holding = holding
+    this.#watch = new ShardWatch(options.owners)
+  }
+
+  /**
+   * Never rejects unless `asked.answer` does.
+   * @param made the answer that is being made here already, if it is the owner's (`ifDecided`)
+   * @returns the owner's answer, or why there is none
+   */
+  async answer(asked: Asked, made: Promise<Response | Undecided> | null = null): Promise<Response | Unanswered> {
+    const { request, shard } = asked
+    const { owners, clock, leaving } = this.#options
+    const patience = this.#holding.patience()
+    let send: ((node: NodeAddress) => Promise<CallOutcome>) | null = null
+    let isDoubtful = false
+    // An earlier attempt may be under way still, or done: that this one has failed, or was not let in, does not tell that nothing was (I4).
+    const believed = (response: Response) =>
+      isDoubtful && !isSafe(request) && !isOfAllAttempts(response) ? ('unknown' as const) : response
+    let told: NodeAddress | null = null
+    let isTold = false
+    for (let here = made; ; here = null) {
+      const owner: ReturnType<Owners['ownerOf']> = here !== null ? 'self' : (told ?? owners.ownerOf(shard))
+      told = null
+      if (owner === 'self') {
+        const response = await (here ?? this.here(asked))
+        if (response instanceof Response) return believed(response)
+        if (response === 'unknown') isDoubtful = true
+      } else if (owner !== null) {
+        if (this.#isFull(asked)) return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
+        if (send !== null) this.counted.sentAgain += 1
+        send ??= this.#sender(asked)
+        const sinceMs = clock.monotonicMs()
+        const outcome = await send(owner)
+        if (outcome.kind === 'answered') {
+          this.counted.forwarded += 1
+          this.#refusing.delete(owner.id)
+          return believed(outcome.response)
+        }
+        if (outcome.kind === 'refused') {
+          this.#refused(owner)
+          return isDoubtful && !isSafe(request) ? 'unknown' : 'refused'
+        }
+        if (outcome.kind === 'unknown' || outcome.isDoubtful) isDoubtful = true
+        // An owner that this node alone does not reach keeps its shards: each attempt may last 45 s, and there must not be 200 of them.
+        if (outcome.kind === 'unknown' && !leaving.aborted && this.#pauseMs(owner, shard) === AGAIN_MS)
+          patience.leftMs -= clock.monotonicMs() - sinceMs
+        if (outcome.kind === 'not_owner' && !isTold && outcome.owner !== null && outcome.owner.id !== owners.self.id) {
+          // This node may see less of the cluster than the other. Once: two that name each other would do so for ever.
+          told = outcome.owner
+          isTold = true
+          continue
+        }
+      }
+      const waiting = { shard, client: request.signal }
+      const waited = await this.#holding.wait(waiting, patience, this.#pauseMs(owner, shard))
+      if (waited !== 'waited') return isDoubtful && !isSafe(request) ? 'unknown' : waited
+    }
+  }
+
+  #isFull({ request, shard }: Asked): boolean {
+    const { forwardedMax = FORWARDED_MAX, forwardedFeedsMax = FORWARDED_FEEDS_MAX } = this.#options
+    const { forwardedOfShardMax = FORWARDED_OF_SHARD_MAX } = this.#options
+    if (this.#open >= forwardedMax || (this.#openOf.get(shard) ?? 0) >= forwardedOfShardMax) return true
+    return this.#openFeeds >= forwardedFeedsMax && isFeed(request)
+  }
+
+  #refused(node: NodeAddress): void {
+    this.counted.refused += 1
+    if (!this.#refusing.has(node.id)) this.#options.onRefused(node)
+    this.#refusing.add(node.id)
+  }
+
+  /** How long to wait, at most, after this owner has not answered. */
+  #pauseMs(asked: ReturnType<Owners['ownerOf']>, shard: number): number {
+    const owner = this.#options.owners.ownerOf(shard)
+    if (owner === null) return HOLD_MS_MAX
+    const isSame = owner === asked || (owner !== 'self' && asked !== 'self' && owner.id === asked?.id)
+    return isSame ? AGAIN_MS : 0
+  }
+
+  /** The answer made here, if the shard is owned from before the request is decided until it is answered. */
+  async here(asked: Asked): Promise<Response | Undecided> {
+    const { request, isOperatorSession, body, answer } = asked
+    const term = this.#options.termOf(asked.shard)
+    try {
+      if (isOperatorSession) await this.#options.refreshSession(request)
+      if (!isSafe(request)) await body.lend()
+    } catch {
+      // The database is away, or the client: it is tried again while there is time.
+      return 'not_done'
+    }
+    return this.ifDecided(asked, await answer(request), term)
+  }
+
+  /**
+   * The answer, unless it is not the owner's because the shard was lost while it was made.
+   * @param term before it was made (ShardHost.termOf)
+   */
+  ifDecided({ shard, request }: Asked, response: Response, term: number | null): Response | Undecided {
+    const { status } = response
+    if (status === NOT_OWNER_STATUS) return 'not_done'
+    if (this.#options.termOf(shard) === term) return response
+    if (isSafe(request)) return 'not_done'
+    // What is acknowledged is durable. A refusal may be due to what had been forgotten already. A failure may hide a write, which only a
+    // request with a key can repeat.
+    if (status < 400) return response
+    if (status < 500) return 'not_done'
+    return request.headers.has('idempotency-key') ? 'unknown' : response
+  }
+
+  /** Sends the request to a node: the same every time, so that a write is made once. */
+  #sender({ listener, request, shard, body }: Asked): (node: NodeAddress) => Promise<CallOutcome> {
+    const { hops, newId, owners, clock, leaving, fetch } = this.#options
+    const isRead = isSafe(request)
+    const isOurKey = !isRead && !request.headers.has('idempotency-key')
+    // Kept by the request: it may be answered here later.
+    if (isOurKey) request.headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
+    const hop: Hop = { shard, listener: listener.name, peer: listener.peerOf(request) }
+    const headers = forwardedHeaders(request, requestIdOf(request.headers.get('x-request-id'), newId))
+    const { method } = request
+    const isWait = isRead && WAIT.test(request.url)
+    const feeds = isFeed(request) ? 1 : 0
+    const count = (change: 1 | -1) => {
+      this.#open += change
+      this.#openFeeds += feeds * change
+      // At most one count for each shard stays, of 0.
+      this.#openOf.set(shard, (this.#openOf.get(shard) ?? 0) + change)
+    }
+    const onEnd = () => count(-1)
+    const bound = {
+      ...{ owners, clock, leaving, isRead, isWait, watch: this.#watch, shard, onEnd },
+      client: request.signal,
+    }
+    return async (node) => {
+      // While it arrives, the connection may be closed for being idle.
+      const bytes = isRead ? null : await body.bytes().catch(() => undefined)
+      if (bytes === undefined) return { kind: 'unknown' }
+      const url = isWait && leaving.aborted ? request.url.replace(WAIT, '$1wait=0') : request.url
+      headers.set(HOP_HEADER, hops.text(hop, { method, url }))
+      const call = (signal: AbortSignal) => callNode(node, { method, url, headers, body: bytes, signal }, fetch)
+      count(1)
+      return listener.withoutIdleTimeout(request, () => ownerBound({ ...bound, node }, call))
+    }
+  }
+}
+
+/**
+ * A client that has sent no key of its own learns nothing of ours. For it, a repetition is the first answer: it must not be one without the
+ * secret that is shown only once.
+ */
+export async function withoutOurKey({ headers }: Request, response: Response, requestId: string): Promise<Response> {
+  const isOurs = headers.get('idempotency-key')?.startsWith(OPERATION_PREFIX) === true
+  if (!isOurs || !response.headers.has(REPLAYED_HEADER)) return response
+  const made: unknown = await response
+    .clone()
+    .json()
+    .catch(() => null)
+  if (typeof made === 'object' && made !== null && 'secret' in made && made.secret === null)
+    return secretLost(made, requestId)
+  response.headers.delete(REPLAYED_HEADER)
+  return response
+}

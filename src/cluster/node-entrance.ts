@@ -1,0 +1,97 @@
+import { sessionSecretIn } from '../api/portal/session-cookie.ts'
+import { shardOf } from '../core/journal/shard.ts'
+import { withoutIdleTimeout } from '../http/server/listener.ts'
+import { ifRouted } from '../http/server/read-alike.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { sha256Hex } from '../lib/ids.ts'
+import { metricsText } from '../observability/metric.ts'
+import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
+import { PostgresDirectoryRows } from '../postgres/stores/postgres-directory-rows.ts'
+import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
+import { CLUSTER_METRICS } from './cluster-metrics.ts'
+import type { ClusterNode } from './cluster-node.ts'
+import { clusterRoutes } from './cluster-routes.ts'
+import { clusterStats, clusterStatus } from './cluster-status.ts'
+import { AgencyDirectory } from './forward/agency-directory.ts'
+import { Hops } from './forward/hop.ts'
+import { RequestEntry } from './forward/request-entry.ts'
+import { RequestHomes } from './forward/request-home.ts'
+import type { EnteredLedger, Entrance } from './membership.ts'
+import type { ShardHost } from './node-watch.ts'
+
+/**
+ * The way into a node: requests of agencies that another node owns are sent there.
+ * @param options.leaving aborted when the process stops
+ */
+export function openEntrance({
+  node,
+  ledger,
+  shards,
+  secrets,
+  leaving,
+  log,
+}: {
+  readonly node: ClusterNode
+  readonly ledger: EnteredLedger
+  readonly shards: Pick<ShardHost, 'termOf'>
+  /** Of CLUSTER_SECRET. */
+  readonly secrets: readonly string[]
+  readonly leaving: AbortSignal
+  readonly log: { error(fields: object, message: string): void }
+}): Entrance {
+  const { sql, clock, newId, sessions } = ledger
+  const directory = new AgencyDirectory(new PostgresDirectoryRows(sql), clock)
+  const sessionRows = new PostgresSessionRows(sql)
+  const requests = new RequestEntry({
+    ...{ owners: node.owners, clock, newId, leaving, fetch, hops: new Hops(secrets) },
+    onRefused: ({ id, url }) =>
+      log.error({ node: id, url }, 'requests refused by another node: its CLUSTER_SECRET is different'),
+    termOf: (shard) => shards.termOf(shard),
+    refreshSession: async (request) => {
+      const cookie = sessionSecretIn(request)
+      if (cookie === null) return
+      const sha256 = sha256Hex(cookie)
+      sessions.refresh(sha256, await sessionRows.read(sha256))
+    },
+  })
+  const catalogueStore = new PostgresCatalogueStore(sql)
+  return {
+    wrap: (name, listener, { operatorTokens, any }) => {
+      const wrap = requests.wrap(
+        {
+          name,
+          homes: new RequestHomes({ directory, operatorTokens }),
+          peerOf: (request) => listener.peerOf(request),
+          withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+        },
+        any,
+      )
+      // Which agency a request belongs to is read from its URL, by this node and by the owner.
+      return (answer, path) => (path === null ? wrap(answer) : ifRouted(path, wrap(answer)))
+    },
+    peerOf: (listener, request) => {
+      const forwarded = requests.forwardedPeerOf(request)
+      return forwarded === undefined ? listener.peerOf(request) : forwarded
+    },
+    agencies: {
+      allAgencies: async () => (await catalogueStore.loadAgencies()).toSorted((a, b) => (a.slug < b.slug ? -1 : 1)),
+      newAgencyId: (request) => agencyIdIn(requests.shardOf(request), newId),
+    },
+    faults: () => node.faults,
+    routes: (options) => [
+      clusterRoutes({ status: () => clusterStatus(node), drain: (id, drained) => node.drain(id, drained) }, options),
+    ],
+    metrics: () => `\n${metricsText(CLUSTER_METRICS, clusterStats(node, requests.stats))}`,
+  }
+}
+
+/** Every 256th id or so is of the shard that is wanted. */
+const DRAWN_MAX = 100_000
+
+function agencyIdIn(shard: number | undefined, newId: IdSource): string {
+  for (let drawn = 0; drawn < DRAWN_MAX; drawn++) {
+    const id = newId('agc')
+    if (shard === undefined || shardOf(id) === shard) return id
+  }
+  throw new Error(`Cannot create an agency: none of ${DRAWN_MAX} ids belongs to shard ${shard}`)
+}

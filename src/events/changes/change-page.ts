@@ -1,0 +1,91 @@
+import type { Instant } from '../../core/domain/booking.ts'
+import type { StoredEntry } from '../../core/journal/entry-codec.ts'
+import { eventOfEntry, webhookBody } from '../webhooks/envelope.ts'
+import type { CursorKind, Cursors, LogPosition } from './cursor.ts'
+
+/** An entry of the journal, and the booking's reference, which is in no entry. */
+export interface ChangeEntry extends StoredEntry {
+  /** `evt_…` */
+  readonly id: string
+  readonly at: Instant
+  readonly sourceRef: string | null
+  /** Of the request that made the change. */
+  readonly route: string
+  /** Of the log up to this entry. */
+  readonly fingerprint: string
+}
+
+export interface ReadChanges {
+  /** In the order of the log. */
+  readonly entries: readonly ChangeEntry[]
+  /** The end of the log: the agency has no entry up to there that is not in `entries`, unless `entries` has the asked size. */
+  readonly end: LogPosition
+}
+
+/** Where to read from: after a place, or from the oldest entry that is kept. */
+export type ReadFrom = LogPosition | 'start'
+
+export interface ReadOptions {
+  readonly from: ReadFrom
+  readonly entriesMax: number
+  readonly isAnnouncedOnly: boolean
+}
+
+/** The port the feed reads the log through. */
+export interface ChangeRows {
+  /**
+   * The next entries of an agency, at most `entriesMax`; only announced ones, or all.
+   * @returns null when `from` is no place in this log, or the entries after it are not kept any more
+   */
+  read(agencyId: string, options: ReadOptions): Promise<ReadChanges | null>
+}
+
+/** What a feed shows of an agency's log. Readers differ in what they may see; how they read is the same. */
+export interface FeedView<C extends ChangeInLog> {
+  readonly cursorKind: CursorKind
+  /** Only the entries that webhooks announce, or all. */
+  readonly isAnnouncedOnly: boolean
+  /** Called once for each change that is kept in memory. @throws CorruptLedgerError when the entry is not as it was written: a change is never left out */
+  changeOf(entry: ChangeEntry, cursors: Cursors): C
+}
+
+export interface ChangeInLog {
+  /** Reading goes on after the change. */
+  readonly cursor: string
+}
+
+/** A change as it is answered. */
+export interface Change extends ChangeInLog {
+  readonly event: string
+  /** The members of the event, and the cursor: JSON text. */
+  readonly json: string
+}
+
+/** What all readers of an agency at the same place get. */
+export interface ChangePage<C extends ChangeInLog = Change> {
+  readonly changes: readonly C[]
+  /** Where reading goes on; also as a cursor. */
+  readonly position: LogPosition
+  readonly cursor: string
+  /** There were more changes already. */
+  readonly hasMore: boolean
+  /** No change up to this number comes after the page. */
+  readonly upTo: number
+}
+
+/** What partners see: the webhook events. */
+export const PARTNER_VIEW: FeedView<Change> = {
+  cursorKind: 'partner',
+  isAnnouncedOnly: true,
+  changeOf: (entry, cursors) => {
+    const event = eventOfEntry(entry, entry.sourceRef)
+    const cursor = cursors.write(entry)
+    // The members of the body are written as webhooks have them, byte for byte.
+    return { event: event.kind, cursor, json: `{"cursor":"${cursor}",${webhookBody(event).slice(1)}` }
+  },
+}
+
+/** The body of `GET /changes`. */
+export function pageText({ changes, cursor, hasMore }: ChangePage): string {
+  return `{"changes":[${changes.map(({ json }) => json).join(',')}],"cursor":"${cursor}","hasMore":${hasMore}}`
+}

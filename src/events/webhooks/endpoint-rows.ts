@@ -1,0 +1,109 @@
+import type { Instant } from '../../core/domain/booking.ts'
+import type { ChangeLine } from '../../core/journal/record.ts'
+import type { AttemptOutcome } from './guarded-post.ts'
+import type { WebhookDelivery } from './sender-store.ts'
+import type { WebhookEndpoint } from './webhook-endpoint.ts'
+
+/** An endpoint, including the members that are hidden from the agency. */
+export interface StoredEndpoint extends WebhookEndpoint {
+  readonly agencyId: string
+  readonly secretSealed: string
+  readonly previousSecretSealed: string | null
+}
+
+/**
+ * What happens to the pending deliveries of a disabled endpoint, and to the events that have waited for it, when it is enabled
+ * (docs/design.md#webhooks).
+ */
+export type PendingChoice = 'resend' | 'drop'
+
+/** A finished ping, written as one delivery and one attempt. */
+export interface PingRecord {
+  readonly agencyId: string
+  readonly endpointId: string
+  readonly eventId: string
+  readonly deliveryId: string
+  readonly at: Instant
+  readonly durationMs: number
+  readonly outcome: AttemptOutcome
+}
+
+/** The changes an agency can make to an endpoint; members left out stay as they are. */
+export interface EndpointChange {
+  /** A different address resets the failure count. */
+  readonly url?: string
+  readonly description?: string | null
+  /**
+   * Enables the endpoint with a failure count of 0, after it resends or drops the pending deliveries and the events that have
+   * waited. No effect on an active endpoint.
+   */
+  readonly pending?: PendingChoice
+}
+
+/**
+ * The port behind the agency's commands. Deleted endpoints are not found, except where noted. Each change is one
+ * statement that also writes its audit line, under the fence (J5). It throws JournalError when another process has
+ * become the writer, and otherwise an error that says what is known of the outcome.
+ */
+export interface EndpointRows {
+  /** Newest first. */
+  list(agencyId: string): Promise<readonly StoredEndpoint[]>
+  find(agencyId: string, endpointId: string): Promise<StoredEndpoint | null>
+  /**
+   * Its first event is the first that becomes durable afterwards.
+   * @returns false when the agency has `max` endpoints already
+   */
+  insert(endpoint: StoredEndpoint, max: number, audit: ChangeLine): Promise<boolean>
+  /**
+   * When very many deliveries are pending, some are finished before the rest of the change. Repeat the call if it
+   * fails.
+   */
+  change(
+    change: EndpointChange & { agencyId: string; endpointId: string; at: Instant },
+    audit: ChangeLine,
+  ): Promise<StoredEndpoint | null>
+  /**
+   * Deletes the endpoint: drops its pending deliveries and erases its secrets. When very many deliveries are pending,
+   * some are dropped afterwards; a repeated call drops the remaining ones.
+   * @returns the endpoint as it was
+   */
+  delete(
+    change: { agencyId: string; endpointId: string; at: Instant },
+    audit: ChangeLine,
+  ): Promise<StoredEndpoint | null>
+  replaceSecret(
+    change: {
+      agencyId: string
+      endpointId: string
+      secretSealed: string
+      previousSecretUntil: Instant | null
+      at: Instant
+    },
+    audit: ChangeLine,
+  ): Promise<StoredEndpoint | null>
+
+  /** Newest first, ties by id. `total`: number of deliveries on all pages. */
+  deliveries(
+    agencyId: string,
+    endpointId: string,
+    page: { offset: number; limit: number },
+  ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }>
+  /** The same of a booking: of every endpoint, also of those that were deleted. */
+  deliveriesOfBooking(
+    agencyId: string,
+    bookingId: string,
+    page: { offset: number; limit: number },
+  ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }>
+  findDelivery(agencyId: string, deliveryId: string): Promise<WebhookDelivery | null>
+  /**
+   * Starts a new schedule immediately. An attempt in progress is not affected.
+   * @returns the delivery; null when its endpoint is deleted
+   */
+  resend(delivery: WebhookDelivery, agencyId: string, at: Instant, audit: ChangeLine): Promise<WebhookDelivery | null>
+  recordPing(ping: PingRecord, audit: ChangeLine): Promise<void>
+
+  /** What `change`, `delete` or `replaceSecret` returned, without the secrets, and when: from what was kept of it (ChangeAnswer). */
+  keptEndpoint(kept: string): { readonly endpoint: StoredEndpoint; readonly at: Instant }
+  /** The same for `resend`. */
+  keptDelivery(kept: string): WebhookDelivery
+}

@@ -1,0 +1,351 @@
+import type { Instant } from '../../core/domain/booking.ts'
+import type { ChangeLine, KeepChange } from '../../core/journal/record.ts'
+import { assert } from '../../lib/assert.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { HOUR_MS } from '../../lib/clock.ts'
+import type { IdSource } from '../../lib/ids.ts'
+import type { EndpointChange, EndpointRows, StoredEndpoint } from './endpoint-rows.ts'
+import { type EndpointRefusal, parseEndpointUrl } from './endpoint-url.ts'
+import type { PostOnce } from './guarded-post.ts'
+import { coarseReason, isAccepted } from './guarded-post.ts'
+import { checkTarget, type NameResolver } from './name-resolver.ts'
+import type { SecretBox } from './secret-box.ts'
+import { newSecret, openSecrets, signedHeaders } from './secret-box.ts'
+import type { WebhookDelivery } from './sender-store.ts'
+import { ENDPOINTS_PER_AGENCY_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from './webhook-endpoint.ts'
+
+type RegisterOutcome =
+  /** `secret` is agencyView only once. */
+  | { readonly kind: 'registered'; readonly endpoint: WebhookEndpoint; readonly secret: string }
+  | { readonly kind: 'url_refused'; readonly refusal: EndpointRefusal }
+  | { readonly kind: 'too_many'; readonly max: number }
+
+type ChangeOutcome =
+  | { readonly kind: 'changed'; readonly endpoint: WebhookEndpoint }
+  | { readonly kind: 'url_refused'; readonly refusal: EndpointRefusal }
+  | { readonly kind: 'not_found' }
+
+type RotateOutcome =
+  | { readonly kind: 'rotated'; readonly endpoint: WebhookEndpoint; readonly secret: string }
+  | { readonly kind: 'not_found' }
+
+type PingOutcome =
+  | { readonly kind: 'pinged'; readonly delivery: WebhookDelivery }
+  | { readonly kind: 'not_found' }
+  /** `PINGS_PER_AGENCY_MAX` pings of the agency are in flight, or `PINGS_AT_ONCE_MAX` in all. */
+  | { readonly kind: 'busy' }
+
+type ResendOutcome =
+  | { readonly kind: 'resent'; readonly delivery: WebhookDelivery }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'refused'; readonly refusal: 'is_ping' | 'endpoint_deleted' }
+
+/** Concurrent pings of one agency: a receiver that hangs holds each for 10 s. */
+export const PINGS_PER_AGENCY_MAX = 2
+/** Concurrent pings, over all agencies. The process that serves requests sends them, so only a few are allowed. */
+export const PINGS_AT_ONCE_MAX = 8
+/** How long a registration may wait for the name to resolve. */
+const RESOLVE_MS_MAX = 5_000
+
+/**
+ * The commands of an agency on its webhook endpoints; the portal's routes call them. Expected refusals are values.
+ * Every method rejects with an operational error when the database does not answer. Each change is one statement that
+ * also writes the given audit line, and its error says what is known of the outcome (`EndpointRows`).
+ */
+export class WebhookCommands {
+  readonly #rows: EndpointRows
+  readonly #resolver: NameResolver
+  readonly #post: PostOnce
+  readonly #box: SecretBox
+  readonly #clock: Clock
+  readonly #newId: IdSource
+  readonly #allowHosts: readonly string[]
+  readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
+  readonly #onRegister: (agencyId: string) => void
+  #pingsAtOnce = 0
+  /** Of them, by agency. */
+  readonly #pingsOf = new Map<string, number>()
+
+  constructor(options: {
+    rows: EndpointRows
+    resolver: NameResolver
+    post: PostOnce
+    box: SecretBox
+    clock: Clock
+    newId: IdSource
+    /** `host:port`, lower case (WEBHOOK_ALLOW_HOSTS). */
+    allowHosts: readonly string[]
+    /** The sender must look again: a delivery is due, or an endpoint changed. */
+    onChange: (change: { agencyId: string; endpointId: string }) => void
+    /** The agency may have an endpoint from now on. Called before the endpoint is stored. */
+    onRegister?: (agencyId: string) => void
+  }) {
+    this.#rows = options.rows
+    this.#resolver = options.resolver
+    this.#post = options.post
+    this.#box = options.box
+    this.#clock = options.clock
+    this.#newId = options.newId
+    this.#allowHosts = options.allowHosts
+    this.#onChange = options.onChange
+    this.#onRegister = options.onRegister ?? (() => {})
+  }
+
+  /** @param description at most `DESCRIPTION_LENGTH_MAX` characters; the caller has checked */
+  async register(
+    agencyId: string,
+    { url, description }: { url: string; description: string | null },
+    audit: ChangeLine,
+    keep?: KeepChange<WebhookEndpoint>,
+  ): Promise<RegisterOutcome> {
+    const checked = await this.#check(url)
+    if (checked.kind === 'url_refused') return checked
+    const now = this.#clock.now()
+    const id = this.#newId('whe')
+    const secret = newSecret()
+    const endpoint: StoredEndpoint = {
+      agencyId,
+      id,
+      url: checked.url,
+      description,
+      status: 'active',
+      disabledReason: null,
+      consecutiveFailures: 0,
+      secretSealed: this.#box.seal(secret, { agencyId, endpointId: id }),
+      previousSecretSealed: null,
+      previousSecretUntil: null,
+      waitingEvents: 0,
+      waitingDeliveries: 0,
+      createdAt: now,
+      updatedAt: now,
+    }
+    this.#onRegister(agencyId)
+    const line = { ...audit, answer: keep?.(agencyView(endpoint, now)) }
+    const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, line)
+    if (!inserted) return { kind: 'too_many', max: ENDPOINTS_PER_AGENCY_MAX }
+    return { kind: 'registered', endpoint: agencyView(endpoint, now), secret }
+  }
+
+  /** Newest first; at most `ENDPOINTS_PER_AGENCY_MAX`. */
+  async list(agencyId: string): Promise<readonly WebhookEndpoint[]> {
+    const now = this.#clock.now()
+    return (await this.#rows.list(agencyId)).map((endpoint) => agencyView(endpoint, now))
+  }
+
+  async find(agencyId: string, endpointId: string): Promise<WebhookEndpoint | null> {
+    const endpoint = await this.#rows.find(agencyId, endpointId)
+    return endpoint === null ? null : agencyView(endpoint, this.#clock.now())
+  }
+
+  /**
+   * Makes all changes, or none when the URL is refused. With a new URL the secret stays, and failures of the old URL no
+   * longer count. `pending` has no effect on an active endpoint.
+   */
+  async change(
+    agencyId: string,
+    endpointId: string,
+    requested: EndpointChange,
+    audit: ChangeLine,
+  ): Promise<ChangeOutcome> {
+    let { url } = requested
+    if (url !== undefined) {
+      if ((await this.#rows.find(agencyId, endpointId)) === null) return { kind: 'not_found' }
+      const checked = await this.#check(url)
+      if (checked.kind === 'url_refused') return checked
+      url = checked.url
+    }
+    const at = this.#clock.now()
+    const change = { ...requested, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
+    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.change(change, audit))
+    return endpoint === null ? { kind: 'not_found' } : { kind: 'changed', endpoint: agencyView(endpoint, at) }
+  }
+
+  /** @returns the endpoint as it was, null when there is none */
+  async delete(agencyId: string, endpointId: string, audit: ChangeLine): Promise<WebhookEndpoint | null> {
+    const at = this.#clock.now()
+    const deletion = this.#rows.delete({ agencyId, endpointId, at }, audit)
+    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, deletion)
+    return endpoint === null ? null : agencyView(endpoint, at)
+  }
+
+  /** The endpoint that a change, a deletion or a rotation was answered with, from what was kept of the answer. */
+  keptEndpoint(kept: string): WebhookEndpoint {
+    const { endpoint, at } = this.#rows.keptEndpoint(kept)
+    return agencyView(endpoint, at)
+  }
+
+  /** The delivery that `resend` was answered with, from what was kept of the answer. */
+  keptDelivery(kept: string): WebhookDelivery {
+    return this.#rows.keptDelivery(kept)
+  }
+
+  /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: how long the old secret signs along with the new one */
+  async rotateSecret(
+    agencyId: string,
+    endpointId: string,
+    { overlapHours }: { overlapHours: number },
+    audit: ChangeLine,
+  ): Promise<RotateOutcome> {
+    assert(overlapHours >= 0 && overlapHours <= OVERLAP_HOURS_MAX, `Cannot rotate: an overlap of ${overlapHours} hours`)
+    const secret = newSecret()
+    const at = this.#clock.now()
+    const change = {
+      agencyId,
+      endpointId,
+      secretSealed: this.#box.seal(secret, { agencyId, endpointId }),
+      previousSecretUntil: overlapHours === 0 ? null : at + overlapHours * HOUR_MS,
+      at,
+    }
+    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.replaceSecret(change, audit))
+    if (endpoint === null) return { kind: 'not_found' }
+    return { kind: 'rotated', endpoint: agencyView(endpoint, at), secret }
+  }
+
+  /** Makes one attempt immediately, whatever the endpoint's status. It does not change the failure count. */
+  async ping(
+    agencyId: string,
+    endpointId: string,
+    audit: ChangeLine,
+    keep?: KeepChange<WebhookDelivery>,
+  ): Promise<PingOutcome> {
+    const ofAgency = this.#pingsOf.get(agencyId) ?? 0
+    if (ofAgency >= PINGS_PER_AGENCY_MAX || this.#pingsAtOnce >= PINGS_AT_ONCE_MAX) return { kind: 'busy' }
+    this.#pingsAtOnce += 1
+    this.#pingsOf.set(agencyId, ofAgency + 1)
+    try {
+      const endpoint = await this.#rows.find(agencyId, endpointId)
+      if (endpoint === null) return { kind: 'not_found' }
+      return { kind: 'pinged', delivery: await this.#sendPing(endpoint, audit, keep) }
+    } finally {
+      this.#pingsAtOnce -= 1
+      const left = (this.#pingsOf.get(agencyId) ?? 0) - 1
+      if (left > 0) this.#pingsOf.set(agencyId, left)
+      else this.#pingsOf.delete(agencyId)
+    }
+  }
+
+  /** Newest first, including pings. Null when there is no such endpoint. */
+  async deliveries(
+    agencyId: string,
+    endpointId: string,
+    page: { offset: number; limit: number },
+  ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number } | null> {
+    if ((await this.#rows.find(agencyId, endpointId)) === null) return null
+    return await this.#rows.deliveries(agencyId, endpointId, page)
+  }
+
+  /** Those of the events of a booking, to all endpoints, newest first. None for an unknown booking. */
+  deliveriesOfBooking(
+    agencyId: string,
+    bookingId: string,
+    page: { offset: number; limit: number },
+  ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }> {
+    return this.#rows.deliveriesOfBooking(agencyId, bookingId, page)
+  }
+
+  findDelivery(agencyId: string, deliveryId: string): Promise<WebhookDelivery | null> {
+    return this.#rows.findDelivery(agencyId, deliveryId)
+  }
+
+  /**
+   * Sends a delivery again, whatever its status: the same id and bytes, on a new schedule that starts now. If the
+   * endpoint is disabled, the delivery is held until it is enabled.
+   */
+  async resend(agencyId: string, deliveryId: string, audit: ChangeLine): Promise<ResendOutcome> {
+    const delivery = await this.#rows.findDelivery(agencyId, deliveryId)
+    if (delivery === null) return { kind: 'not_found' }
+    if (delivery.event === 'ping') return { kind: 'refused', refusal: 'is_ping' }
+    const { endpointId } = delivery
+    const writing = this.#rows.resend(delivery, agencyId, this.#clock.now(), audit)
+    const resent = await this.#notifyAfter({ agencyId, endpointId }, writing)
+    return resent === null ? { kind: 'refused', refusal: 'endpoint_deleted' } : { kind: 'resent', delivery: resent }
+  }
+
+  /**
+   * Checks the URL itself, then every address its name has now. The addresses are checked again before each attempt.
+   */
+  async #check(
+    url: string,
+  ): Promise<{ kind: 'accepted'; url: string } | { kind: 'url_refused'; refusal: EndpointRefusal }> {
+    const target = parseEndpointUrl(url, this.#allowHosts)
+    if (typeof target === 'string') return { kind: 'url_refused', refusal: target }
+    if (target.isExempt) return { kind: 'accepted', url: target.url }
+    const checked = await checkTarget(target, this.#resolver, RESOLVE_MS_MAX)
+    switch (checked.kind) {
+      case 'addresses':
+        return { kind: 'accepted', url: target.url }
+      case 'refused':
+        return { kind: 'url_refused', refusal: checked.refusal }
+      case 'unresolved':
+      case 'timed_out':
+        return { kind: 'url_refused', refusal: 'does_not_resolve' }
+    }
+  }
+
+  /** Notifies the sender even when the change fails: a change whose reply was lost may have been made. */
+  async #notifyAfter<T>(which: { agencyId: string; endpointId: string }, change: Promise<T>): Promise<T> {
+    try {
+      return await change
+    } finally {
+      this.#onChange(which)
+    }
+  }
+
+  async #sendPing(
+    endpoint: StoredEndpoint,
+    audit: ChangeLine,
+    keep: KeepChange<WebhookDelivery> | undefined,
+  ): Promise<WebhookDelivery> {
+    const at = this.#clock.now()
+    const { agencyId, id: endpointId } = endpoint
+    const eventId = this.#newId('evt')
+    const deliveryId = this.#newId('dlv')
+    const body = JSON.stringify({ id: eventId, event: 'ping', occurredAt: new Date(at).toISOString(), data: {} })
+    const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at, box: this.#box })
+    const headers = signedHeaders({ eventId, body, at, secrets })
+    const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })
+    const delivery: WebhookDelivery = {
+      id: deliveryId,
+      endpointId,
+      eventId,
+      event: 'ping',
+      bookingId: null,
+      status: isAccepted(outcome) ? 'delivered' : 'dead',
+      attempts: [
+        {
+          attempt: 1,
+          at,
+          durationMs,
+          httpStatus: outcome.kind === 'answered' ? outcome.httpStatus : null,
+          reason: coarseReason(outcome),
+        },
+      ],
+      nextAttemptAt: null,
+      createdAt: at,
+      finishedAt: at + durationMs,
+    }
+    const ping = { agencyId, endpointId, eventId, deliveryId, at, durationMs, outcome }
+    await this.#rows.recordPing(ping, { ...audit, answer: keep?.(delivery) })
+    return delivery
+  }
+}
+
+/** The endpoint as the agency sees it: without the secrets, and without an overlap that has ended. */
+function agencyView(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
+  const { id, url, description, status, disabledReason, consecutiveFailures } = endpoint
+  const { waitingEvents, waitingDeliveries, createdAt, updatedAt } = endpoint
+  const until = endpoint.previousSecretUntil
+  return {
+    id,
+    url,
+    description,
+    status,
+    disabledReason,
+    consecutiveFailures,
+    previousSecretUntil: until !== null && until > now ? until : null,
+    waitingEvents,
+    waitingDeliveries,
+    createdAt,
+    updatedAt,
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Nights as a JSON list of dates. The most requested answer consists of little else, so it is cut out of one text of
+ * all dates, a piece for every run of nights: measured, a third of the time of adding date to date for a month, and
+ * less for a year (docs/decisions.md#speed).
+ */
+
+import { Type } from '@sinclair/typebox'
+import { formatNight, NIGHT_MAX, NIGHT_MIN, type Night } from '../../core/domain/night.ts'
+import { forEachRunInUnion, type NightBitmap } from '../../core/domain/night-bitmap.ts'
+import { forEachNightPriceRun, type NightPriceRun } from '../../core/domain/priced-nights.ts'
+import type { UnitState } from '../../core/domain/unit-state.ts'
+import { dateText } from '../text-schema.ts'
+import { type NightRange, RANGE_DAYS_MAX } from './request-fields.ts'
+
+/** `"2000-01-01",` */
+const CHARS_PER_DATE = 13
+
+/** Every date that is accepted, in order; made when the first list is. */
+let allDates = ''
+
+/** The nights of `[from, to)` in either set. Both dates lie within those accepted (docs/design.md#nights). */
+export function nightListJson(a: NightBitmap, b: NightBitmap, from: Night, to: Night): string {
+  if (allDates === '') allDates = writeAllDates()
+  let list = ''
+  forEachRunInUnion(a, b, from, to, (first, end) => {
+    const run = allDates.slice((first - NIGHT_MIN) * CHARS_PER_DATE, (end - NIGHT_MIN) * CHARS_PER_DATE - 1)
+    list = list === '' ? run : `${list},${run}`
+  })
+  return `[${list}]`
+}
+
+function writeAllDates(): string {
+  const dates: string[] = []
+  for (let night = NIGHT_MIN; night <= NIGHT_MAX; night++) dates.push(`"${formatNight(night as Night)}",`)
+  return dates.join('')
+}
+
+/**
+ * The calendars of many units as one JSON text (docs/partner-additions.md#2-get-calendar-all-units-at-once). Written run by run: a season of a
+ * hundred nights costs little more than one night, because its prices repeat every week.
+ */
+
+export const UnitCalendarJson = Type.Object(
+  {
+    unit: Type.String({ description: 'Slug.' }),
+    blocked: Type.Array(
+      Type.Object({
+        from: dateText('First unavailable night.'),
+        to: dateText('The next available night, or the end of the range: exclusive.'),
+      }),
+      { description: 'Runs of unavailable nights, as long as possible, in ascending order.' },
+    ),
+    prices: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 0 }), {
+        maxItems: RANGE_DAYS_MAX,
+        description:
+          'Only with `prices=true`. Element i is the price of the night `from` + i in minor units, with season and weekday, before ' +
+          'discounts, cleaning and fees.',
+      }),
+    ),
+    minStay: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 1 }), {
+        maxItems: RANGE_DAYS_MAX,
+        description: 'Only with `prices=true`. Element i is the minimum stay, in nights, of an arrival on `from` + i.',
+      }),
+    ),
+  },
+  { $id: 'UnitCalendar' },
+)
+
+/** Writes one unit after the other. */
+export class CalendarText {
+  readonly #range: NightRange
+  readonly #withPrices: boolean
+  readonly #units: string[] = []
+  #steps = 0
+
+  constructor(range: NightRange, withPrices: boolean) {
+    this.#range = range
+    this.#withPrices = withPrices
+  }
+
+  /** Runs that were looked at so far: what the work is counted in. */
+  get steps(): number {
+    return this.#steps
+  }
+
+  add(slug: string, state: UnitState): void {
+    const { from, to } = this.#range
+    const blocked: string[] = []
+    forEachRunInUnion(state.occupied, state.cleaning, from, to, (first, end) =>
+      blocked.push(`{"from":"${formatNight(first)}","to":"${formatNight(end)}"}`),
+    )
+    this.#steps += 1 + blocked.length
+    this.#units.push(`{"unit":${JSON.stringify(slug)},"blocked":[${blocked.join()}]${this.#pricesOf(state)}}`)
+  }
+
+  /** The JSON list of the units added. */
+  get text(): string {
+    return `[${this.#units.join()}]`
+  }
+
+  #pricesOf({ rules }: UnitState): string {
+    if (!this.#withPrices) return ''
+    const prices: string[] = []
+    const minStay: string[] = []
+    forEachNightPriceRun(rules, this.#range.from, this.#range.to, (run) => {
+      prices.push(pricesText(run))
+      minStay.push(repeated(`${run.minStay},`, run.to - run.from))
+    })
+    this.#steps += rules.rates.seasons.length + prices.length
+    return `,"prices":[${withoutLastComma(prices.join(''))}],"minStay":[${withoutLastComma(minStay.join(''))}]`
+  }
+}
+
+/** Each price with a comma after it. */
+function pricesText({ from, to, prices }: NightPriceRun): string {
+  const nights = to - from
+  if (prices.length === 1) return repeated(`${prices[0]},`, nights)
+  const rest = nights % prices.length
+  const whole = (nights - rest) / prices.length
+  return repeated(`${prices.join()},`, whole) + (rest === 0 ? '' : `${prices.slice(0, rest).join()},`)
+}
+
+function repeated(text: string, times: number): string {
+  return times === 1 ? text : text.repeat(times)
+}
+
+function withoutLastComma(list: string): string {
+  return list.slice(0, -1)
+}

@@ -1,0 +1,129 @@
+import type { AccessRefusal, Admission, PartnerAccess } from '../accounts/partner-access.ts'
+import type { Scope } from '../core/catalogue/agency.ts'
+import type { KeyHolder } from '../core/catalogue/catalogue.ts'
+import { unreachable } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import { rateAnswer, rateHeaders, taggedAnswer } from './answer.ts'
+import type { QueryScope } from './operation.ts'
+import type { Failure } from './problem-of.ts'
+import { type Problem, problem } from './problems.ts'
+import type { PathValues } from './read-request.ts'
+import { targetOf } from './request.ts'
+import type { Open, RouteAdmission, Tagged } from './route.ts'
+
+/** The answer to a request without a valid API key (docs/contract.md#authentication, rule 9). */
+export const UNAUTHORIZED = problem(
+  'UNAUTHORIZED',
+  'Missing or invalid API key: send the header Authorization: Bearer <API_KEY>',
+  {},
+)
+
+const FEATURE_DISABLED = problem('FEATURE_DISABLED', "The agency's plan does not include API access", {})
+
+/** The answer to a request with a valid key that is nevertheless not served. */
+function problemOfAccess(refusal: AccessRefusal): Problem {
+  switch (refusal.code) {
+    case 'FEATURE_DISABLED':
+      return FEATURE_DISABLED
+    case 'RATE_LIMITED': {
+      const { limit, retryAfterS } = refusal
+      const title = `Rate limit of ${limit} requests per minute exceeded: retry in ${retryAfterS} s`
+      return problem('RATE_LIMITED', title, {}, { retryAfterS })
+    }
+    case 'LARGE_ANSWERS': {
+      const { retryAfterS } = refusal
+      const title = `Too many large answers to the agency already wait for their turn: retry in ${retryAfterS} s, and ask for fewer at once`
+      return problem('RATE_LIMITED', title, {}, { retryAfterS })
+    }
+    case 'QUOTA_EXCEEDED': {
+      const { quota, used, resetsAt, retryAfterS } = refusal
+      const title = `Monthly quota of ${quota} requests exhausted: it resets at ${resetsAt}`
+      return problem('QUOTA_EXCEEDED', title, { quota, used, resetsAt }, { retryAfterS })
+    }
+    default:
+      return unreachable(refusal)
+  }
+}
+
+/** Null when the key has the scope (docs/contract.md#authentication, rule 6). */
+export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
+  if (holder.key.scopes.includes(scope)) return null
+  return problem('SCOPE_MISSING', `The API key does not have the scope ${scope}`, { scope })
+}
+
+/**
+ * Admits requests by API key: key, plan, requests per minute, requests per month, then the scope (docs/contract.md#limits). REST and the
+ * tool endpoint share it, because they share the budgets. It records nothing: reads leave no line in the audit trail.
+ */
+export class KeyAdmission implements RouteAdmission<Admission> {
+  readonly unauthorized = UNAUTHORIZED
+  readonly #access: PartnerAccess
+  readonly #clock: Clock
+  readonly #scope: Scope | null
+  readonly #scopeWith: QueryScope | null
+
+  /**
+   * @param scope the scope that the key must have; null for none
+   * @param scopeWith another one, which only some queries need; null for none
+   */
+  constructor(
+    { access, clock }: { access: PartnerAccess; clock: Clock },
+    scope: Scope | null,
+    scopeWith: QueryScope | null = null,
+  ) {
+    this.#access = access
+    this.#clock = clock
+    this.#scope = scope
+    this.#scopeWith = scopeWith
+  }
+
+  admit(request: Request, _requestId: string): Admission | null {
+    return this.#access.admit(request.headers.get('authorization'))
+  }
+
+  refused(_request: Request): Problem {
+    return UNAUTHORIZED
+  }
+
+  readmit({ admission }: Open<Admission>): Admission | null {
+    return this.#access.readmit(admission)
+  }
+
+  refusalOf({ refusal, holder }: Admission, request: Pick<Request, 'url'>): Problem | null {
+    if (refusal !== null) return problemOfAccess(refusal)
+    const missing = this.#scope === null ? null : missingScope(holder, this.#scope)
+    if (missing !== null || this.#scopeWith === null) return missing
+    // The query is not checked yet: whatever else is wrong with it comes after a missing scope (docs/design.md#order-of-checks).
+    const { parameter, value, scope } = this.#scopeWith
+    const asked = new URLSearchParams(targetOf(request.url).query).getAll(parameter)
+    return asked.includes(value) ? missingScope(holder, scope) : null
+  }
+
+  takeAnswer({ admission: { holder } }: Open<Admission>, chars: number): Promise<void> | null {
+    return this.#access.takeAnswer(holder.agency.id, chars)
+  }
+
+  answer({ requestId, admission: { rate } }: Open<Admission>, body: string, status: number): Response {
+    return rateAnswer(body, { status, requestId, rate, now: this.#clock.now() })
+  }
+
+  taggedAnswer(
+    { requestId, admission: { rate } }: Open<Admission>,
+    { tag, body }: Tagged,
+    { status, isConditional }: { status: number; isConditional: boolean },
+  ): Response {
+    const about = { requestId, rate, now: this.#clock.now() }
+    if (body === null) return taggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, ...about })
+    return taggedAnswer({ tag, body, kind: isConditional ? 'conditional' : 'tagged' }, { status, ...about })
+  }
+
+  headersOf({ requestId, admission: { rate } }: Pick<Open<Admission>, 'requestId' | 'admission'>): Headers {
+    return rateHeaders(requestId, rate, this.#clock.now())
+  }
+
+  recordRefusal(_open: Open<Admission>, _refusal: Problem, _path: PathValues): Promise<void> | null {
+    return null
+  }
+
+  recordFailure(_open: Open<Admission>, _outcome: Failure['outcome']): void {}
+}

@@ -1,0 +1,232 @@
+import { type Access, RevocationNotStoredError } from '../accounts/store-retries.ts'
+import { ListReadError, type ListReadErrorKind } from '../core/bookings/booking-lists.ts'
+import type { FoundOutcome } from '../core/bookings/booking-request.ts'
+import { RefusalNotRecordedError, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
+import { formatNight, type Night } from '../core/domain/night.ts'
+import type { Rejection } from '../core/domain/night-guard.ts'
+import { CorruptLedgerError, JournalError, type JournalErrorKind } from '../core/journal/journal-error.ts'
+import { MailboxFullError } from '../core/units/unit-actor.ts'
+import { AssertionError, unreachable } from '../lib/assert.ts'
+import { isDatabaseFailure } from '../lib/database-failure.ts'
+import { VerificationError, type VerificationErrorKind } from '../verify/findings.ts'
+import { IdempotencyFullError } from './idempotent-writes.ts'
+import { invalid, notFound, PROBLEMS, type Problem, problem } from './problems.ts'
+
+/** The answer to another request with an `Idempotency-Key` that has been used (docs/design.md#additive-headers). */
+export const IDEMPOTENCY_KEY_REUSED = problem(
+  'IDEMPOTENCY_KEY_REUSED',
+  'This Idempotency-Key was already used for a different request: use a new key',
+  {},
+)
+
+/** Why a command on bookings changed nothing. The booking commands have recorded it in the audit trail. */
+export function problemOfOutcome(outcome: Exclude<FoundOutcome, { kind: 'done' }>): Problem {
+  switch (outcome.kind) {
+    case 'rejected':
+      return problemOfRejection(outcome.rejection)
+    case 'not_found':
+      return notFound('booking')
+    case 'unit_archived':
+      return notFound('unit')
+    default:
+      return unreachable(outcome)
+  }
+}
+
+/** More dates than this are not listed in a title; the body has them all. */
+const TITLE_NIGHTS_MAX = 5
+
+/** A unit's refusal as it is answered: dates as text, and a title for people (docs/contract.md#errors; docs/design.md#night-guard). */
+export function problemOfRejection(rejection: Rejection): Problem {
+  switch (rejection.code) {
+    case 'MIN_STAY': {
+      const { minStay } = rejection
+      return problem('MIN_STAY', `Minimum stay for this arrival: ${minStay} nights`, { minStay })
+    }
+    case 'BOOKING_CONFLICT': {
+      const { from, to, nights, bookableFrom } = rejection.conflict
+      return problem('BOOKING_CONFLICT', `These nights are already booked: ${listed(nights)}`, {
+        conflict: {
+          from: formatNight(from),
+          to: formatNight(to),
+          nights: nights.map(formatNight),
+          bookableFrom: formatOrNull(bookableFrom),
+        },
+      })
+    }
+    case 'TURNOVER_BLOCK_CONFLICT': {
+      const departure = formatNight(rejection.conflict.departure)
+      return problem(
+        'TURNOVER_BLOCK_CONFLICT',
+        `The arrival falls on a cleaning night after the departure on ${departure}`,
+        {
+          conflict: { bookableFrom: formatOrNull(rejection.conflict.bookableFrom), departure },
+        },
+      )
+    }
+    case 'EXPECTED_EXTENSION_CONFLICT':
+      return problem(
+        'EXPECTED_EXTENSION_CONFLICT',
+        'The current guest is expected to extend their stay into these nights',
+        {
+          conflicts: rejection.conflicts.map(({ from, to }) => ({ from: formatNight(from), to: formatNight(to) })),
+        },
+      )
+    case 'QUOTE_CHANGED': {
+      const { nights, currency, total, lines } = rejection.quote
+      return problem(
+        'QUOTE_CHANGED',
+        `The price is not the quoted one any more: it is now ${total} in minor units of ${currency}`,
+        {
+          quote: {
+            ...{ nights, currency, total },
+            lines: lines.map((line) => ({ ...line, from: formatOrNull(line.from), to: formatOrNull(line.to) })),
+          },
+        },
+      )
+    }
+    case 'INVALID_TRANSITION': {
+      const { from, to, possible } = rejection
+      return problem('INVALID_TRANSITION', `Cannot change the status of a booking from ${from} to ${to}`, {
+        from,
+        to,
+        possible: [...possible],
+      })
+    }
+    case 'VERSION_CHANGED': {
+      const { version } = rejection
+      return problem('VERSION_CHANGED', `The booking has changed: its version is now ${version}`, { version })
+    }
+    case 'VALIDATION':
+      return invalid([{ field: rejection.field, message: rejection.message }])
+    default:
+      return unreachable(rejection)
+  }
+}
+
+function formatOrNull(night: Night | null): string | null {
+  return night === null ? null : formatNight(night)
+}
+
+function listed(nights: readonly Night[]): string {
+  const shown = nights.slice(0, TITLE_NIGHTS_MAX).map(formatNight).join(', ')
+  const more = nights.length - TITLE_NIGHTS_MAX
+  return more > 0 ? `${shown} and ${more} more` : shown
+}
+
+/** `Retry-After`, in seconds: a database that restarts is usually back by then. */
+const RETRY_AFTER_S = 2
+
+const NOT_WRITTEN = 'Nothing was changed'
+const UNKNOWN =
+  'The change may or may not have been made: check with GET /bookings, or repeat the request with the same Idempotency-Key'
+
+const TITLE_OF_JOURNAL_ERROR = {
+  full: `${NOT_WRITTEN}: too many writes are already queued. Try again`,
+  held_too_long: `${NOT_WRITTEN}: the change could not be written in time. Try again`,
+  fenced: `${NOT_WRITTEN}: another process has taken over. Try again`,
+  not_owner: `${NOT_WRITTEN}: another node has taken over. Try again`,
+  closed: `${NOT_WRITTEN}: this process is shutting down. Try again`,
+  poisoned: `${NOT_WRITTEN}: the database rejected the change. This is a bug in the service`,
+  outcome_unknown: UNKNOWN,
+} as const satisfies Record<JournalErrorKind, string>
+
+const DAMAGED = 'stored data is damaged, and the operator has to repair it'
+
+const CHECK = 'Check whether it was applied before retrying'
+
+const TITLE_OF_WRITE_ERROR = {
+  not_written: `${NOT_WRITTEN}: the database did not accept the change. Try again`,
+  unknown: `The change may or may not have been made: the database did not answer. ${CHECK}`,
+  begun: 'The change was started but not completed: repeat the request',
+  made: 'The change was made, but its result could not be read: fetch it instead of repeating the request',
+} as const satisfies Record<WriteOutcome, string>
+
+const TITLE_OF_CLOSED_ACCESS = {
+  key: 'The key is refused for now, but the revocation may not be stored yet: repeat the request',
+  access_token: 'The access token is refused for now, but the revocation may not be stored yet: repeat the request',
+  agency: 'The agency is suspended for now, but the suspension may not be stored yet: repeat the request',
+  session: 'You are signed out for now, but that may not be stored yet: sign out again',
+  calendar_address: 'The old address is refused for now, but the new one may not be stored: change the address again',
+} as const satisfies Record<Access, string>
+
+const TITLE_OF_VERIFICATION_ERROR = {
+  not_started: 'The verification could not start: its process did not start. Try again',
+  ended: 'The verification did not finish: its process ended. Try again',
+  failed: 'The verification did not finish: the database did not answer. Try again',
+  broken: 'The verification did not finish because of an error in the service',
+  overdue: 'The verification did not finish within ten minutes. Run nightledger verify --database',
+  abandoned: 'The verification was stopped: the client disconnected, or the service is shutting down. Try again',
+} as const satisfies Record<VerificationErrorKind, string>
+
+const TITLE_OF_LIST_ERROR = {
+  busy: 'Cannot read the list: this agency has too many list requests in progress. Try again',
+  slow: 'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again',
+} as const satisfies Record<ListReadErrorKind, string>
+
+/** Between nodes: this one does not decide the shard any more, and nothing was done. The request goes on to its owner (src/api/forward/). */
+export const NOT_OWNER_STATUS = 421
+
+/** Whether a request failed only because another node has the shard of its agency now. */
+export function isNotOwner(error: unknown): boolean {
+  return error instanceof JournalError && error.kind === 'not_owner'
+}
+
+/** A request that failed. If the failure is a bug, the process ends once the answer has been sent. */
+export interface Failure {
+  readonly problem: Problem
+  /** The outcome that the audit trail records for a failed write. */
+  readonly outcome: 'INTERNAL' | 'OUTCOME_UNKNOWN'
+  readonly isBug: boolean
+}
+
+/**
+ * The answer to a request that failed with anything but a rejection: 500 INTERNAL, with a title that says what is known about the
+ * outcome. It never repeats the error's own message, which may contain what a caller must not see.
+ * @param isWrite whether the request could change anything; the title of a failed read says nothing about changes
+ */
+export function failureOf(error: unknown, { isWrite }: { readonly isWrite: boolean } = { isWrite: true }): Failure {
+  const title = isWrite ? titleOfFailedWrite(error) : titleOfFailedRead(error)
+  const status = isNotOwner(error) ? NOT_OWNER_STATUS : PROBLEMS.INTERNAL.status
+  return {
+    problem: problem('INTERNAL', title, {}, { status, retryAfterS: RETRY_AFTER_S }),
+    outcome: isWrite && isUnknown(error) ? 'OUTCOME_UNKNOWN' : 'INTERNAL',
+    isBug: error instanceof AssertionError,
+  }
+}
+
+function titleOfFailedWrite(error: unknown): string {
+  if (error instanceof AssertionError) return UNKNOWN
+  if (error instanceof JournalError) return TITLE_OF_JOURNAL_ERROR[error.kind]
+  if (error instanceof WriteError) return TITLE_OF_WRITE_ERROR[error.outcome]
+  if (error instanceof RevocationNotStoredError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof RefusalNotRecordedError)
+    return `${NOT_WRITTEN}: the request was refused, but the refusal could not be recorded. Try again to see why`
+  // Whatever is read after a write throws a WriteError: this was read before.
+  if (error instanceof CorruptLedgerError) return `${NOT_WRITTEN}: ${DAMAGED}`
+  if (error instanceof MailboxFullError)
+    return `${NOT_WRITTEN}: too many writes to this unit are already queued. Try again`
+  if (error instanceof IdempotencyFullError)
+    return `${NOT_WRITTEN}: too many requests with an Idempotency-Key are already queued. Try again`
+  // A write, and a read after a write, throws one of the errors above. So this was a read before the write.
+  if (isDatabaseFailure(error)) return `${NOT_WRITTEN}: the database did not answer. Try again`
+  return `The change may or may not have been made, because of an error in the service. ${CHECK}`
+}
+
+/** Whether the change may have been made: the same cases in which the title says so. */
+function isUnknown(error: unknown): boolean {
+  if (error instanceof JournalError) return error.kind === 'outcome_unknown'
+  if (error instanceof WriteError) return error.outcome !== 'not_written'
+  if (error instanceof RevocationNotStoredError) return true
+  if (error instanceof RefusalNotRecordedError) return false
+  if (error instanceof CorruptLedgerError) return false
+  return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isDatabaseFailure(error))
+}
+
+function titleOfFailedRead(error: unknown): string {
+  if (error instanceof RevocationNotStoredError) return TITLE_OF_CLOSED_ACCESS[error.access]
+  if (error instanceof ListReadError) return TITLE_OF_LIST_ERROR[error.kind]
+  if (error instanceof CorruptLedgerError) return `The service could not answer: ${DAMAGED}`
+  if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
+  return isDatabaseFailure(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'
+}

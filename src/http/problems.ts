@@ -1,0 +1,349 @@
+/**
+ * The one table of refusals: code, status, extra members (docs/contract.md#errors; docs/design.md#additive-headers). The compiler finds
+ * a rejection of the domain that has no row. REST, MCP and the portal answer from it; the OpenAPI document is made from it.
+ */
+
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { ROLES, SCOPES } from '../core/catalogue/agency.ts'
+import type { Rejection } from '../core/domain/night-guard.ts'
+import { QuoteJson } from './quote-schema.ts'
+import { dateText } from './text-schema.ts'
+import type { FieldError } from './validator.ts'
+
+/** Refusals that do not come from the rules of the domain. */
+type RequestCode =
+  | 'VALIDATION'
+  | 'UNAUTHORIZED'
+  | 'FEATURE_DISABLED'
+  | 'SCOPE_MISSING'
+  | 'ROLE_MISSING'
+  | 'CROSS_ORIGIN'
+  | 'NOT_FOUND'
+  | 'SLUG_TAKEN'
+  | 'EMAIL_TAKEN'
+  | 'RATES_CHANGED'
+  | 'NOTES_CHANGED'
+  | 'CURSOR_EXPIRED'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'RATE_LIMITED'
+  | 'QUOTA_EXCEEDED'
+  | 'INTERNAL'
+
+export type ProblemCode = RequestCode | Rejection['code']
+
+interface Row {
+  readonly status: number
+  /** When it is answered; for the OpenAPI document. */
+  readonly when: string
+  /** The members in addition to `code`, `title` and `requestId`. */
+  readonly members: TProperties
+  /** A body as it may come, without `code` and `requestId`. */
+  readonly example: { readonly title: string } & Readonly<Record<string, unknown>>
+}
+
+const nullableDate = (description: string) => Type.Union([dateText(description), Type.Null()])
+const stringOf = <const V extends string>(values: readonly V[], description: string) =>
+  Type.Unsafe<V>({ type: 'string', enum: [...values], description })
+
+export const PROBLEMS = {
+  VALIDATION: {
+    status: 400,
+    when: 'Malformed parameters, headers or body. `title` names the first offending field and what would pass.',
+    members: {
+      errors: Type.Array(
+        Type.Object({
+          field: Type.String({ description: 'The offending field, for example `guest.email`.' }),
+          message: Type.String({ description: 'Names the field and what would pass.' }),
+        }),
+      ),
+    },
+    example: {
+      title: 'arrival must be a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31',
+      errors: [
+        {
+          field: 'arrival',
+          message: 'arrival must be a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31',
+        },
+      ],
+    },
+  },
+  UNAUTHORIZED: {
+    status: 401,
+    when: 'The API key is missing, malformed, unknown, revoked or expired, or the agency is suspended.',
+    members: {},
+    example: { title: 'Missing or invalid API key: send the header Authorization: Bearer <API_KEY>' },
+  },
+  FEATURE_DISABLED: {
+    status: 403,
+    when: "The agency's plan has no API access.",
+    members: {},
+    example: { title: "The agency's plan does not include API access" },
+  },
+  SCOPE_MISSING: {
+    status: 403,
+    when: 'The API key does not have the scope that `scope` names.',
+    members: { scope: stringOf(SCOPES, 'The missing scope.') },
+    example: { title: 'The API key does not have the scope write:bookings', scope: 'write:bookings' },
+  },
+  ROLE_MISSING: {
+    status: 403,
+    when: 'The access token does not have the role that `role` names, or a higher one. `operator`: no access token suffices.',
+    members: { role: stringOf([...ROLES, 'operator'], 'The least role that suffices.') },
+    example: { title: 'This needs the role Manager or a higher one; yours is Desk', role: 'manager' },
+  },
+  CROSS_ORIGIN: {
+    status: 403,
+    when: 'A request with a session cookie that could change something, and was not sent by the page itself.',
+    members: {},
+    example: {
+      title: 'This request did not come from the page: send the header X-Nightledger-Page: 1, from the same origin',
+    },
+  },
+  NOT_FOUND: {
+    status: 404,
+    when: 'No such unit, booking, guest or route in the agency.',
+    members: {},
+    example: { title: 'No such booking' },
+  },
+  BOOKING_CONFLICT: {
+    status: 409,
+    when: 'At least one night of the stay is already booked.',
+    members: {
+      conflict: Type.Object({
+        from: dateText('First night of the requested stay that is already booked.'),
+        to: dateText('The day after the last night of the requested stay that is already booked.'),
+        nights: Type.Array(dateText('A night that is already booked.')),
+        bookableFrom: nullableDate(
+          'The first later arrival date on which a stay of this length is currently available; null if there is none.',
+        ),
+      }),
+    },
+    example: {
+      title: 'These nights are already booked: 2027-03-02, 2027-03-03',
+      conflict: {
+        from: '2027-03-02',
+        to: '2027-03-04',
+        nights: ['2027-03-02', '2027-03-03'],
+        bookableFrom: '2027-03-04',
+      },
+    },
+  },
+  TURNOVER_BLOCK_CONFLICT: {
+    status: 409,
+    when: 'The arrival falls on a cleaning night after the previous stay.',
+    members: {
+      conflict: Type.Object({
+        bookableFrom: nullableDate(
+          'The first later arrival date on which a stay of this length is currently available; null if there is none.',
+        ),
+        departure: dateText('The departure that the cleaning nights follow.'),
+      }),
+    },
+    example: {
+      title: 'The arrival falls on a cleaning night after the departure on 2027-03-04',
+      conflict: { bookableFrom: '2027-03-06', departure: '2027-03-04' },
+    },
+  },
+  EXPECTED_EXTENSION_CONFLICT: {
+    status: 409,
+    when: 'The current guest is expected to extend their stay into the requested nights.',
+    members: {
+      conflicts: Type.Array(
+        Type.Object({
+          from: dateText('First reserved night.'),
+          to: dateText('The day after the last reserved night.'),
+        }),
+      ),
+    },
+    example: {
+      title: 'The current guest is expected to extend their stay into these nights',
+      conflicts: [{ from: '2027-03-04', to: '2027-03-08' }],
+    },
+  },
+  INVALID_TRANSITION: {
+    status: 409,
+    when: 'The booking cannot change from its current status to the requested one.',
+    members: {
+      from: Type.String(),
+      to: Type.String(),
+      possible: Type.Array(Type.String({ description: 'A status the booking can change to.' })),
+    },
+    example: {
+      title: 'Cannot change the status of a booking from cancelled to confirmed',
+      from: 'cancelled',
+      to: 'confirmed',
+      possible: [],
+    },
+  },
+  VERSION_CHANGED: {
+    status: 412,
+    when: 'The booking is not at the version in `If-Match`: someone else has changed it.',
+    members: { version: Type.Integer({ minimum: 1, description: 'The current version of the booking.' }) },
+    example: { title: 'The booking has changed: its version is now 4', version: 4 },
+  },
+  SLUG_TAKEN: {
+    status: 409,
+    when: 'The slug is used by another agency, or by another unit of this agency. Archived units keep their slugs.',
+    members: { slug: Type.String() },
+    example: { title: 'The slug sea-view is already in use', slug: 'sea-view' },
+  },
+  EMAIL_TAKEN: {
+    status: 409,
+    when: 'Another guest of the agency has this e-mail address.',
+    members: { email: Type.String() },
+    example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
+  },
+  RATES_CHANGED: {
+    status: 412,
+    when: 'The rates of the unit do not have an entity tag of `If-Match`: someone else has changed them.',
+    members: {},
+    example: { title: "The unit's rates have changed since you read them" },
+  },
+  NOTES_CHANGED: {
+    status: 409,
+    when: 'The notes of the booking are not those in `replaces`: someone else has changed them.',
+    members: { notes: Type.Union([Type.String(), Type.Null()], { description: 'The notes as they are now.' }) },
+    example: { title: 'The notes have changed since you read them', notes: 'Arrives at midnight' },
+  },
+  QUOTE_CHANGED: {
+    status: 412,
+    when: 'A quote of this stay would no longer have an entity tag of `If-Match`. Nothing was booked; `quote` is the present price.',
+    members: { quote: QuoteJson },
+    example: {
+      title: 'The price is not the quoted one any more: it is now 40800 in minor units of EUR',
+      quote: {
+        nights: 4,
+        currency: 'EUR',
+        total: 40_800,
+        lines: [
+          {
+            ...{ kind: 'accommodation', label: 'Nightly rate', from: '2027-03-01', to: '2027-03-05', quantity: 4 },
+            ...{ unitAmount: 10_200, pct: null, amount: 40_800, feeTypeId: null },
+          },
+        ],
+      },
+    },
+  },
+  CURSOR_EXPIRED: {
+    status: 410,
+    when: 'The changes after the cursor are no longer kept, or the ledger was restored from a backup without them.',
+    members: {},
+    example: {
+      title:
+        'The changes after this cursor are no longer kept: get a new cursor without after, then read the bookings again',
+    },
+  },
+  MIN_STAY: {
+    status: 422,
+    when: 'The stay is shorter than the effective minimum stay.',
+    members: { minStay: Type.Integer({ minimum: 1, description: 'Minimum number of nights for this arrival.' }) },
+    example: { title: 'Minimum stay for this arrival: 3 nights', minStay: 3 },
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 422,
+    when: 'The `Idempotency-Key` was already used for a different request.',
+    members: {},
+    example: { title: 'This Idempotency-Key was already used for a different request: use a new key' },
+  },
+  RATE_LIMITED: {
+    status: 429,
+    when: 'The per-minute rate limit is exceeded. `Retry-After` gives the number of seconds to wait.',
+    members: {},
+    example: { title: 'Rate limit of 60 requests per minute exceeded: retry in 12 s' },
+  },
+  QUOTA_EXCEEDED: {
+    status: 429,
+    when: 'The monthly quota is exhausted. It resets on the 1st of the next month (UTC).',
+    members: {
+      quota: Type.Integer({ description: 'Requests allowed per month.' }),
+      used: Type.Integer({ description: 'Requests made this month.' }),
+      resetsAt: Type.String({ format: 'date-time', description: 'When the quota resets.' }),
+    },
+    example: {
+      title: 'Monthly quota of 50000 requests exhausted: it resets at 2027-04-01T00:00:00.000Z',
+      quota: 50_000,
+      used: 50_000,
+      resetsAt: '2027-04-01T00:00:00.000Z',
+    },
+  },
+  INTERNAL: {
+    status: 500,
+    when: 'The service failed; `title` says what is known about the outcome. Safe to retry with backoff.',
+    members: {},
+    example: { title: 'Nothing was changed: the database did not answer in time. Try again' },
+  },
+} as const satisfies Record<ProblemCode, Row>
+
+type Members<C extends ProblemCode> = Static<TObject<(typeof PROBLEMS)[C]['members']>>
+
+/** A refusal as it is answered. */
+export type ProblemBody<C extends ProblemCode> = C extends ProblemCode
+  ? { code: C; title: string; requestId: string } & Members<C>
+  : never
+
+/** A refusal, before it is written as an answer. */
+export interface Problem {
+  readonly code: ProblemCode
+  readonly title: string
+  readonly status: number
+  readonly members: Readonly<Record<string, unknown>>
+  /** Whole seconds; becomes `Retry-After`. */
+  readonly retryAfterS: number | null
+}
+
+/** Makes a refusal with the members that its row declares. */
+export function problem<C extends ProblemCode>(
+  code: C,
+  title: string,
+  members: Members<C>,
+  options: { readonly status?: number; readonly retryAfterS?: number } = {},
+): Problem {
+  const status = options.status ?? PROBLEMS[code].status
+  return { code, title, status, members, retryAfterS: options.retryAfterS ?? null }
+}
+
+/** The error body: `code`, `title`, `requestId`, then the members of the code (docs/contract.md#error-body). */
+export function problemBody({ code, title, members }: Problem, requestId: string): string {
+  return JSON.stringify({ code, title, requestId, ...members })
+}
+
+/** At most this many are listed: a body can be wrong in thousands of places. */
+const ERRORS_MAX = 20
+
+/** @param errors at least one */
+export function invalid(errors: readonly FieldError[], options: { status?: number } = {}): Problem {
+  return problem(
+    'VALIDATION',
+    errors[0]?.message ?? 'The request is malformed',
+    { errors: errors.slice(0, ERRORS_MAX) },
+    options,
+  )
+}
+
+export function invalidField(field: string, rest: string, options: { status?: number } = {}): Problem {
+  return invalid([{ field, message: `${field} ${rest}` }], options)
+}
+
+/** What a 404 can name. */
+type Thing =
+  | 'unit'
+  | 'booking'
+  | 'guest'
+  | 'route'
+  | 'agency'
+  | 'key'
+  | 'access token'
+  | 'fee type'
+  | 'webhook endpoint'
+  | 'delivery'
+
+export function notFound(what: Thing): Problem {
+  return problem('NOT_FOUND', `No such ${what}`, {})
+}
+
+const SLUG_SHOWN_MAX = 64
+
+/** Where a request names several units, and one of them is unknown. */
+export function unknownUnit(slug: string): Problem {
+  return problem('NOT_FOUND', `No such unit: ${slug.slice(0, SLUG_SHOWN_MAX).toWellFormed()}`, {})
+}

@@ -1,0 +1,76 @@
+import { Elysia } from 'elysia'
+import type { JournalStats } from '../../core/journal/waiting-records.ts'
+import type { RouteName } from '../../observability/request-stats.ts'
+import { type CountedRouteOptions, countedRoute } from '../direct-routes.ts'
+
+/** What the readiness probe checks. */
+interface Health {
+  stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'entries'>
+  /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
+  fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
+  /** Why it should get no requests, by what the fence says (null: nothing) or other nodes. */
+  faults(fence: { readonly epoch: number } | null): readonly string[]
+}
+
+/** A batch in flight for longer than this means that the database is not taking writes. */
+const JOURNAL_LAG_MS_MAX = 2_000
+
+/**
+ * `/healthz`: the process is alive. `/readyz`: it can take bookings now, that is, the database answers and accepts writes, no other
+ * process has taken over, and the journal makes progress. Otherwise 503 with the reasons (docs/design.md#running-it).
+ */
+export function healthRoutes(health: Health, options: CountedRouteOptions) {
+  const alive = countedRoute(options, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
+  const ready = countedRoute(options, named('/readyz'), async (_, requestId) => {
+    const { state, waiting, inFlightMs, entries } = health.stats()
+    const fence = await health.fence().catch(() => null)
+    const faults = [
+      ...(fence === null ? ['database: not responding'] : []),
+      ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
+      ...health.faults(fence),
+      ...(state === 'fenced' || state === 'closed' ? [`journal: ${state}`] : []),
+      ...(inFlightMs > JOURNAL_LAG_MS_MAX
+        ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
+        : []),
+    ]
+    const status = faults.length === 0 ? 'ready' : 'not ready'
+    return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, entries } }, requestId)
+  })
+  // Literals: Elysia reads from a handler's source which parts of a request to parse.
+  return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))
+}
+
+function named(path: string): RouteName {
+  return { surface: 'operating', method: 'GET', path }
+}
+
+function json(status: number, body: unknown, requestId: string): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', 'x-request-id': requestId },
+  })
+}
+
+/** What `/metrics` shows. */
+export interface MetricsPage {
+  readonly contentType: string
+  /** Computed on every call. Contains no personal data, no agency name and no secret. */
+  text(): Promise<string>
+}
+
+/**
+ * `/metrics`, for Prometheus. Without a key, like `/healthz` and `/readyz`: all three are for the operator's own network, and must not
+ * be reachable from outside (docs/operating/alerts.md).
+ */
+export function metricsRoute(page: MetricsPage, options: CountedRouteOptions) {
+  const answer = countedRoute(
+    options,
+    { surface: 'operating', method: 'GET', path: '/metrics' },
+    async (_, requestId) =>
+      new Response(await page.text(), {
+        headers: { 'Content-Type': page.contentType, 'Cache-Control': 'no-store', 'X-Request-Id': requestId },
+      }),
+  )
+  // A literal: Elysia reads from a handler's source which parts of a request to parse.
+  return new Elysia().get('/metrics', ({ request }) => answer(request), { detail: { hide: true } })
+}

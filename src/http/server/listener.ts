@@ -1,0 +1,147 @@
+/**
+ * The listening socket. It is opened before anything else, so that a process that cannot listen fails while another process
+ * still serves, and stays open until the end. The function that answers requests can be replaced; connections stay open.
+ */
+
+import type { AnyElysia } from 'elysia'
+import type { Serving } from './drain.ts'
+import { unlessRouted } from './read-alike.ts'
+import { type Answering, servedRoutes } from './served-routes.ts'
+
+/** The service cannot listen on its address. The message says what to do. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** The variables that an address comes from. */
+interface AddressVariables {
+  readonly host: string
+  readonly port: string
+}
+
+const REASONS: Record<string, (variables: AddressVariables) => string> = {
+  EADDRINUSE: (set) =>
+    `another program is listening there, perhaps another nightledger. Stop it, or set ${set.port} to a different port`,
+  EACCES: (set) => `permission denied for this port. Set ${set.port} to a port above 1023`,
+  EADDRNOTAVAIL: (set) =>
+    `this machine does not have that address. Set ${set.host} to one of its addresses, or to 0.0.0.0`,
+}
+
+function listenError({ host, port }: Address, variables: AddressVariables, cause: unknown): ListenError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  const reason =
+    REASONS[code]?.(variables) ??
+    `${cause instanceof Error ? cause.message : cause}. Check ${variables.host} and ${variables.port}`
+  return new ListenError(`Cannot listen on ${host}:${port}: ${reason}.`, { cause })
+}
+
+/**
+ * Settles as `answer` does. Until then the connection of `request` is not closed, however long it is idle. Bun closes
+ * others after `idleTimeout`, including those whose request has no answer yet.
+ */
+export async function withoutIdleTimeout<T>(
+  server: Pick<Bun.Server<undefined>, 'timeout'>,
+  request: Request,
+  answer: () => Promise<T>,
+): Promise<T> {
+  server.timeout(request, 0)
+  try {
+    return await answer()
+  } finally {
+    // Otherwise the connection, kept alive, is never closed.
+    server.timeout(request, SERVE_OPTIONS.idleTimeout)
+  }
+}
+
+/**
+ * Bun refuses larger bodies with an empty 413. Our own limit applies first and answers with the contract's body. It goes by
+ * `Content-Length`; of a body without one, it reads no more than the limit (src/http/read-request.ts).
+ */
+const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER
+const IDLE_TIMEOUT_S = 30
+
+/** How Bun serves, both before and after the service is ready. */
+export const SERVE_OPTIONS = {
+  development: false,
+  // Two processes on one port would share its requests, and only one of them may write.
+  reusePort: false,
+  maxRequestBodySize: BUN_BODY_BYTES_MAX,
+  idleTimeout: IDLE_TIMEOUT_S,
+} as const
+
+const VARIABLES: AddressVariables = { host: 'HOST', port: 'PORT' }
+
+/** `path` of its route, as Bun's router has it; null: it answers whatever has none. */
+export type Wrap = (answer: Answering, path: string | null) => Answering
+
+export class Listener implements Serving {
+  readonly server: Bun.Server<undefined>
+  #fetch: Serving['fetch']
+
+  /**
+   * Starts to listen.
+   * @param fetch answers every request until `serve` is called
+   * @param variables named in the error
+   * @throws ListenError when the address cannot be listened on
+   */
+  constructor(address: Address, fetch: Serving['fetch'], variables = VARIABLES) {
+    this.#fetch = fetch
+    try {
+      this.server = Bun.serve({ ...SERVE_OPTIONS, hostname: address.host, port: address.port, fetch })
+    } catch (error) {
+      throw listenError(address, variables, error)
+    }
+  }
+
+  /** Currently answers a request to any path. */
+  get fetch(): Serving['fetch'] {
+    return this.#fetch
+  }
+
+  get port(): number {
+    return this.server.port ?? 0
+  }
+
+  /** The address of the other end of a request's connection; null when it is closed. */
+  peerOf(request: Request): string | null {
+    return this.server.requestIP(request)?.address ?? null
+  }
+
+  /**
+   * `app` answers from the next request on, on every connection.
+   * @param wrap what each of its answering functions is replaced by
+   */
+  serve(app: AnyElysia, wrap?: Wrap): void {
+    this.prepare(app, wrap)()
+  }
+
+  /** @returns what `serve` does, when all that takes time is done */
+  prepare(app: AnyElysia, wrap: Wrap = (answer) => answer): () => void {
+    app.compile()
+    const fetch = wrap(app.fetch, null)
+    const served = servedRoutes(app)
+    const routes = Object.entries(served).map(([path, methods]) => [
+      path,
+      Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer, path)])),
+    ])
+    const options = { routes: Object.fromEntries(routes), fetch: unlessRouted(served, fetch) }
+    return () => {
+      this.#fetch = fetch
+      this.server.reload(options)
+    }
+  }
+
+  /**
+   * Only `fetch` answers from the next request on, on every connection. Requests in progress are not disturbed.
+   * @param isDraining the server asks `this.fetch` for each request (drain.ts), and is left as it is
+   */
+  answerWith(fetch: Serving['fetch'], { isDraining }: { isDraining: boolean }): void {
+    this.#fetch = fetch
+    if (!isDraining) this.server.reload({ routes: {}, fetch })
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * Validation with messages that say what is accepted. A schema is compiled once; only a value that fails is examined again
+ * to find out why.
+ */
+import type { Static, TSchema } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
+import { assert } from '../lib/assert.ts'
+
+/** One offending field of a request. */
+export interface FieldError {
+  readonly field: string
+  /** Names the field and what is accepted. */
+  readonly message: string
+}
+
+export interface Validator<T> {
+  readonly schema: TSchema
+  passes(value: unknown): value is T
+  /** Why `value` does not pass, the first offending field of the schema first. At least one. */
+  faultsOf(value: unknown): FieldError[]
+}
+
+/** @param whole what the value as a whole is called in messages */
+export function validator<S extends TSchema>(schema: S, whole: string): Validator<Static<S>> {
+  const compiled = TypeCompiler.Compile(schema)
+  return {
+    schema,
+    passes: (value): value is Static<S> => compiled.Check(value),
+    faultsOf: (value) => {
+      const faults = new Map<string, FieldError>()
+      for (const error of compiled.Errors(value)) collect(error, whole, faults)
+      assert(faults.size > 0, 'Cannot say why a value does not pass: it does')
+      return [...faults.values()]
+    },
+  }
+}
+
+/** One message per field: the first that TypeBox reports. */
+function collect(error: ValueError, whole: string, faults: Map<string, FieldError>): void {
+  const inner = error.type === ValueErrorType.Union ? innerErrors(error) : null
+  if (inner !== null) {
+    for (const each of inner) collect(each, whole, faults)
+    return
+  }
+  const field = fieldOf(error.path) || whole
+  if (faults.has(field)) return
+  const isMissing = error.type === ValueErrorType.ObjectRequiredProperty
+  const verb = isMissing ? 'is required and must be' : 'must be'
+  faults.set(field, { field, message: `${field} ${verb} ${expectation(error.schema)}` })
+}
+
+/** For a nullable object that is one: what is wrong inside it. */
+function innerErrors(error: ValueError): ValueError[] | null {
+  if (typeof error.value !== 'object' || error.value === null || Array.isArray(error.value)) return null
+  const variants = error.schema['anyOf'] as TSchema[]
+  const index = variants.findIndex((variant) => variant['type'] === 'object')
+  return index === -1 ? null : [...(error.errors[index] ?? [])]
+}
+
+/** `/guest/firstName` as `guest.firstName`, `/seasons/0/from` as `seasons[0].from`. */
+function fieldOf(path: string): string {
+  return path
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((field, part) => (/^\d+$/.test(part) ? `${field}[${part}]` : field === '' ? part : `${field}.${part}`), '')
+}
+
+/** Under this symbol a schema says itself what it accepts. Not a member, because the published description must not show it. */
+export const EXPECTED = Symbol('expected')
+
+/** What a schema accepts, in words. */
+function expectation(schema: TSchema): string {
+  const said = (schema as { [EXPECTED]?: string })[EXPECTED]
+  if (said !== undefined) return said
+  const variants = schema['anyOf'] as TSchema[] | undefined
+  if (variants !== undefined) return variants.map(expectation).join(' or ')
+  if (schema['const'] !== undefined) return JSON.stringify(schema['const'])
+  if (Array.isArray(schema['enum'])) return `one of ${schema['enum'].join(', ')}`
+  switch (schema['type']) {
+    case 'string':
+      return expectedText(schema)
+    case 'integer':
+      return `an integer${range(schema)}`
+    case 'number':
+      return `a number${range(schema)}`
+    case 'boolean':
+      return 'true or false'
+    case 'array':
+      return 'an array'
+    case 'null':
+      return 'null'
+    default:
+      return 'an object'
+  }
+}
+
+function expectedText(schema: TSchema): string {
+  const { format, minLength = 0, maxLength } = schema as { format?: string; minLength?: number; maxLength?: number }
+  if (format === 'date') return 'a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31'
+  if (format === 'date-time') return 'an ISO 8601 timestamp'
+  const what =
+    format === 'email'
+      ? 'an e-mail address'
+      : minLength > 0 && maxLength === undefined
+        ? 'a non-empty string'
+        : 'a string'
+  if (maxLength === undefined) return what
+  return minLength > 0
+    ? `${what} of ${minLength} to ${maxLength} characters`
+    : `${what} of at most ${maxLength} characters`
+}
+
+function range(schema: TSchema): string {
+  const { minimum, maximum } = schema as { minimum?: number; maximum?: number }
+  if (minimum !== undefined && maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER)
+    return ` from ${minimum} to ${maximum}`
+  if (minimum !== undefined) return ` of at least ${minimum}`
+  return maximum === undefined ? '' : ` of at most ${maximum}`
+}

@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { authenticate, newKeySecret, sha256Hex } from '../../src/accounts/secrets.ts'
+import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
+import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
+import { AGENCY, sampleId } from '../support/samples.ts'
+
+const KEY_A = sampleId('key', 'a')
+
+const NOW = Date.UTC(2027, 0, 1)
+const { secret, prefix, sha256 } = newKeySecret((bytes) => new Uint8Array(bytes).fill(7))
+
+const KEY: ApiKey = {
+  id: KEY_A,
+  agencyId: AGENCY.id,
+  name: null,
+  prefix,
+  secretSha256: sha256,
+  scopes: [],
+  createdAt: 0,
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+}
+
+function catalogueOf({ key = {}, agency = {} }: { key?: Partial<ApiKey>; agency?: Partial<Agency> } = {}) {
+  const holder: KeyHolder = { key: { ...KEY, ...key }, agency: { ...AGENCY, ...agency } }
+  return { holderByHash: (hash: string) => (hash === holder.key.secretSha256 ? holder : null) }
+}
+
+describe('a new key', () => {
+  test('is hr_live_ and 32 random bytes, recognized by its first 14 characters, stored as its hash', () => {
+    expect(secret).toBe(`hr_live_${Buffer.alloc(32, 7).toString('base64url')}`)
+    expect(prefix).toBe(secret.slice(0, 14))
+    expect(sha256).toBe(createHash('sha256').update(secret).digest('hex'))
+  })
+  test('is different each time', () => {
+    const random = (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes))
+    expect(new Set(Array.from({ length: 100 }, () => newKeySecret(random).secret)).size).toBe(100)
+  })
+  test('is accepted as a bearer token, for any bytes', () => {
+    const wide = newKeySecret((bytes) => new Uint8Array(bytes).fill(255))
+    const catalogue = catalogueOf({ key: { secretSha256: wide.sha256 } })
+    expect(authenticate(`Bearer ${wide.secret}`, catalogue, NOW)?.key.id).toBe(KEY_A)
+  })
+})
+
+describe('sha256Hex', () => {
+  test.each(['', 'abc', 'ünïcode €'])('hashes the UTF-8 of %p as other implementations do', (text) => {
+    expect(sha256Hex(text)).toBe(createHash('sha256').update(text, 'utf8').digest('hex'))
+  })
+})
+
+describe('a valid key', () => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is accepted under the scheme %s', (scheme) => {
+    expect(authenticate(`${scheme} ${secret}`, catalogueOf(), NOW)?.key.id).toBe(KEY_A)
+  })
+  test('is accepted after several spaces', () => {
+    expect(authenticate(`Bearer   ${secret}`, catalogueOf(), NOW)).not.toBeNull()
+  })
+  test('passes up to the moment it expires, and not after', () => {
+    const catalogue = catalogueOf({ key: { expiresAt: NOW } })
+    expect(authenticate(`Bearer ${secret}`, catalogue, NOW)).not.toBeNull()
+    expect(authenticate(`Bearer ${secret}`, catalogue, NOW + 1)).toBeNull()
+  })
+})
+
+describe('no holder is authenticated by', () => {
+  test.each<[string, string | null]>([
+    ['a missing header', null],
+    ['an empty header', ''],
+    ['a scheme alone', 'Bearer'],
+    ['a scheme and a space', 'Bearer '],
+    ['a key without its scheme', secret],
+    ['another scheme', `Basic ${secret}`],
+    ['a longer scheme that begins the same', `Bearers ${secret}`],
+    ['a scheme and its key without a space', `Bearer${secret}`],
+    ['a tab instead of the space', `Bearer\t${secret}`],
+    ['two keys', `Bearer ${secret} ${secret}`],
+    ['two headers in one', `Bearer ${secret}, Bearer ${secret}`],
+    ['a character not allowed in tokens', `Bearer ${secret}\u00e9`],
+    ['a quoted key', `Bearer "${secret}"`],
+    ['an unknown key', `Bearer ${secret}x`],
+    ['the hash instead of the key', `Bearer ${sha256}`],
+    ['the prefix instead of the key', `Bearer ${prefix}`],
+  ])('%s', (_, header) => {
+    expect(authenticate(header, catalogueOf(), NOW)).toBeNull()
+  })
+
+  test('a token longer than 256 characters, which is not even hashed', () => {
+    const longest = `hr_live_${'a'.repeat(248)}`
+    const asked: string[] = []
+    const holderByHash = (hash: string) => {
+      asked.push(hash)
+      return null
+    }
+    const catalogue = { holderByHash }
+    authenticate(`Bearer ${longest}`, catalogue, NOW)
+    authenticate(`Bearer ${longest}a`, catalogue, NOW)
+    expect(asked).toEqual([sha256Hex(longest)])
+  })
+
+  test.each<[string, Parameters<typeof catalogueOf>[0]]>([
+    ['a revoked key', { key: { revokedAt: NOW - 1 } }],
+    ['a key revoked in this millisecond', { key: { revokedAt: NOW } }],
+    ['a key revoked by a clock that went ahead', { key: { revokedAt: NOW + 5_000 } }],
+    ['an expired key', { key: { expiresAt: NOW - 1 } }],
+    ['a key of a suspended agency', { agency: { status: 'suspended' } }],
+  ])('%s', (_, change) => {
+    expect(authenticate(`Bearer ${secret}`, catalogueOf(change), NOW)).toBeNull()
+  })
+})

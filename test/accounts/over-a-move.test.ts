@@ -1,0 +1,160 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { AgencyCommands } from '../../src/accounts/agency-commands.ts'
+import type { AgencyStore } from '../../src/accounts/agency-store.ts'
+import { CalendarFeeds } from '../../src/accounts/calendar-feeds.ts'
+import { FeeCommands } from '../../src/accounts/fee-commands.ts'
+import { WriteError } from '../../src/core/bookings/write-error.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { Inventory } from '../../src/core/catalogue/agency.ts'
+import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
+import type { FeeType } from '../../src/core/domain/unit.ts'
+import { systemIds } from '../../src/lib/ids.ts'
+import { FakeClock, settle } from '../support/fake-clock.ts'
+import { AGENCY, CALLER, sampleId, sampleUnit } from '../support/samples.ts'
+
+/*
+ * An agency leaves this node and comes back while the answer to one of its changes is on its way: what is in memory is what was read when
+ * it came back, because the other node may have changed it in between.
+ */
+
+const FEE: FeeType = {
+  ...({ id: sampleId('fee', 'a'), label: 'City tax', kind: 'fixed', amount: 800, basisPoints: null } as const),
+  ...({ includesWeeklyCleaning: false, application: 'every_stay', active: true } as const),
+}
+
+let clock: FakeClock
+let stored: { agency: Agency; fees: readonly FeeType[] }
+/** The answers to writes wait for it. */
+let answers: PromiseWithResolvers<void>
+let reads: number
+let term: number | null
+let catalogue: Catalogue
+let agencies: AgencyCommands
+let fees: FeeCommands
+
+beforeEach(async () => {
+  clock = new FakeClock()
+  stored = { agency: AGENCY, fees: [FEE] }
+  answers = Promise.withResolvers<void>()
+  reads = 0
+  term = 1
+  const store = {
+    updateAgency: async (agency: Agency) => {
+      stored.agency = agency
+      await answers.promise
+    },
+    insertAgency: async (agency: Agency) => {
+      stored.agency = agency
+      await answers.promise
+      return true
+    },
+    updateFeeType: async (_: string, fee: FeeType) => {
+      stored.fees = [fee]
+      await answers.promise
+    },
+    insertFeeType: async (_: string, fee: FeeType) => {
+      stored.fees = [...stored.fees, fee]
+      await answers.promise
+    },
+    settle: async () => {
+      reads += 1
+    },
+    loadAgencies: async () => [stored.agency],
+    loadKeys: async () => [],
+    loadAccessTokens: async () => [],
+    loadInventory: async () => new Inventory([], stored.fees),
+  }
+  catalogue = new Catalogue(store, { termOf: () => term, refusal: () => new Error('elsewhere') })
+  const options = { catalogue, store: store as unknown as AgencyStore, clock, newId: systemIds }
+  agencies = new AgencyCommands(options)
+  fees = new FeeCommands(options)
+  comes()
+  await catalogue.inventory(AGENCY.id)
+})
+
+function comes(): void {
+  catalogue.putPart({ agencies: [stored.agency], keys: [], accessTokens: [] })
+}
+
+function leaves(): void {
+  term = null
+  catalogue.forget(AGENCY.id)
+}
+
+/** The agency goes to another node, which does this, and comes back. */
+async function goesAndComesBack(otherNode: () => void): Promise<void> {
+  leaves()
+  otherNode()
+  term = 2
+  comes()
+  await catalogue.inventory(AGENCY.id)
+}
+
+const name = () => catalogue.agencyById(AGENCY.id)?.name
+const amounts = async () => (await catalogue.inventory(AGENCY.id)).feeTypes.map(({ amount }) => amount)
+
+test('a change of the agency is not put over one of the other node', async () => {
+  const change = agencies.change(AGENCY.id, { name: 'First' }, CALLER)
+  await settle()
+  await goesAndComesBack(() => (stored.agency = { ...stored.agency, name: 'Second' }))
+  answers.resolve()
+  expect(await change).toMatchObject({ kind: 'done' })
+  expect(name()).toBe('Second')
+  await agencies.change(AGENCY.id, { name: 'Third' }, CALLER)
+  expect(name()).toBe('Third')
+})
+
+test('nor is a new agency', async () => {
+  const made = agencies.create({ ...AGENCY, slug: 'other' }, CALLER, undefined, AGENCY.id)
+  await settle()
+  await goesAndComesBack(() => (stored.agency = { ...stored.agency, name: 'Second' }))
+  answers.resolve()
+  await made
+  expect(name()).toBe('Second')
+})
+
+test('nor is a fee type', async () => {
+  const change = fees.change(AGENCY, FEE.id, (fee) => ({ ...fee, amount: 900 }), CALLER)
+  await settle()
+  await goesAndComesBack(() => (stored.fees = [{ ...FEE, amount: 1_000 }]))
+  answers.resolve()
+  await change
+  expect(await amounts()).toEqual([1_000])
+})
+
+test('a change of unknown outcome is not looked up once another node has the agency: that is told when it comes back', async () => {
+  const change = agencies.change(AGENCY.id, { name: 'First' }, CALLER)
+  await settle()
+  leaves()
+  answers.reject(new WriteError('unknown', 'x'))
+  expect(await change.catch((error: Error) => error)).toBeInstanceOf(WriteError)
+  await clock.advance(5_000)
+  expect(reads).toBe(0)
+  term = 2
+  comes()
+  expect(name()).toBe('First')
+})
+
+test('an address of a calendar that the other node has changed is open here, although a change of it failed here before', async () => {
+  const unit = sampleUnit()
+  let version = 0
+  let isAway = true
+  const feeds = new CalendarFeeds({
+    rows: {
+      version: async () => version,
+      raiseVersion: async () => {
+        if (isAway) throw new Error('The database does not answer')
+        version += 1
+        return version
+      },
+    },
+    ...{ secretKey: new Uint8Array(32), clock, newId: systemIds, termOf: () => term },
+  })
+  await feeds.change(AGENCY, unit, CALLER).catch(() => {})
+  await goesAndComesBack(() => (version = 1))
+  const address = await feeds.token(AGENCY, unit)
+  expect(await feeds.isToken(AGENCY, unit, address)).toBe(true)
+  isAway = false
+  await feeds.change(AGENCY, unit, CALLER)
+  expect(await feeds.isToken(AGENCY, unit, address)).toBe(false)
+})

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'bun:test'
+import { PortalAccess } from '../../src/accounts/portal-access.ts'
+import { newTokenSecret } from '../../src/accounts/secrets.ts'
+import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { type AccessToken, type RequiredRole, ROLES, suffices } from '../../src/core/catalogue/agency.ts'
+import { AGENCY, sampleId } from '../support/samples.ts'
+
+const NOW = Date.UTC(2027, 0, 1)
+const OPERATOR_TOKENS = ['o'.repeat(32), 'p'.repeat(40)]
+const { secret, prefix, sha256 } = newTokenSecret((bytes) => new Uint8Array(bytes).fill(7))
+const TOKEN: AccessToken = {
+  ...{ id: sampleId('tok', 'a'), agencyId: AGENCY.id, name: 'Maria', role: 'desk', prefix, secretSha256: sha256 },
+  ...{ createdAt: 0, expiresAt: null, revokedAt: null },
+}
+
+function accessTo({ token = {}, agency = {} }: { token?: Partial<AccessToken>; agency?: Partial<Agency> } = {}) {
+  const holder = { token: { ...TOKEN, ...token }, agency: { ...AGENCY, ...agency } }
+  const tokenHolderByHash = (hash: string) => (hash === sha256 ? holder : null)
+  const clock = { now: () => NOW }
+  return new PortalAccess({ operatorTokens: OPERATOR_TOKENS, catalogue: { tokenHolderByHash }, clock })
+}
+
+describe('the portal', () => {
+  test.each(OPERATOR_TOKENS)('takes each of the operator’s tokens', (token) => {
+    expect(accessTo().admit(`Bearer ${token}`)).toEqual({ kind: 'operator', session: null })
+  })
+
+  test('takes an access token, which begins with hp_live_', () => {
+    expect(secret).toBe(`hp_live_${Buffer.alloc(32, 7).toString('base64url')}`)
+    expect(accessTo().admit(`bearer  ${secret}`)).toMatchObject({ kind: 'access_token', token: TOKEN, agency: AGENCY })
+  })
+
+  test.each([
+    null,
+    '',
+    'Bearer',
+    secret,
+    `Basic ${secret}`,
+    `Bearer ${secret}x`,
+    `Bearer ${secret.slice(0, -1)}`,
+    `Bearer ${OPERATOR_TOKENS.join(',')}`,
+    `Bearer ${sha256}`,
+    `Bearer ${'x'.repeat(2_000)}`,
+  ])('refuses %s', (authorization) => {
+    expect(accessTo().admit(authorization)).toBeNull()
+  })
+
+  test.each<[string, Parameters<typeof accessTo>[0]]>([
+    ['is revoked', { token: { revokedAt: NOW - 1 } }],
+    ['has expired', { token: { expiresAt: NOW - 1 } }],
+    ['belongs to a suspended agency', { agency: { status: 'suspended' } }],
+  ])('refuses a token that %s, also when that comes to be while its body arrives', (_, state) => {
+    const admitted = accessTo().admit(`Bearer ${secret}`)
+    if (admitted === null) throw new Error('Expected to be admitted')
+    expect(accessTo(state).admit(`Bearer ${secret}`)).toBeNull()
+    expect(accessTo(state).readmit(admitted)).toBeNull()
+    expect(accessTo(state).holderOf(`Bearer ${secret}`)?.token.id).toBe(TOKEN.id)
+  })
+
+  test('takes a token until the very moment it expires', () => {
+    expect(accessTo({ token: { expiresAt: NOW } }).admit(`Bearer ${secret}`)).not.toBeNull()
+  })
+
+  test('without the operator’s tokens takes access tokens only', () => {
+    const catalogue = { tokenHolderByHash: () => null }
+    const access = new PortalAccess({ operatorTokens: [], catalogue, clock: { now: () => NOW } })
+    expect(access.admit(`Bearer ${OPERATOR_TOKENS[0]}`)).toBeNull()
+  })
+})
+
+test('a role suffices for itself and for those below it; nothing but the operator suffices for the operator', () => {
+  const all: RequiredRole[] = [...ROLES, 'operator']
+  const pairs = all.flatMap((held, h) => all.map((required, r) => [suffices(held, required), h >= r]))
+  for (const [found, expected] of pairs) expect(found).toBe(expected as boolean)
+  expect(ROLES).toEqual(['viewer', 'desk', 'manager', 'owner'])
+})

@@ -1,0 +1,66 @@
+import { expect, test } from 'bun:test'
+import { HOLD_MS_MAX } from '../../../src/cluster/forward/holding.ts'
+import type { CallOutcome } from '../../../src/cluster/forward/node-call.ts'
+import { ownerBound } from '../../../src/cluster/forward/owner-bound.ts'
+import { ShardWatch } from '../../../src/cluster/forward/shard-watch.ts'
+import type { NodeAddress } from '../../../src/cluster/shard-owners.ts'
+import { sleep } from '../../../src/lib/clock.ts'
+import { FakeClock, settle } from '../../support/fake-clock.ts'
+
+const NODE: NodeAddress = { id: 'b', url: 'http://b' }
+/** How often a call looks at the owner of its shard while nothing changes. */
+const LOOK_MS = 500
+
+/** A call to a node that answers when it is told to. */
+function opened() {
+  const clock = new FakeClock()
+  const asked: { owner: NodeAddress | null; isEnded: boolean } = { owner: NODE, isEnded: false }
+  const never = new AbortController().signal
+  const answered = Promise.withResolvers<CallOutcome>()
+  void ownerBound(
+    {
+      ...{ owners: { ownerOf: () => asked.owner }, watch: new ShardWatch({ changed: (_, ms) => sleep(clock, ms) }) },
+      ...{ clock, node: NODE, shard: 1, isRead: true, isWait: false, client: never, leaving: never, onEnd: () => {} },
+    },
+    (signal) => {
+      signal.addEventListener('abort', () => {
+        asked.isEnded = true
+      })
+      return answered.promise
+    },
+  )
+  const answer = () => answered.resolve({ kind: 'answered', response: new Response(), isStream: false })
+  return { clock, asked, answer }
+}
+
+test('a call ends when its shard has been without an owner for as long as a request may wait, not earlier', async () => {
+  const { clock, asked } = opened()
+  asked.owner = null
+  // Seen at the first look.
+  await clock.advance(LOOK_MS)
+  await clock.advance(HOLD_MS_MAX - 1)
+  expect(asked.isEnded).toBe(false)
+  await clock.advance(1)
+  expect(asked.isEnded).toBe(true)
+})
+
+test('nothing is left of a call that was answered while its shard moved to another node', async () => {
+  const { clock, asked, answer } = opened()
+  asked.owner = { id: 'c', url: 'http://c' }
+  await clock.advance(LOOK_MS)
+  answer()
+  await settle()
+  // That of the look that is under way, which ends the watch.
+  expect(clock.nextTimerIn).toBe(LOOK_MS)
+})
+
+test('a call does not end if its node has the shard again before that', async () => {
+  const { clock, asked } = opened()
+  asked.owner = null
+  await clock.advance(HOLD_MS_MAX - LOOK_MS)
+  asked.owner = NODE
+  await clock.advance(LOOK_MS)
+  asked.owner = null
+  await clock.advance(HOLD_MS_MAX - LOOK_MS)
+  expect(asked.isEnded).toBe(false)
+})

@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import type { ClaimedDelivery } from '../../../src/events/webhooks/sender-store.ts'
+import { WebhookActor } from '../../../src/events/webhooks/webhook-actor.ts'
+
+const DELIVERY: ClaimedDelivery = {
+  ...{ agencyId: 'agc_a', deliveryId: 'dlv_1', month: '2027-01-01', eventId: 'evt_1', event: 'booking.created' },
+  ...{ body: '{}', attempts: 0, tries: 0, nextAttemptAt: 0 },
+  endpoint: {
+    ...{ id: 'whe_a', url: 'https://a.example/', revision: 0, consecutiveFailures: 0 },
+    ...{ secretSealed: '', previousSecretSealed: null, previousSecretUntil: null },
+  },
+}
+
+test('an endpoint can leave memory once nothing of it is queued, in flight or unrecorded', () => {
+  const actor = new WebhookActor('agc_a', DELIVERY.endpoint, 0)
+  const idle = [actor.isIdle]
+  actor.take(DELIVERY, 1)
+  idle.push(actor.isIdle)
+  const attempt = actor.takeAttempt(0)
+  idle.push(actor.isIdle)
+  const result = { outcome: { kind: 'answered', httpStatus: 200 }, durationMs: 1 } as const
+  actor.finish(attempt, result, { startedAt: 0, endedAt: 1, dice: 0, wasSlow: false })
+  idle.push(actor.isIdle)
+  actor.recorded(1)
+  idle.push(actor.isIdle)
+  expect(idle).toEqual([true, false, false, false, true])
+})
+
+test('each success gives an endpoint one more attempt at once, up to 16, and a failure leaves it one', () => {
+  const actor = new WebhookActor('agc_a', DELIVERY.endpoint, 0)
+  const windowAfter = (httpStatus: number) => {
+    actor.take(DELIVERY, 1)
+    const outcome = { kind: 'answered', httpStatus } as const
+    const times = { startedAt: 0, endedAt: 1, dice: 0, wasSlow: false }
+    actor.finish(actor.takeAttempt(0), { outcome, durationMs: 1 }, times)
+    actor.recorded(1)
+    // Twice as many are claimed as may be in flight.
+    return actor.room / 2
+  }
+  const grown = Array.from({ length: 16 }, () => windowAfter(200))
+  expect(grown).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16])
+  expect([windowAfter(500), windowAfter(200)]).toEqual([1, 2])
+})
