@@ -7,8 +7,9 @@
  * (interrupts, garbage collection). |t| above 4.5 (Welch's t-test) is a real difference.
  */
 
+import { authenticate } from '../src/accounts/partner-access.ts'
 import { PortalAccess } from '../src/accounts/portal-access.ts'
-import { authenticate, newKeySecret, newTokenSecret } from '../src/accounts/secrets.ts'
+import { newKeySecret, newTokenSecret } from '../src/accounts/secrets.ts'
 import { sha256Hex } from '../src/lib/ids.ts'
 
 const SECRETS = 1_000

@@ -25,8 +25,13 @@ export interface AdmittedRequests {
   readonly ageMs: number
 }
 
-/** Called with every admitted request, its monotonic time and what it was counted with. */
-type OnAdmitted = (keyId: string, atMs: number, kept: KeyCounters | null) => void
+/** Who keeps what was admitted, so that a restart does not forget it (RateSlots). */
+interface AdmittedCounter {
+  /** Called for every admitted request, so it must be cheap. `atMs`: monotonic. */
+  count(keyId: string, atMs: number, kept: KeyCounters | null): void
+}
+
+const NOBODY: AdmittedCounter = { count: () => {} }
 
 /**
  * The budget of requests per key and rolling minute (docs/contract.md#limits), shared by REST and MCP. In any 60 s of the
@@ -40,7 +45,7 @@ type OnAdmitted = (keyId: string, atMs: number, kept: KeyCounters | null) => voi
  */
 export class RateLimiter {
   readonly #clock: Clock
-  readonly #onAdmitted: OnAdmitted
+  #counter = NOBODY
   #young = new Map<string, RollingMinute>()
   #old = new Map<string, RollingMinute>()
   /** When the young generation started, monotonic milliseconds. */
@@ -48,11 +53,14 @@ export class RateLimiter {
   /** Of the young one; from 1. */
   #generation = 1
 
-  /** @param onAdmitted must be cheap */
-  constructor(clock: Clock, onAdmitted: OnAdmitted = () => {}) {
+  constructor(clock: Clock) {
     this.#clock = clock
-    this.#onAdmitted = onAdmitted
     this.#youngSince = Math.floor(clock.monotonicMs())
+  }
+
+  /** From now on, `counter` keeps what is admitted. */
+  keepIn(counter: AdmittedCounter): void {
+    this.#counter = counter
   }
 
   /** Keys in memory, for the metrics. */
@@ -94,7 +102,7 @@ export class RateLimiter {
     // millisecond, and never in the caller's favor.
     if (allowed) {
       minute.count(Math.ceil(precise))
-      this.#onAdmitted(keyId, precise, kept)
+      this.#counter.count(keyId, precise, kept)
     }
 
     const remaining = Math.max(0, limit - minute.counted)

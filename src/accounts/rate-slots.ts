@@ -116,6 +116,7 @@ export class RateSlots {
     }
     count.requests += 1
     current.total += 1
+    if (current.isDirty) return
     current.isDirty = true
     this.#timer.wake()
   }

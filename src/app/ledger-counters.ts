@@ -25,7 +25,7 @@ interface CounterOptions {
   readonly watch: LedgerWatch
   readonly ownership: Ownership
   /** Available once the ledger is taken over. */
-  writing(): { readonly journal: Journal; readonly rateSlots: RateSlots }
+  writing(): { readonly journal: Journal }
 }
 
 export function openCounters(options: CounterOptions) {
@@ -45,7 +45,7 @@ export function openCounters(options: CounterOptions) {
       reportingFence(stores.usageRows.keep((agencyId) => writing().journal.epochOf(agencyId), totals, uses)),
     onFailure: watch.onCountersNotWritten,
   })
-  const limiter = new RateLimiter(clock, (keyId, atMs, kept) => writing().rateSlots.count(keyId, atMs, kept))
+  const limiter = new RateLimiter(clock)
   const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
   const refusals = new RefusalCounter({
     clock,
@@ -64,13 +64,15 @@ export function openCounters(options: CounterOptions) {
   /** Those of this writer: they must not count from an earlier moment. */
   const openRateSlots = async (journal: Journal): Promise<RateSlots> => {
     const { persist, ...rows } = await ownership.openRateRows(journal)
-    return new RateSlots({
+    const slots = new RateSlots({
       clock,
       bootTime,
       ...rows,
       persist: (keep) => reportingFence(persist(keep)),
       onFailure: watch.onCountersNotWritten,
     })
+    limiter.keepIn(slots)
+    return slots
   }
   return { usage, limiter, access, refusals, sessions, openRateSlots }
 }

@@ -2,7 +2,7 @@ import { targetOf } from '../http/request.ts'
 import type { Address } from '../http/server/listener.ts'
 import { Listener } from '../http/server/listener.ts'
 import { type NotServingReason, notServing } from '../http/server/not-serving.ts'
-import { withoutCors } from '../http/server/without-cors.ts'
+import { withoutCors } from '../http/server/served-routes.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Config } from './config.ts'
 

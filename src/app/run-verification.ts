@@ -1,6 +1,6 @@
 /** The verification process (V1). The service starts it; verification-process.ts defines their messages. */
 
-import { isDatabaseFailure } from '../lib/database-failure.ts'
+import { isDatabaseFailure } from '../lib/deadline.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { parseSecretKey } from '../app/config.ts'
 import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
-import { isDatabaseFailure } from '../lib/database-failure.ts'
+import { isDatabaseFailure } from '../lib/deadline.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'

@@ -1,7 +1,7 @@
 import { sessionSecretIn } from '../api/portal/session-cookie.ts'
 import { shardOf } from '../core/journal/shard.ts'
 import { withoutIdleTimeout } from '../http/server/listener.ts'
-import { ifRouted } from '../http/server/read-alike.ts'
+import { ifRouted } from '../http/server/served-routes.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { sha256Hex } from '../lib/ids.ts'
 import { metricsText } from '../observability/metric.ts'

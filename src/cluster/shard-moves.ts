@@ -8,7 +8,7 @@
  */
 import { assert } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
-import { isCancelled } from '../lib/database-failure.ts'
+import { isCancelled } from '../lib/deadline.ts'
 import { type ClusterKeys, claimText } from './cluster-keys.ts'
 import type { ClusterView } from './cluster-view.ts'
 import type { Change, Etcd } from './etcd/etcd.ts'

@@ -1,4 +1,4 @@
-import type { BookingRequest } from '../core/bookings/booking-request.ts'
+import type { BookingRequest } from '../core/bookings/booking-turns.ts'
 import type { BookingStatus, BookingType } from '../core/domain/booking.ts'
 import { addNights, asNight, type Night } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'

@@ -1,6 +1,6 @@
 import type { PartnerAccess } from '../accounts/partner-access.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
-import type { BookingRequest } from '../core/bookings/booking-request.ts'
+import type { BookingRequest } from '../core/bookings/booking-turns.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Booking } from '../core/domain/booking.ts'
 import type { Night } from '../core/domain/night.ts'

@@ -1,4 +1,4 @@
-import type { BookingRequest } from '../core/bookings/booking-request.ts'
+import type { BookingRequest } from '../core/bookings/booking-turns.ts'
 
 /** First name, last name, nationality. Few enough that some of them come again. */
 export const DEMO_GUESTS = [

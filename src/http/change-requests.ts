@@ -10,9 +10,10 @@ import {
 } from '../events/changes/change-feed.ts'
 import { type Change, type ChangeInLog, type ChangePage, pageText } from '../events/changes/change-page.ts'
 import { WAITING_MAX, WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../events/changes/waiting-places.ts'
+import type { Outcome } from './answer.ts'
 import type { QueryOf } from './operation.ts'
 import { invalidField, type Problem, problem } from './problems.ts'
-import type { Outcome, StreamCall } from './route.ts'
+import type { StreamCall } from './route.ts'
 import { text } from './text-schema.ts'
 
 export const LIMIT_MAX = 500

@@ -3,13 +3,14 @@ import type { Scope } from '../core/catalogue/agency.ts'
 import type { KeyHolder } from '../core/catalogue/catalogue.ts'
 import { unreachable } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Tagged } from './answer.ts'
 import { rateAnswer, rateHeaders, taggedAnswer } from './answer.ts'
 import type { QueryScope } from './operation.ts'
 import type { Failure } from './problem-of.ts'
 import { type Problem, problem } from './problems.ts'
 import type { PathValues } from './read-request.ts'
 import { targetOf } from './request.ts'
-import type { Open, RouteAdmission, Tagged } from './route.ts'
+import type { Open, RouteAdmission } from './route.ts'
 
 /** The answer to a request without a valid API key (docs/contract.md#authentication, rule 9). */
 export const UNAUTHORIZED = problem(

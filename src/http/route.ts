@@ -7,72 +7,24 @@
  * for as long as the handler does.
  */
 
+import { type AnyElysia, Elysia } from 'elysia'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
 import type { OpenRequest, RequestStats, RouteName, Surface } from '../observability/request-stats.ts'
-import { type FailureReport, holdsTag, plainHeaders, problemAnswer } from './answer.ts'
+import {
+  charsOf,
+  type FailureReport,
+  isProblem,
+  type Outcome,
+  plainHeaders,
+  problemAnswer,
+  type Tagged,
+} from './answer.ts'
 import { isWrite, type Operation, routeNameOf } from './operation.ts'
 import { type Failure, failureOf, isNotOwner } from './problem-of.ts'
 import type { Problem } from './problems.ts'
 import { bodyReader, NO_PATH, type PathValues, type ReadBody, targetReader } from './read-request.ts'
 import { asksForDryRun, requestIdOf } from './request.ts'
-
-/**
- * What a handler returns: the JSON text of the operation's answer, with or without an entity tag, a whole answer, or a refusal. A refused
- * write is put into the audit trail before it is answered, unless it is there already (`recorded`).
- */
-export type Outcome = string | Tagged | Response | Problem | RecordedRefusal | Replayed | Tried
-
-/** An answer with its entity tag. */
-export interface Tagged {
-  readonly kind: 'tagged'
-  readonly tag: string
-  /** Null: the caller has it already, and gets 304. */
-  readonly body: string | null
-}
-
-/** A refusal that is in the audit trail. */
-export interface RecordedRefusal {
-  readonly kind: 'refused'
-  readonly problem: Problem
-}
-
-/** The first answer to a write, replayed to a request with the same `Idempotency-Key`. */
-interface Replayed {
-  readonly kind: 'replayed'
-  readonly answer: { readonly status: number; readonly body: string }
-}
-
-/** The answer of a dry run. */
-interface Tried {
-  readonly kind: 'tried'
-  readonly answer: { readonly status: 200; readonly body: string }
-}
-
-export function recorded(problem: Problem): RecordedRefusal {
-  return { kind: 'refused', problem }
-}
-
-export function tagged(tag: string, body: string | null): Tagged {
-  return { kind: 'tagged', tag, body }
-}
-
-/**
- * The answer to a conditional read (docs/partner-additions.md#1-conditional-reads).
- * @param write makes the body; not called when the caller has it already
- */
-export function taggedUnlessHeld(request: Request, tag: string, write: () => string): Tagged {
-  return tagged(tag, isHeld(request, tag) ? null : write())
-}
-
-/** Whether the caller has the answer with this tag already. */
-export function isHeld(request: Request, tag: string): boolean {
-  return holdsTag(request.headers.get('if-none-match'), tag)
-}
-
-export function isProblem(outcome: Outcome): outcome is Problem {
-  return typeof outcome !== 'string' && 'code' in outcome
-}
 
 /** An admitted request that is not answered yet. `A`: what the surface's admission found out about it. */
 export interface Open<A> extends OpenRequest {
@@ -212,11 +164,6 @@ export function admitted<A>(
   }
 }
 
-function charsOf(outcome: Outcome): number {
-  if (typeof outcome === 'string') return outcome.length
-  return 'kind' in outcome && outcome.kind === 'tagged' ? (outcome.body?.length ?? 0) : 0
-}
-
 /** A route before it is given the surface that it runs on. */
 export interface Route<S> {
   readonly operation: Pick<Operation, 'method' | 'path'>
@@ -304,5 +251,78 @@ export function streamCall<A>(
     open,
     headers: () => admission.headersOf(open),
     onFailure: (error) => onFailure({ error, requestId, route, isBug: failureOf(error, { isWrite: false }).isBug }),
+  }
+}
+
+/** The routes of a surface as an Elysia instance. */
+export function elysiaRoutes<S>(surface: S, routes: readonly Route<S>[]): AnyElysia {
+  const app = new Elysia()
+  for (const { operation, serve } of routes) {
+    const answer = serve(surface)
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, ':$1')
+    // A literal: Elysia reads from a handler's source which parts of a request to parse.
+    app.route(operation.method, path, ({ request }) => answer(request))
+  }
+  return app
+}
+
+/**
+ * The fast path to the most requested routes: Bun's own router passes them the request, without the context that Elysia
+ * creates for each. That context was measured as a fifth of the cost of an availability request (docs/decisions.md#http-and-mcp). All of
+ * them are routes of the app as well, which gives the same answers.
+ */
+
+type Answering = (request: Request) => Response | Promise<Response>
+/** Uses only the request from Elysia's context. */
+type Handler = (context: { request: Request }) => Response | Promise<Response>
+
+/**
+ * By path and method, in the shape of `Bun.serve`'s `routes`.
+ * @param resources all their handlers use only the request
+ * @param faultAnswer what answers a request whose handler has thrown, at once or later
+ */
+export function directRoutes(
+  resources: readonly AnyElysia[],
+  faultAnswer: (request: Request, error: unknown) => Response,
+): Record<string, Record<string, Answering>> {
+  const direct: Record<string, Record<string, Answering>> = {}
+  for (const { method, path, handler } of resources.flatMap((resource) => resource.routes)) {
+    const handle = handler as Handler
+    const answer: Answering = (request) => {
+      try {
+        const answer = handle({ request })
+        return answer instanceof Promise ? answer.catch((error) => faultAnswer(request, error)) : answer
+      } catch (error) {
+        return faultAnswer(request, error)
+      }
+    }
+    direct[path] = { ...direct[path], [method]: answer }
+  }
+  return direct
+}
+
+/** What a route without an API key needs. */
+export interface CountedRouteOptions {
+  readonly requestStats: RequestStats
+  readonly newId: IdSource
+}
+
+/** Serves a route that needs no API key, and counts each of its answers. `answer` must not throw. */
+export function countedRoute(
+  { requestStats, newId }: CountedRouteOptions,
+  name: RouteName,
+  answer: (request: Request, requestId: string) => Response | Promise<Response>,
+): (request: Request) => Response | Promise<Response> {
+  const watch = requestStats.route(name)
+  const ended = (arrivedMs: number, requestId: string, response: Response): Response => {
+    watch.answered({ arrivedMs, requestId, admission: null }, response.status)
+    return response
+  }
+  return (request) => {
+    const arrivedMs = watch.arrived()
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
+    const response = answer(request, requestId)
+    if (response instanceof Response) return ended(arrivedMs, requestId, response)
+    return response.then((settled) => ended(arrivedMs, requestId, settled))
   }
 }

@@ -28,3 +28,28 @@ export function withDeadline<T>(promise: PromiseLike<T>, deadlineMs: number, clo
     )
   })
 }
+
+/** A SQLSTATE, or what postgres.js and sockets have in its place. Not Bun's own `ERR_…`: those are of our code. */
+const DATABASE_CODE = /^(?:[0-9A-Z]{5}|CONNECT_TIMEOUT|CONNECTION_[A-Z_]+|E[A-Z]+|EAI_AGAIN)$/
+
+/** Whether what a statement rejected with says something of the database, and nothing of our code. */
+export function isDatabaseFailure(error: unknown): boolean {
+  if (error instanceof DeadlineError) return true
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && DATABASE_CODE.test(error.code)
+}
+
+/**
+ * Whether the server cancelled the statement, because a lock (55P03) or all of its work (57014) took too long: it had no effect, and a
+ * smaller one may get through.
+ */
+export function isCancelled(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '57014')
+}
+
+/**
+ * Whether a statement took longer than it may, as the server (57014) or the client says, whichever was first. Only the former proves that it
+ * had no effect.
+ */
+export function isTooSlow(error: unknown): boolean {
+  return error instanceof DeadlineError || (error instanceof Error && 'code' in error && error.code === '57014')
+}

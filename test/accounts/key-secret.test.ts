@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { authenticate, newKeySecret, sha256Hex } from '../../src/accounts/secrets.ts'
+import { authenticate } from '../../src/accounts/partner-access.ts'
+import { newKeySecret, sha256Hex } from '../../src/accounts/secrets.ts'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'

@@ -20,9 +20,11 @@ function openAccess(plan: Partial<Plan> = {}) {
   const agency: Agency = { ...AGENCY, plan: { ...AGENCY.plan, ...plan } }
   const holder: KeyHolder = { key, agency, counters: null }
   const catalogue = { holderByHash: (sha256: string) => (sha256 === key.secretSha256 ? holder : null) }
+  const limiter = new RateLimiter(clock)
+  limiter.keepIn(slots)
   const access = new PartnerAccess({
     ...{ catalogue, clock },
-    limiter: new RateLimiter(clock, (...admitted) => slots.count(...admitted)),
+    limiter,
     meter: new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} }),
   })
   const ask = (times: number, token = secret) =>

@@ -74,7 +74,8 @@ class Process {
       persist: (keep) => machine.keep(epoch, keep),
       onFailure: () => {},
     })
-    this.limiter = new RateLimiter(own, (keyId, atMs) => this.slots.count(keyId, atMs))
+    this.limiter = new RateLimiter(own)
+    this.limiter.keepIn({ count: (keyId, atMs) => this.slots.count(keyId, atMs) })
     this.limiter.restore(admittedRequests(machine.load(), { wallMs: own.now(), boot: machine.boot() }))
   }
 

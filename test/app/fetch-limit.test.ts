@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 
-const FETCH_LIMIT = join(import.meta.dir, '../../src/app/fetch-limit.ts')
+const FETCH_LIMIT = join(import.meta.dir, '../../src/app/self-command.ts')
 
 test.each([
   ['a node', { CLUSTER_ETCD: 'http://a:2379' }, true],

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
 import { Listeners } from '../../src/app/listeners.ts'
-import { withoutCors } from '../../src/http/server/without-cors.ts'
+import { withoutCors } from '../../src/http/server/served-routes.ts'
 import { freePort } from '../support/free-port.ts'
 import { sendRaw } from '../support/raw-http.ts'
 

@@ -1,6 +1,6 @@
 /* The contract's chapter Events and the webhook rows of its Limits, a row a test. How deliveries are made is in test/webhooks/. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { FoundOutcome } from '../../src/core/bookings/booking-request.ts'
+import type { FoundOutcome } from '../../src/core/bookings/booking-turns.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/clock.ts'

@@ -1,6 +1,6 @@
 /** The demo's bookings: every day of the demo's start has something to do on it. */
 import { describe, expect, test } from 'bun:test'
-import type { BookingRequest } from '../../src/core/bookings/booking-request.ts'
+import type { BookingRequest } from '../../src/core/bookings/booking-turns.ts'
 import { asNight, type Night } from '../../src/core/domain/night.ts'
 import { demoBookings } from '../../src/demo/demo-bookings.ts'
 import { demoUnits } from '../../src/demo/demo-units.ts'

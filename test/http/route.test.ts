@@ -2,10 +2,11 @@
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
 import type { FailureReport } from '../../src/http/answer.ts'
+import { type Outcome, recorded } from '../../src/http/answer.ts'
 import type { Operation } from '../../src/http/operation.ts'
 import { notFound, type Problem, problem } from '../../src/http/problems.ts'
 import type { RouteAdmission } from '../../src/http/route.ts'
-import { type Outcome, recorded, served } from '../../src/http/route.ts'
+import { served } from '../../src/http/route.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
 

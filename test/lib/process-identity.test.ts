@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { identityOf, isAlive, isSameRun } from '../../src/lib/process-identity.ts'
+import { identityOf, isAlive, isSameRun } from '../../src/lib/process-run.ts'
 import { eventually } from '../support/eventually.ts'
 
 describe('process identity', () => {

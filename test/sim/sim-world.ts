@@ -1,4 +1,4 @@
-import type { FoundOutcome, WriteMode } from '../../src/core/bookings/booking-request.ts'
+import type { FoundOutcome, WriteMode } from '../../src/core/bookings/booking-turns.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { BookingStatus } from '../../src/core/domain/booking.ts'
 import { PRICINGS } from '../../src/core/domain/booking.ts'

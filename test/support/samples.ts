@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { newKeySecret } from '../../src/accounts/secrets.ts'
-import type { BookingRequest } from '../../src/core/bookings/booking-request.ts'
+import type { BookingRequest } from '../../src/core/bookings/booking-turns.ts'
 import { type Agency, type ApiKey, type Plan, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import { type Night, parseNight } from '../../src/core/domain/night.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { isAlive } from '../../src/lib/process-identity.ts'
+import { isAlive } from '../../src/lib/process-run.ts'
 import { VerificationError } from '../../src/verify/findings.ts'
 import {
   type FromVerifier,

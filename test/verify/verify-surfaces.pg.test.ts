@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { idOf } from '../../src/lib/ids.ts'
-import { isAlive } from '../../src/lib/process-identity.ts'
+import { isAlive } from '../../src/lib/process-run.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { RUN_VERIFICATION } from '../../src/verify/verification-process.ts'
 import { type CliRun, runCliProcess } from '../support/cli-process.ts'

@@ -7,14 +7,14 @@
  */
 
 import type { Admission, PartnerAccess } from '../../accounts/partner-access.ts'
-import type { FailureReport } from '../../http/answer.ts'
+import type { FailureReport, Outcome } from '../../http/answer.ts'
 import { plainHeaders, problemAnswer } from '../../http/answer.ts'
 import { ALLOWED_HEADERS, CORS_HEADERS, PREFLIGHT_MAX_AGE_S } from '../../http/cors.ts'
 import { KeyAdmission, UNAUTHORIZED } from '../../http/key-admission.ts'
 import { failureOf, isNotOwner } from '../../http/problem-of.ts'
 import { readJson } from '../../http/read-request.ts'
 import { requestIdOf } from '../../http/request.ts'
-import type { Open, Outcome } from '../../http/route.ts'
+import type { Open } from '../../http/route.ts'
 import { admitted } from '../../http/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'

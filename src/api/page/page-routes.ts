@@ -4,7 +4,7 @@
  */
 import { Elysia } from 'elysia'
 import { holdsTag } from '../../http/answer.ts'
-import { type CountedRouteOptions, countedRoute } from '../../http/direct-routes.ts'
+import { type CountedRouteOptions, countedRoute } from '../../http/route.ts'
 import { acceptedEncoding } from './accepted-encoding.ts'
 import { PAGE_ASSETS, type PageAsset } from './page-assets.ts'
 import { ASSETS_PATH, PAGE_DOCUMENT, PAGE_PATH, PAGE_POLICY } from './page-document.ts'

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { WAITING_PER_KEY_MAX } from '../../events/changes/waiting-places.ts'
+import { isProblem } from '../../http/answer.ts'
 import {
   answerChanges,
   CHANGES_QUERY,
@@ -11,7 +12,6 @@ import {
 } from '../../http/change-requests.ts'
 import { EVENT_DATA, EVENT_MEMBERS } from '../../http/openapi/webhooks.ts'
 import type { Operation } from '../../http/operation.ts'
-import { isProblem } from '../../http/route.ts'
 import { partnerRoute } from './partner-route.ts'
 
 const LIST_CHANGES = {

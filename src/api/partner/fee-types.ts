@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
+import { taggedUnlessHeld } from '../../http/answer.ts'
 import { FeeTypeJson, feeTypeJson } from '../../http/json/rates-json.ts'
 import type { Operation } from '../../http/operation.ts'
-import { taggedUnlessHeld } from '../../http/route.ts'
 import { partnerRoute, withInventory } from './partner-route.ts'
 
 const LIST_FEE_TYPES = {

@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import type { QuoteAnswer } from '../../core/domain/decide.ts'
 import type { Unit } from '../../core/domain/unit.ts'
+import { type Outcome, tagged } from '../../http/answer.ts'
 import { QuoteAnswerJson, taggedQuoteAnswer } from '../../http/json/quote-json.ts'
 import { PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../http/json/request-fields.ts'
 import type { Operation } from '../../http/operation.ts'
 import { problemOfRejection } from '../../http/problem-of.ts'
 import { notFound } from '../../http/problems.ts'
-import { type Outcome, tagged } from '../../http/route.ts'
 import { partnerRoute, withInventory } from './partner-route.ts'
 
 const QUOTE_STAY = {

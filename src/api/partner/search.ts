@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { STEPS_PER_PART } from '../../core/bookings/offer-search.ts'
+import type { Outcome } from '../../http/answer.ts'
 import { OffersJson, offersText } from '../../http/json/offers-json.ts'
 import { PAGE_QUERY, pageOf } from '../../http/json/page.ts'
 import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../../http/json/search-query.ts'
 import type { Operation } from '../../http/operation.ts'
-import type { Outcome } from '../../http/route.ts'
 import { choice } from '../../http/text-schema.ts'
 import { partnerRoute, withInventory } from './partner-route.ts'
 

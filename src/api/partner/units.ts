@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import type { Inventory } from '../../core/catalogue/agency.ts'
+import { type Outcome, taggedUnlessHeld } from '../../http/answer.ts'
 import { UnitJson, unitJson } from '../../http/json/unit-json.ts'
 import type { Operation } from '../../http/operation.ts'
 import { notFound } from '../../http/problems.ts'
-import { type Outcome, taggedUnlessHeld } from '../../http/route.ts'
 import { partnerRoute, withInventory } from './partner-route.ts'
 
 const LIST_UNITS = {

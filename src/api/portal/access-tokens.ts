@@ -4,11 +4,10 @@ import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
 import { invalidField } from '../../http/problems.ts'
 import { choice, nullable } from '../../http/text-schema.ts'
-import { agencyInstant } from './agency-instant.ts'
 import { ENDED_ARE_LISTED } from './keys.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
-import { instantOrDate, label, newSecret } from './portal-schema.ts'
+import { agencyInstant, instantOrDate, label, newSecret } from './portal-schema.ts'
 
 const AccessTokenJson = Type.Object(
   {

@@ -7,11 +7,10 @@ import { ACTOR_KINDS, type Actor } from '../../core/journal/record.ts'
 import { timestampOf } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../http/json/page.ts'
 import { choice, nullable, text } from '../../http/text-schema.ts'
-import { agencyInstant } from './agency-instant.ts'
 import { AuditChangeJson, auditChangeJson } from './audit-change-json.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
-import { instantOrDate } from './portal-schema.ts'
+import { agencyInstant, instantOrDate } from './portal-schema.ts'
 
 const AuditEntryJson = Type.Object(
   {

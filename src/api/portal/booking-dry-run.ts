@@ -1,11 +1,11 @@
 /** Dry runs of booking writes (docs/design.md#dry-runs-and-moves): how they are asked for, and what they answer. */
 import { type Static, Type } from '@sinclair/typebox'
 import type { AgencyBooking } from '../../core/bookings/booking-lists.ts'
-import type { FoundOutcome, WriteMode } from '../../core/bookings/booking-request.ts'
+import type { FoundOutcome, WriteMode } from '../../core/bookings/booking-turns.ts'
+import type { Outcome } from '../../http/answer.ts'
 import { quoteJson } from '../../http/json/quote-json.ts'
 import { problemOfOutcome } from '../../http/problem-of.ts'
 import { QuoteJson } from '../../http/quote-schema.ts'
-import type { Outcome } from '../../http/route.ts'
 import { choice, nullable } from '../../http/text-schema.ts'
 import { assert } from '../../lib/assert.ts'
 import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'

@@ -1,10 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox'
-import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../core/bookings/booking-request.ts'
+import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../core/bookings/booking-turns.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking, PRICINGS } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
 import type { Unit } from '../../core/domain/unit.ts'
+import { type Outcome, recorded } from '../../http/answer.ts'
 import { ifMatchOf } from '../../http/if-match.ts'
 import {
   guestOf,
@@ -18,10 +19,8 @@ import {
 import { problemOfOutcome } from '../../http/problem-of.ts'
 import { invalid, invalidField, notFound, type Problem } from '../../http/problems.ts'
 import { isIdShaped } from '../../http/read-request.ts'
-import { type Outcome, recorded } from '../../http/route.ts'
 import { choice, dateText, nullable, text } from '../../http/text-schema.ts'
 import { assert } from '../../lib/assert.ts'
-import { agencyInstant } from './agency-instant.ts'
 import { CHANGED_OR_TRIED, DRY_RUN, modeOf, TRIED, triedAnswer } from './booking-dry-run.ts'
 import {
   AgencyBookingJson,
@@ -33,7 +32,7 @@ import {
 import { BOOKING_PATH } from './bookings.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, type AgencyCall, agencyRoute } from './portal-route.ts'
-import { instantOrDate, label } from './portal-schema.ts'
+import { agencyInstant, instantOrDate, label } from './portal-schema.ts'
 
 const { arrival, departure } = STAY_FIELDS
 const { children, extraBed } = PARTY_FIELDS

@@ -10,10 +10,9 @@ import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
 import { invalidField } from '../../http/problems.ts'
 import { choice, nullable } from '../../http/text-schema.ts'
-import { agencyInstant } from './agency-instant.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
-import { instantOrDate, label, newSecret } from './portal-schema.ts'
+import { agencyInstant, instantOrDate, label, newSecret } from './portal-schema.ts'
 
 const KeyJson = Type.Object(
   {

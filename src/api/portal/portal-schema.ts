@@ -1,10 +1,13 @@
 /** Members of portal bodies that TypeBox's own types cannot check: each says what is accepted. */
+
 import { Kind, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
+import type { Agency } from '../../core/catalogue/agency.ts'
 import { basisPointsOfPct, pctOfBasisPoints } from '../../core/domain/money.ts'
 import { parseNight } from '../../core/domain/night.ts'
 import { charactersOf } from '../../http/text-schema.ts'
 import { EXPECTED } from '../../http/validator.ts'
-import { isTimeZone } from '../../lib/clock.ts'
+import { assert } from '../../lib/assert.ts'
+import { dayStart, isTimeZone } from '../../lib/clock.ts'
 
 const TESTED = 'Tested'
 const TEST = Symbol('test')
@@ -126,3 +129,11 @@ export const instantOrDate = (description: string) =>
     'an ISO 8601 timestamp with a UTC offset, or a valid date YYYY-MM-DD from 2000 to 2099',
     (value) => parseNight(value) !== null || parseInstant(value) !== null,
   )
+
+/** A text that passed `instantOrDate`, in milliseconds; a date is the beginning of that day in the time zone of the agency. */
+export function agencyInstant(agency: Agency, text: string): number {
+  if (text.length === 10) return dayStart(text, agency.timezone)
+  const at = parseInstant(text)
+  assert(at !== null, 'Cannot take a moment: it has not passed the schema')
+  return at
+}

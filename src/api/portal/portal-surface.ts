@@ -1,7 +1,7 @@
-import { elysiaRoutes } from '../../http/elysia-routes.ts'
 import type { ClientPaths } from '../../http/openapi/client-paths.ts'
 import { surfaceDocument } from '../../http/openapi/document.ts'
 import { openapiRoute } from '../../http/openapi/openapi-route.ts'
+import { elysiaRoutes } from '../../http/route.ts'
 import { ACCESS_TOKENS } from './access-tokens.ts'
 import { AGENCIES } from './agencies.ts'
 import { AUDIT } from './audit.ts'

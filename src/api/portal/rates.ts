@@ -12,11 +12,10 @@ import {
   WEEKDAY_BASIS_POINTS_MAX,
   WEEKDAY_BASIS_POINTS_MIN,
 } from '../../core/domain/unit.ts'
-import { ifMatchOf } from '../../http/answer.ts'
+import { ifMatchOf, tagged, taggedUnlessHeld } from '../../http/answer.ts'
 import { ratesJson, ratesTag } from '../../http/json/rates-json.ts'
 import { nightOf } from '../../http/json/request-fields.ts'
 import { invalid, invalidField, notFound, type Problem } from '../../http/problems.ts'
-import { tagged, taggedUnlessHeld } from '../../http/route.ts'
 import { dateText, nullable } from '../../http/text-schema.ts'
 import { assert } from '../../lib/assert.ts'
 import type { PortalOperation } from './portal-operation.ts'

@@ -19,9 +19,8 @@ import { HOLD_MS_MAX, type Holding } from './holding.ts'
 import { HOP_HEADER, type Hop, type Hops, type ListenerName } from './hop.ts'
 import type { KeptBody } from './kept-body.ts'
 import { type CallOutcome, callNode, forwardedHeaders, type NodeFetch } from './node-call.ts'
-import { ownerBound } from './owner-bound.ts'
+import { ownerBound, ShardWatch } from './owner-bound.ts'
 import type { RequestHomes } from './request-home.ts'
-import { ShardWatch } from './shard-watch.ts'
 
 /** A listener as requests come in by it. */
 export interface EntryListener {
@@ -65,7 +64,7 @@ export interface Asked {
 /** A request that can be sent on, because this node does not decide it: nothing was done, or the write that it asks for may have been made. */
 export type Undecided = 'not_done' | 'unknown'
 
-/** Requests that other nodes are answering, streams until they end; below what `fetch` has open at once (src/app/fetch-limit.ts). */
+/** Requests that other nodes are answering, streams until they end; below what `fetch` has open at once (src/app/self-command.ts). */
 const FORWARDED_MAX = 10_000
 /** Of these, those for one shard: its agencies leave room for those of the others (A1). */
 export const FORWARDED_OF_SHARD_MAX = 5_000

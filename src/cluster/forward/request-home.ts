@@ -3,8 +3,8 @@
  * agency in its path. What no agency has anything to do with is answered by any node, a wrong key or token too.
  */
 
+import { keyHashOf } from '../../accounts/partner-access.ts'
 import { tokenHashOf } from '../../accounts/portal-access.ts'
-import { keyHashOf } from '../../accounts/secrets.ts'
 import { sessionSecretIn } from '../../api/portal/session-cookie.ts'
 import { SHARDS } from '../../core/journal/shard.ts'
 import { idempotencyKeyOf } from '../../http/idempotent-writes.ts'

@@ -26,19 +26,20 @@ import { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
+import type { BookingRows, Write } from './booking-turns.ts'
 import {
   type BookingRequest,
+  BookingTurns,
   type FoundOutcome,
   type KeepAnswer,
   type NotFound,
   newBookingOf,
   type Outcome,
   type QuoteAsked,
+  type Turn,
   type UnitArchived,
   type WriteMode,
-} from './booking-request.ts'
-import type { BookingRows, Write } from './booking-turns.ts'
-import { BookingTurns, type Turn } from './booking-turns.ts'
+} from './booking-turns.ts'
 import {
   type AuditSource,
   DurableWrites,

@@ -25,7 +25,7 @@ import type {
 } from '../journal/record.ts'
 import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
-import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-request.ts'
+import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-turns.ts'
 import { type Turn, type Write, WriteLimit } from './booking-turns.ts'
 
 export interface DurableWritesOptions {

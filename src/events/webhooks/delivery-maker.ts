@@ -6,7 +6,7 @@
  */
 import { BatchLimit } from '../../core/journal/batch.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { isCancelled, isTooSlow } from '../../lib/database-failure.ts'
+import { isCancelled, isTooSlow } from '../../lib/deadline.ts'
 import { HeldUp } from '../../lib/measures.ts'
 import { SenderReplacedError, type SenderStore } from './sender-store.ts'
 import { WakeCollector, type WokenAgencies } from './woken-agencies.ts'

@@ -1,7 +1,7 @@
 /** Fields that several requests have in common (docs/contract.md#post-quote, docs/contract.md#post-bookings, docs/contract.md#limits). */
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { BookingRequest } from '../../core/bookings/booking-request.ts'
+import type { BookingRequest } from '../../core/bookings/booking-turns.ts'
 import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import { formatNight, type Night, nightsOf, parseNight, STAY_NIGHTS_MAX, type Stay } from '../../core/domain/night.ts'
 import { assert } from '../../lib/assert.ts'

@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox'
 import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats, Surface } from '../../observability/request-stats.ts'
 import { plainHeaders } from '../answer.ts'
-import { countedRoute } from '../direct-routes.ts'
 import type { Operation } from '../operation.ts'
+import { countedRoute } from '../route.ts'
 
 interface OpenSurface {
   readonly ledger: { readonly newId: IdSource }

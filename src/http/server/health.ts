@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { JournalStats } from '../../core/journal/waiting-records.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
-import { type CountedRouteOptions, countedRoute } from '../direct-routes.ts'
+import { type CountedRouteOptions, countedRoute } from '../route.ts'
 
 /** What the readiness probe checks. */
 interface Health {

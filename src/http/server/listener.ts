@@ -5,8 +5,7 @@
 
 import type { AnyElysia } from 'elysia'
 import type { Serving } from './drain.ts'
-import { unlessRouted } from './read-alike.ts'
-import { type Answering, servedRoutes } from './served-routes.ts'
+import { type Answering, servedRoutes, unlessRouted } from './served-routes.ts'
 
 /** The service cannot listen on its address. The message says what to do. */
 export class ListenError extends Error {

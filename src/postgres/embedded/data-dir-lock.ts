@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createWhole, readIfPresent } from '../../lib/private-file.ts'
-import { identityOf, isSameRun, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { identityOf, isSameRun, type ProcessIdentity } from '../../lib/process-run.ts'
 
 /** The embedded PostgreSQL is not available. The message says what to do about it. */
 export class EmbeddedError extends Error {

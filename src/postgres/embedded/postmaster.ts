@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfPresent } from '../../lib/private-file.ts'
-import { isAlive } from '../../lib/process-identity.ts'
+import { isAlive } from '../../lib/process-run.ts'
 
 /** What postmaster.pid says about the server that runs, or ran, on a cluster. `port` is 0 until the server listens. */
 export type Postmaster = { pid: number; port: number; status: 'ready' | 'other' }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Ledger } from '../../../src/app/ledger.ts'
-import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts'
+import type { FoundOutcome } from '../../../src/core/bookings/booking-turns.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'

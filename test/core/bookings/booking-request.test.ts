@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type BookingRequest, newBookingOf } from '../../../src/core/bookings/booking-request.ts'
+import { type BookingRequest, newBookingOf } from '../../../src/core/bookings/booking-turns.ts'
 import { AGENCY, night, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 
 const expectedUntil = night('2027-03-08')

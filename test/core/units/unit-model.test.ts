@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts'
+import type { FoundOutcome } from '../../../src/core/bookings/booking-turns.ts'
 import { type Booking, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import { addNights, formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { unionNightsIn } from '../../../src/core/domain/night-bitmap.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { Elysia } from 'elysia'
-import { directRoutes } from '../../../src/http/direct-routes.ts'
+import { directRoutes } from '../../../src/http/route.ts'
 
 type Context = { request: Request }
 

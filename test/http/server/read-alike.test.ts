@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { Elysia } from 'elysia'
 import { Listener } from '../../../src/http/server/listener.ts'
 import { notServing } from '../../../src/http/server/not-serving.ts'
-import { ifRouted } from '../../../src/http/server/read-alike.ts'
+import { ifRouted } from '../../../src/http/server/served-routes.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { sendRaw } from '../../support/raw-http.ts'
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { identityOf } from '../../../src/lib/process-identity.ts'
+import { identityOf } from '../../../src/lib/process-run.ts'
 import { EmbeddedError, lockHolderOf, takeDataDir } from '../../../src/postgres/embedded/data-dir-lock.ts'
 
 let folder: string

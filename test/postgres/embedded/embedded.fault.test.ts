@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isAlive } from '../../../src/lib/process-identity.ts'
+import { isAlive } from '../../../src/lib/process-run.ts'
 import { checkServer } from '../../../src/postgres/client/check-server.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { type EmbeddedServer, STOP_MS_MAX, startEmbedded } from '../../../src/postgres/embedded/embedded.ts'

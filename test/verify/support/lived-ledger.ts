@@ -1,6 +1,6 @@
 /** A ledger on a test database with something in it, to be damaged. */
 import type { Ledger } from '../../../src/app/ledger.ts'
-import type { FoundOutcome } from '../../../src/core/bookings/booking-request.ts'
+import type { FoundOutcome } from '../../../src/core/bookings/booking-turns.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'

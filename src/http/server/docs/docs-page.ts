@@ -6,7 +6,7 @@
 import { Elysia } from 'elysia'
 import styles from 'swagger-ui-dist/swagger-ui.css' with { type: 'text' }
 import script from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'text' }
-import { type CountedRouteOptions, countedRoute } from '../../direct-routes.ts'
+import { type CountedRouteOptions, countedRoute } from '../../route.ts'
 
 const DOCS_PATH = '/docs'
 
