@@ -11,7 +11,7 @@ import { encodeBatch, headAt, type ShardHead } from '../../src/core/journal/batc
 import type { AuditDraft, Caller, JournalRecord } from '../../src/core/journal/record.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
-import { appendBatch } from '../../src/postgres/stores/batch-text.ts'
+import { appendBatch } from '../../src/postgres/stores/append-batch.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { PostgresChainKeys } from '../../src/postgres/stores/postgres-chain-keys.ts'
 import { TEST_SECRET_KEY } from '../../test/support/service-process.ts'

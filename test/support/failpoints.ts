@@ -4,8 +4,8 @@
  */
 
 import { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
+import { PostgresLane } from '../../src/postgres/stores/append-batch.ts'
 import { PostgresJournalStore } from '../../src/postgres/stores/postgres-journal-store.ts'
-import { PostgresLane } from '../../src/postgres/stores/postgres-lane.ts'
 
 const [name, count = '1'] = (process.env['FAILPOINT'] ?? '').split(':')
 let left = Number(count)

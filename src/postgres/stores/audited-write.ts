@@ -5,7 +5,7 @@ import type { ChangeAnswer, ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { failedWrite, readOnlyFault, type SessionState } from '../client/failed-write.ts'
-import { auditRow } from './batch-text.ts'
+import { auditRow } from './append-batch.ts'
 import { columnNames, compositeText } from './table.ts'
 import { AUDIT_ROW, IDEMPOTENCY_ROW } from './tables.ts'
 

@@ -3,8 +3,8 @@ import type { JournalStore, StoredUnit, WriterTerm } from '../../core/journal/jo
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
+import { PostgresLane } from './append-batch.ts'
 import { entryOf, type LoadedRow, storedUnitOf, type TakenRow, termOf } from './loaded-rows.ts'
-import { PostgresLane } from './postgres-lane.ts'
 import { archivedOf, assertNotArchived } from './postgres-months.ts'
 
 /** Snapshots kept per unit: the newest, and some to fall back to (S1). A base snapshot, which replaces archived entries, is kept as well. */

@@ -1,7 +1,7 @@
 import type { RefusalLine } from '../../accounts/refusal-counter.ts'
 import type { Sql } from '../client/connect.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
-import { auditRow } from './batch-text.ts'
+import { auditRow } from './append-batch.ts'
 import { columnNames, compositeText } from './table.ts'
 import { AUDIT_ROW } from './tables.ts'
 

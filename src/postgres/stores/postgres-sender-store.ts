@@ -9,7 +9,7 @@ import {
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { FENCED_SQLSTATE } from '../client/database-error.ts'
-import { fencesText } from './batch-text.ts'
+import { fencesText } from './append-batch.ts'
 
 /** Raised by `claim_deliveries` when another sender has taken over. */
 const TENURE_OVER_SQLSTATE = 'NL004'

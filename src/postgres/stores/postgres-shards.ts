@@ -1,7 +1,7 @@
 import type { ShardEpoch, WriterTerm } from '../../core/journal/journal-store.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { assertWritable } from '../client/failed-write.ts'
-import { fencesText } from './batch-text.ts'
+import { fencesText } from './append-batch.ts'
 import { type TakenRow, termOf } from './loaded-rows.ts'
 import { SecretKeyError, storedCheck } from './stored-key-check.ts'
 

@@ -3,7 +3,7 @@ import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
-import { fencesText } from './batch-text.ts'
+import { fencesText } from './append-batch.ts'
 
 /** Ten years. */
 const MONTHS_MAX = 120

@@ -15,7 +15,7 @@ const STORES = `${ROOT}/src/postgres/stores`
  * - `sender`: the function in sql/ checks the term of the webhook sender, which is the fence of deliveries, or that of a node's sender.
  */
 const WRITES: Record<string, string> = {
-  'batch-text.ts: append_batch()': 'function',
+  'append-batch.ts: append_batch()': 'function',
   'audited-write.ts: insert into audit_line': 'checked',
   'audited-write.ts: keep_answer()': 'checked',
   'pending-deliveries.ts: update webhook_delivery': 'checked',
@@ -41,7 +41,7 @@ const WRITES: Record<string, string> = {
   'postgres-journal-store.ts: delete from snapshot': 'a snapshot is derived and checked when it is read; any may go',
   'postgres-journal-store.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
   'postgres-journal-store.ts: take_over()': 'function',
-  'postgres-lane.ts: renew_epochs()': 'function',
+  'append-batch.ts: renew_epochs()': 'function',
   'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
   'postgres-rate-rows.ts: keep_node_rate()': 'the counts of this node alone, under its own term',
   'postgres-rate-rows.ts: keep_rate()': 'function',
