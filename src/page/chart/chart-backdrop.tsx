@@ -1,5 +1,4 @@
-import { type Day, monthStart } from '../format/days.ts'
-import { weekdayOf } from './day.ts'
+import { type Day, monthStart, weekdayOf } from '../format/days.ts'
 import { Memo } from './memo.ts'
 import { midnightX, type Scale } from './scale.ts'
 

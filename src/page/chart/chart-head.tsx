@@ -1,5 +1,4 @@
-import { type Day, monthStart } from '../format/days.ts'
-import { dayOfMonth, isWeekend, weekdayOf } from './day.ts'
+import { type Day, dayOfMonth, isWeekend, monthStart, weekdayOf } from '../format/days.ts'
 import type { DayWords } from './labels.ts'
 import { Memo } from './memo.ts'
 import { midnightX, type Scale } from './scale.ts'

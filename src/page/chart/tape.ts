@@ -1,6 +1,6 @@
 import type { Tape } from '../api/tape.ts'
 import { type Day, dayOf } from '../format/days.ts'
-import { nameText } from '../format/name-text.ts'
+import { nameText } from '../format/texts.ts'
 import type { ChartUnit, Stay } from './stay.ts'
 
 /** A page of the tape as the chart takes it. */

@@ -1,8 +1,8 @@
 import './attempts.css'
+import { useSession } from '../data/use-session.ts'
 import { Icon } from '../design/icon.tsx'
-import { count } from '../format/count.ts'
 import { instantText } from '../format/instants.ts'
-import { useSession } from '../session/use-session.ts'
+import { count } from '../format/numbers.ts'
 import { attemptWords, type Delivery, isAccepted } from './delivery-looks.ts'
 
 /** Every attempt of a delivery: when, how long it took, and what came of it. */

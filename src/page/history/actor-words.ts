@@ -1,5 +1,5 @@
 import type { Schema } from '../api/schema.ts'
-import { nameText } from '../format/name-text.ts'
+import { nameText } from '../format/texts.ts'
 
 export type AuditEntry = Schema<'AuditEntry'>
 

@@ -3,7 +3,7 @@ import type { Schema } from '../api/schema.ts'
 import { STATUS_LOOKS, TYPE_LOOKS } from '../design/status-looks.ts'
 import { dayOf, dayText } from '../format/days.ts'
 import { instantText } from '../format/instants.ts'
-import { type Currency, money } from '../format/money.ts'
+import { type Currency, money } from '../format/numbers.ts'
 import { stayDates } from '../stays/stay-name.ts'
 
 export type AuditChange = Schema<'AuditChange'>

@@ -1,7 +1,7 @@
+import { useSession } from '../data/use-session.ts'
+import { Radio } from '../design/choices.tsx'
 import { FieldSet } from '../design/inputs.tsx'
-import { Radio } from '../design/radio.tsx'
-import { money } from '../format/money.ts'
-import { useSession } from '../session/use-session.ts'
+import { money } from '../format/numbers.ts'
 import type { Pricing } from './booking-writes.ts'
 
 /** Whether the price follows a change of the stay. Draws nothing when it is the same either way. */

@@ -2,8 +2,8 @@ import { useEffect } from 'preact/hooks'
 import { answerOf, client } from '../api/client.ts'
 import { problemOf } from '../api/problem.ts'
 import { resources } from '../data/resources.ts'
+import { useSession } from '../data/use-session.ts'
 import { ChangeStream } from '../screens/calendar/change-stream.ts'
-import { useSession } from '../session/use-session.ts'
 
 /** Changes that come together are read together. */
 const GATHER_MS = 300

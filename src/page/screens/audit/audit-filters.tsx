@@ -1,10 +1,10 @@
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { DateInput, Select } from '../../design/inputs.tsx'
 import { OUTCOMES, outcomeWords } from '../../history/outcome-words.ts'
 import { setQuery } from '../../route/router.ts'
-import { useSession } from '../../session/use-session.ts'
 import { keyName } from '../keys/key-state.ts'
 import { type AuditFilter, isFiltered, NO_FILTER } from './audit-filter.ts'
 

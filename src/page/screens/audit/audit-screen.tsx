@@ -1,6 +1,5 @@
 import './audit.css'
-import { PageHeader } from '../../design/card.tsx'
-import { Tabs, useTab } from '../../design/tabs.tsx'
+import { PageHeader, Tabs, useTab } from '../../design/card.tsx'
 import { AuditTrail } from './audit-trail.tsx'
 import { Usage } from './usage.tsx'
 

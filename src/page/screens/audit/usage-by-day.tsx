@@ -1,8 +1,8 @@
 import type { Schema } from '../../api/schema.ts'
 import { BarChart } from '../../design/bar-chart.tsx'
 import { Card } from '../../design/card.tsx'
-import { count } from '../../format/count.ts'
 import { dayText } from '../../format/days.ts'
+import { count } from '../../format/numbers.ts'
 import { dailyShare, everyDay, withoutDay } from './usage-days.ts'
 
 /** A day of the week in which labels come, counted back from today. */

@@ -1,14 +1,14 @@
 import { answerOf, client } from '../../api/client.ts'
 import type { Schema } from '../../api/schema.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { BarChart } from '../../design/bar-chart.tsx'
 import { LinkButton } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
-import { count, percent } from '../../format/count.ts'
 import { dayOf, dayText, isoOf, monthStart } from '../../format/days.ts'
+import { count, percent } from '../../format/numbers.ts'
 import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
 import { UsageByDay } from './usage-by-day.tsx'
 
 type Month = Schema<'UsageMonth'>

@@ -1,14 +1,14 @@
 import { answerOf, client } from '../../api/client.ts'
-import { usePolling } from '../../data/use-polling.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { DeliveryList } from '../../deliveries/delivery-list.tsx'
 import { isAwaited } from '../../deliveries/is-awaited.ts'
 import { endpointName, useEndpoints } from '../../deliveries/use-endpoints.ts'
 import { Card } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
-import { count } from '../../format/count.ts'
+import { count } from '../../format/numbers.ts'
+import { usePolling } from '../../lib/hooks.ts'
 import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
 import type { Booking } from '../../stays/stay-name.ts'
 
 const SHOWN_MAX = 50

@@ -1,13 +1,11 @@
-import { Card } from '../../design/card.tsx'
-import { CopyButton } from '../../design/copy-button.tsx'
-import { DescriptionList } from '../../design/description-list.tsx'
+import { useSession } from '../../data/use-session.ts'
+import { Card, DescriptionList } from '../../design/card.tsx'
+import { CopyButton } from '../../design/secret-dialog.tsx'
 import { TYPE_LOOKS } from '../../design/status-looks.ts'
-import { mailLink, phoneLink } from '../../format/contact.ts'
-import { countryText } from '../../format/country.ts'
 import { dayOf, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
+import { countryText, mailLink, phoneLink } from '../../format/texts.ts'
 import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
 import { type Booking, guestName, partyText, sourceText } from '../../stays/stay-name.ts'
 
 type Item = readonly [name: string, value: preact.ComponentChildren]

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
 import { ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { HistoryList } from '../../history/history-list.tsx'
-import { useSession } from '../../session/use-session.ts'
 import type { Booking } from '../../stays/stay-name.ts'
 
 /** Lines shown at first, and added by each press. */

@@ -1,16 +1,16 @@
 import './bookings.css'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
+import { Segments } from '../../design/choices.tsx'
 import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
-import { Pager } from '../../design/pager.tsx'
-import { Segments } from '../../design/segments.tsx'
-import { count, plural } from '../../format/count.ts'
+import { Pager } from '../../design/table.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
+import { count, plural } from '../../format/numbers.ts'
 import { hashOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
-import { useSession } from '../../session/use-session.ts'
 import {
   type BookingFilter,
   filterCount,

@@ -1,10 +1,10 @@
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Card } from '../../design/card.tsx'
 import { ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
 import { QuoteLines } from '../../design/quote-lines.tsx'
-import { money } from '../../format/money.ts'
-import { useSession } from '../../session/use-session.ts'
+import { money } from '../../format/numbers.ts'
 import type { Booking } from '../../stays/stay-name.ts'
 
 /** What the stay costs, line by line. */

@@ -1,8 +1,8 @@
 /** The position and the filters of the calendar in the address: `#/calendar?from=2027-03-01&zoom=month&area=Alfama`. Pure. */
-import { parseDay } from '../../chart/day.ts'
+
 import type { Zoom } from '../../chart/scale.ts'
 import type { UnitFilter } from '../../chart/unit-filter.ts'
-import { type Day, isoOf } from '../../format/days.ts'
+import { type Day, isoOf, parseDay } from '../../format/days.ts'
 import type { QueryChange } from '../../route/route.ts'
 
 export interface CalendarAddress {

@@ -1,9 +1,8 @@
-import { parseDay } from '../../chart/day.ts'
 import type { Zoom } from '../../chart/scale.ts'
 import { Button, IconButton } from '../../design/button.tsx'
+import { Segments } from '../../design/choices.tsx'
 import { DateInput, TextInput } from '../../design/inputs.tsx'
-import { Segments } from '../../design/segments.tsx'
-import { type Day, isoOf } from '../../format/days.ts'
+import { type Day, isoOf, parseDay } from '../../format/days.ts'
 
 const ZOOMS = [
   { value: 'week', label: 'Week' },

@@ -7,10 +7,10 @@
  * and with as many streams no tab could read anything else. When it is looked at again, what it has missed is read.
  */
 import { answerOf, client } from '../../api/client.ts'
+import { connection } from '../../api/connection.ts'
 import { problemOf } from '../../api/problem.ts'
 import type { Schema } from '../../api/schema.ts'
-import { connection } from '../../session/connection.ts'
-import { onSignedInAgain } from '../../session/session.ts'
+import { onSignedInAgain } from '../../api/session.ts'
 
 export type AgencyChange = Schema<'BookingChange'> | Schema<'UnitChange'> | Schema<'RatesChange'>
 

@@ -1,9 +1,9 @@
+import { useSession } from '../../data/use-session.ts'
 import { Card } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { Select } from '../../design/inputs.tsx'
 import { QuoteLines } from '../../design/quote-lines.tsx'
 import { dayRange } from '../../format/days.ts'
-import { useSession } from '../../session/use-session.ts'
 import { EXAMPLE_NIGHTS, type ExampleStay } from './example-stay.ts'
 
 /** What a stay of a few nights pays with the fees as they are. */

@@ -3,8 +3,8 @@ import { answerOf, client } from '../../api/client.ts'
 import type { Problem } from '../../api/problem.ts'
 import type { Schema } from '../../api/schema.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { isoOf, todayIn } from '../../format/days.ts'
-import { useSession } from '../../session/use-session.ts'
 import { useUnits } from '../../stays/use-units.ts'
 
 export const EXAMPLE_NIGHTS = 4

@@ -1,11 +1,11 @@
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { toast } from '../../design/toast.tsx'
-import { money } from '../../format/money.ts'
-import { useSession } from '../../session/use-session.ts'
+import { money } from '../../format/numbers.ts'
 import type { ExampleStay } from './example-stay.ts'
 import { APPLICATIONS, type FeeType, feeAmount, feeOf } from './fee-words.ts'
 

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { LinkButton } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
-import { Pager } from '../../design/pager.tsx'
-import { plural } from '../../format/count.ts'
+import { Pager } from '../../design/table.tsx'
+import { plural } from '../../format/numbers.ts'
 import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
 import { BookingTable } from '../bookings/booking-table.tsx'
 
 const PAGE_SIZE = 20

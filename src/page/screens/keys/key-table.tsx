@@ -1,10 +1,10 @@
 import './keys.css'
+import { useSession } from '../../data/use-session.ts'
 import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { EmptyState } from '../../design/feedback.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { dateText, instantText } from '../../format/instants.ts'
-import { useSession } from '../../session/use-session.ts'
 import { type Key, keyName, keyState, lastUseText } from './key-state.ts'
 import { SCOPES } from './scopes.ts'
 

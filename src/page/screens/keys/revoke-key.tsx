@@ -1,8 +1,8 @@
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
-import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
+import { useSession } from '../../data/use-session.ts'
+import { ConfirmDialog } from '../../design/dialog.tsx'
 import { toast } from '../../design/toast.tsx'
-import { useSession } from '../../session/use-session.ts'
 import { type Key, keyName } from './key-state.ts'
 
 /** Asks before a key is closed for good. */

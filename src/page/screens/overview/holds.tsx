@@ -1,14 +1,13 @@
-import { useEffect, useState } from 'preact/hooks'
 import { Badge } from '../../design/badge.tsx'
 import { Card } from '../../design/card.tsx'
 import { EmptyState } from '../../design/feedback.tsx'
 import { dayRange } from '../../format/days.ts'
 import { timeLeft } from '../../format/instants.ts'
+import { useNow } from '../../lib/hooks.ts'
 import { hashOf } from '../../route/route.ts'
 import type { SheetStay } from './day-sheet.ts'
 
 const SHOWN_MAX = 5
-const TICK_MS = 30_000
 const SOON_MS = 24 * 3_600_000
 
 /** Holds, soonest to expire first, with the time that is left. */
@@ -43,14 +42,4 @@ export function Holds({ holds }: { holds: readonly SheetStay[] }) {
       )}
     </Card>
   )
-}
-
-/** Milliseconds; goes on by itself. */
-function useNow(): number {
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), TICK_MS)
-    return () => clearInterval(timer)
-  }, [])
-  return now
 }

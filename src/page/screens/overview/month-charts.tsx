@@ -1,10 +1,9 @@
+import { useSession } from '../../data/use-session.ts'
 import { BarChart } from '../../design/bar-chart.tsx'
 import { Card } from '../../design/card.tsx'
-import { useIsPhone } from '../../design/use-media.ts'
-import { percent } from '../../format/count.ts'
 import { type Day, dayText, monthStart } from '../../format/days.ts'
-import { money, shortMoney } from '../../format/money.ts'
-import { useSession } from '../../session/use-session.ts'
+import { money, percent, shortMoney } from '../../format/numbers.ts'
+import { useIsPhone } from '../../lib/hooks.ts'
 import type { Month } from './day-sheet.ts'
 
 /** Occupancy and revenue by month; months that are not over are hatched, because more may be sold. */

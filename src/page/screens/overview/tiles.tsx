@@ -1,5 +1,5 @@
-import { count, percent } from '../../format/count.ts'
 import { timeLeft } from '../../format/instants.ts'
+import { count, percent } from '../../format/numbers.ts'
 import type { DaySheet } from './day-sheet.ts'
 
 /** The figures of today. */

@@ -1,8 +1,8 @@
+import { useSession } from '../../data/use-session.ts'
 import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { dateText, instantText } from '../../format/instants.ts'
-import { useSession } from '../../session/use-session.ts'
 import { roleLabel, type Token, tokenState } from './roles.ts'
 
 const SOON_MS = 14 * 86_400_000

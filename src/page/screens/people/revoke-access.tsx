@@ -1,9 +1,9 @@
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
-import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
+import { useSession } from '../../data/use-session.ts'
+import { ConfirmDialog } from '../../design/dialog.tsx'
 import { Note } from '../../design/feedback.tsx'
 import { toast } from '../../design/toast.tsx'
-import { useSession } from '../../session/use-session.ts'
 import type { Token } from './roles.ts'
 
 /** Asks before a person is shut out for good. */

@@ -1,7 +1,6 @@
 import { Badge } from '../../design/badge.tsx'
-import { Card } from '../../design/card.tsx'
-import { DescriptionList } from '../../design/description-list.tsx'
-import { count } from '../../format/count.ts'
+import { Card, DescriptionList } from '../../design/card.tsx'
+import { count } from '../../format/numbers.ts'
 import { CalendarFeedCard } from './calendar-feed.tsx'
 import { UNIT_STATUSES, type Unit } from './unit-words.ts'
 

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
-import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
+import { ConfirmDialog } from '../../design/dialog.tsx'
 import { toast } from '../../design/toast.tsx'
-import { useSession } from '../../session/use-session.ts'
 import { UNIT_STATUSES, type Unit, type UnitStatus } from './unit-words.ts'
 
 const DONE: Readonly<Record<UnitStatus, string>> = {

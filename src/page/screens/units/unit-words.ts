@@ -1,6 +1,6 @@
 import type { Schema } from '../../api/schema.ts'
 import type { BadgeTone } from '../../design/status-looks.ts'
-import { plural } from '../../format/count.ts'
+import { plural } from '../../format/numbers.ts'
 
 export type Unit = Schema<'Unit'>
 export type UnitStatus = Unit['status']

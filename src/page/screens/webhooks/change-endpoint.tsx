@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { toast } from '../../design/toast.tsx'
-import { useSession } from '../../session/use-session.ts'
 import { EndpointFields } from './endpoint-fields.tsx'
 
 interface Change {

@@ -1,11 +1,11 @@
 import { answerOf, client } from '../../api/client.ts'
 import { resources } from '../../data/resources.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
-import { ConfirmDialog } from '../../design/confirm-dialog.tsx'
+import { ConfirmDialog } from '../../design/dialog.tsx'
 import { toast } from '../../design/toast.tsx'
 import { navigate } from '../../route/router.ts'
-import { useSession } from '../../session/use-session.ts'
 import { isWaiting, waitingText } from './endpoint-state.tsx'
 
 export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {

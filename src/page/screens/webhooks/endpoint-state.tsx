@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../deliveries/use-endpoints.ts'
 import { Badge } from '../../design/badge.tsx'
-import { count, plural } from '../../format/count.ts'
+import { count, plural } from '../../format/numbers.ts'
 
 /** As the service counts: after so many failures in a row an endpoint is switched off. */
 export const FAILURES_IN_A_ROW_MAX = 20

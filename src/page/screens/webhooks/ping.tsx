@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { attemptWords, type Delivery, isAccepted } from '../../deliveries/delivery-looks.ts'
 import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
-import { useSession } from '../../session/use-session.ts'
 
 /** Sends a test message and shows what the receiver answered. */
 export function Ping({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {

@@ -1,6 +1,6 @@
+import { useSession } from '../../../data/use-session.ts'
 import { Button } from '../../../design/button.tsx'
 import { Note } from '../../../design/feedback.tsx'
-import { useSession } from '../../../session/use-session.ts'
 import { ratesChanges } from './rates-changes.ts'
 import type { RatesEditing } from './use-rates.ts'
 

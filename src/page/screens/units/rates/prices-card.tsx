@@ -1,6 +1,6 @@
+import { useSession } from '../../../data/use-session.ts'
 import { Card } from '../../../design/card.tsx'
 import { MoneyInput, NumberInput } from '../../../design/inputs.tsx'
-import { useSession } from '../../../session/use-session.ts'
 import type { PriceField } from './rates-draft.ts'
 import type { RatesEditing } from './use-rates.ts'
 

@@ -1,6 +1,6 @@
 import './rates.css'
+import { useSession } from '../../../data/use-session.ts'
 import { Note } from '../../../design/feedback.tsx'
-import { useSession } from '../../../session/use-session.ts'
 import { ConflictNote } from './conflict-note.tsx'
 import { DiscountsCard } from './discounts-card.tsx'
 import { PricePreview } from './price-preview.tsx'

@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { answerOf, client } from '../../../api/client.ts'
 import { type Problem, problemOf } from '../../../api/problem.ts'
 import type { Preview } from '../../../api/schema.ts'
+import { useSession } from '../../../data/use-session.ts'
 import { type Day, isoOf } from '../../../format/days.ts'
-import { useSession } from '../../../session/use-session.ts'
 import type { Prices, Rates } from './rates-draft.ts'
 
 /** Longer than between two keys, shorter than one waits for. */

@@ -4,8 +4,8 @@ import type { Problem } from '../../../api/problem.ts'
 import { resources } from '../../../data/resources.ts'
 import { useMutation } from '../../../data/use-mutation.ts'
 import { useResource } from '../../../data/use-resource.ts'
+import { useSession } from '../../../data/use-session.ts'
 import { toast } from '../../../design/toast.tsx'
-import { useSession } from '../../../session/use-session.ts'
 import type { Unit } from '../unit-words.ts'
 import {
   canonical,

@@ -1,5 +1,5 @@
 import { Card } from '../../../design/card.tsx'
-import { Field } from '../../../design/field.tsx'
+import { Field } from '../../../design/inputs.tsx'
 import { dayText } from '../../../format/days.ts'
 import { weekdayField } from './rates-errors.ts'
 import type { RatesEditing } from './use-rates.ts'

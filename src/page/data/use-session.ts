@@ -1,7 +1,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Currency } from '../format/money.ts'
-import { type Actor, type Agency, type Role, suffices } from './session.ts'
+import type { Currency } from '../format/numbers.ts'
+import { type Actor, type Agency, type Role, suffices } from '../api/session.ts'
 
 export interface CurrentSession {
   readonly actor: Actor

@@ -1,3 +1,4 @@
+import './choices.css'
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
@@ -33,5 +34,36 @@ export function Radio({
         </div>
       )}
     </div>
+  )
+}
+
+/** A few choices side by side, of which one is chosen. */
+export function Segments<V extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string
+  value: V
+  options: readonly { readonly value: V; readonly label: string }[]
+  onChange: (value: V) => void
+}) {
+  return (
+    <fieldset class="segments">
+      <legend class="visually-hidden">{label}</legend>
+      {options.map((option) => (
+        <label key={option.value} class="segment">
+          <input
+            type="radio"
+            name={label}
+            class="visually-hidden"
+            checked={option.value === value}
+            onChange={() => onChange(option.value)}
+          />
+          <span>{option.label}</span>
+        </label>
+      ))}
+    </fieldset>
   )
 }

@@ -1,7 +1,8 @@
 /** Who is signed in, and to which agency. The token itself is only in the HttpOnly cookie. */
-import type { Problem } from '../api/problem.ts'
-import type { Schema } from '../api/schema.ts'
-import { Store } from '../data/store.ts'
+
+import { Store } from '../lib/store.ts'
+import type { Problem } from './problem.ts'
+import type { Schema } from './schema.ts'
 
 export type Actor = Schema<'Actor'>
 export type Agency = Schema<'Agency'>

@@ -1,5 +1,5 @@
 /** Light or dark: by the system, unless the person has chosen. */
-import { Store } from '../data/store.ts'
+import { Store } from '../lib/store.ts'
 
 type Theme = 'light' | 'dark'
 

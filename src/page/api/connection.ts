@@ -1,5 +1,8 @@
-/** Whether the service can be reached. After a failure it is asked again and again, and screens load anew once it answers. */
-import { Store } from '../data/store.ts'
+/**
+ * Whether the service can be reached, and whether somebody works with the page. After a failure the service is asked again and again, and
+ * screens load anew once it answers.
+ */
+import { Store } from '../lib/store.ts'
 
 /** `lost`: has not answered for a while; shown as an alarm. */
 type ConnectionState = 'online' | 'reconnecting' | 'lost'
@@ -90,3 +93,17 @@ setInterval(() => {
 
 addEventListener('offline', () => connection.failed())
 addEventListener('online', () => connection.retry())
+
+/** What a person has done may be followed by requests for so long. */
+const PRESENT_MS = 60_000
+
+/** Opening the page counts. */
+let lastDeedAt = performance.now()
+
+for (const type of ['pointerdown', 'keydown', 'wheel', 'touchstart'])
+  addEventListener(type, () => (lastDeedAt = performance.now()), { capture: true, passive: true })
+
+/** Whether somebody works with the page. What it reads by itself beyond that must not keep the session alive for ever. */
+export function isSomebodyThere(): boolean {
+  return performance.now() - lastDeedAt < PRESENT_MS
+}

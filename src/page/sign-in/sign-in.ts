@@ -1,8 +1,8 @@
 /** Signing in and out, and finding out who is signed in. */
 import { answerOf, client } from '../api/client.ts'
 import { Problem } from '../api/problem.ts'
+import { type Actor, type Agency, hasSignedIn, session } from '../api/session.ts'
 import { resources } from '../data/resources.ts'
-import { type Actor, type Agency, hasSignedIn, session } from './session.ts'
 
 /** Of the operator: the agency of this tab in `sessionStorage`, and in `localStorage` the one chosen last, for new tabs. */
 const AGENCY_KEY = 'nightledger.agency'
