@@ -4,9 +4,8 @@ import { ErrorNote } from '../design/feedback.tsx'
 import { FieldSet } from '../design/inputs.tsx'
 import { type Day, dayText, isoOf } from '../format/days.ts'
 import { plural } from '../format/numbers.ts'
-import { type BookingPatch, type Pricing, tryPatch } from './booking-writes.ts'
-import { PriceChoice } from './price-choice.tsx'
-import { useTried } from './use-tried.ts'
+import { type BookingPatch, type Pricing, tryPatch, useTried } from './booking-writes.ts'
+import { PriceChoice } from './move-dialog.tsx'
 
 /** A stay that is checked out. Minor units. */
 interface DepartingStay {

@@ -6,10 +6,15 @@ import { STATUS_LOOKS } from '../../design/status-looks.ts'
 import { type Column, Table } from '../../design/table.tsx'
 import { instantText, relativeTime } from '../../format/instants.ts'
 import { count } from '../../format/numbers.ts'
-import { type AuditEntry, actorWords } from '../../history/actor-words.ts'
-import { changeDeed, changedMembers, type WordsContext } from '../../history/change-words.ts'
-import { deedWords } from '../../history/deed-words.ts'
-import { outcomeWords } from '../../history/outcome-words.ts'
+import {
+  type AuditEntry,
+  actorWords,
+  changeDeed,
+  changedMembers,
+  deedWords,
+  outcomeWords,
+  type WordsContext,
+} from '../../history/history-words.ts'
 import { hashOf } from '../../route/route.ts'
 import { stayDates } from '../../stays/stay-name.ts'
 

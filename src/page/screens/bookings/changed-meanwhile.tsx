@@ -1,7 +1,7 @@
 import { useSession } from '../../data/use-session.ts'
 import { Note } from '../../design/feedback.tsx'
 import { relativeTime } from '../../format/instants.ts'
-import { changedMembers } from '../../history/change-words.ts'
+import { changedMembers } from '../../history/history-words.ts'
 import type { Conflict } from './versioned-write.ts'
 
 /** Tells that a colleague was faster, and what is different now. */

@@ -4,7 +4,7 @@ import { answerOf, client } from '../../api/client.ts'
 import { type Problem, problemOf } from '../../api/problem.ts'
 import { useMutation, type WriteHeaders } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
-import { type ActorWords, actorWords } from '../../history/actor-words.ts'
+import { type ActorWords, actorWords } from '../../history/history-words.ts'
 import type { BookingPath } from '../../stays/booking-writes.ts'
 import type { Booking } from '../../stays/stay-name.ts'
 

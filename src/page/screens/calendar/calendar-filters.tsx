@@ -1,9 +1,8 @@
 import type { ChartUnit } from '../../chart/stay.ts'
-import { areasOf, isFiltering, NO_FILTER, type UnitFilter } from '../../chart/unit-filter.ts'
 import { Button } from '../../design/button.tsx'
 import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
 import { parseDay } from '../../format/days.ts'
-import { isoOrNull } from './calendar-address.ts'
+import { areasOf, isFiltering, isoOrNull, NO_FILTER, type UnitFilter } from './calendar-address.ts'
 
 const BEDROOMS = [
   { value: '', label: 'Any' },

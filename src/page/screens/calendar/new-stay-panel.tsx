@@ -20,9 +20,8 @@ import {
 import { QuoteLines } from '../../design/quote-lines.tsx'
 import { type Day, isoOf, parseDay } from '../../format/days.ts'
 import { money, plural } from '../../format/numbers.ts'
+import { createStay, type NewStay, tryStay, useTried } from '../../stays/booking-writes.ts'
 import type { Booking } from '../../stays/stay-name.ts'
-import { useTried } from '../../stays/use-tried.ts'
-import { createStay, type NewStay, tryStay } from './calendar-writes.ts'
 
 const KINDS = [
   { value: 'booking', label: 'Booking', action: 'Create booking' },

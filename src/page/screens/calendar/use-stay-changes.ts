@@ -4,6 +4,7 @@ import { type Problem, problemOf } from '../../api/problem.ts'
 import type { ChartRows } from '../../chart/chart-rows.ts'
 import { barText } from '../../chart/labels.ts'
 import { isHold, type Stay } from '../../chart/stay.ts'
+import { stayOfBooking } from '../../chart/tape.ts'
 import { resources } from '../../data/resources.ts'
 import { newIdempotencyKey } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
@@ -14,7 +15,6 @@ import { cancelBooking, type Pricing, patchBooking } from '../../stays/booking-w
 import type { Placement } from '../../stays/move-dialog.tsx'
 import type { Booking } from '../../stays/stay-name.ts'
 import { getBooking } from './calendar-data.ts'
-import { stayOfBooking } from './stay-of-booking.ts'
 
 interface StayChanges {
   readonly inFlight: ReadonlySet<string>

@@ -1,5 +1,5 @@
 import { useRoute } from '../../route/router.ts'
-import { useLiveStays } from '../../stays/use-live-stays.ts'
+import { useLiveStays } from '../../stays/live-stays.ts'
 import { GuestList } from './guest-list.tsx'
 import { GuestPage } from './guest-page.tsx'
 

@@ -1,7 +1,7 @@
 import './units.css'
 import { useEffect, useRef } from 'preact/hooks'
 import { useRoute } from '../../route/router.ts'
-import { useLiveStays } from '../../stays/use-live-stays.ts'
+import { useLiveStays } from '../../stays/live-stays.ts'
 import { UnitList } from './unit-list.tsx'
 import { UnitPage } from './unit-page.tsx'
 

@@ -2,11 +2,10 @@ import { answerOf, client } from '../../api/client.ts'
 import { resources } from '../../data/resources.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
-import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
+import { type Endpoint, endpointName, isWaiting, waitingText } from '../../deliveries/endpoints.tsx'
 import { ConfirmDialog } from '../../design/dialog.tsx'
 import { toast } from '../../design/toast.tsx'
 import { navigate } from '../../route/router.ts'
-import { isWaiting, waitingText } from './endpoint-state.tsx'
 
 export function DeleteEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const { path } = useSession()

@@ -1,14 +1,13 @@
 import './webhooks.css'
 import { useState } from 'preact/hooks'
 import { useSession } from '../../data/use-session.ts'
-import { endpointName, useEndpoints } from '../../deliveries/use-endpoints.ts'
+import { EndpointState, endpointName, isWaiting, useEndpoints, waitingText } from '../../deliveries/endpoints.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Note, RoleNote, Skeleton } from '../../design/feedback.tsx'
 import { Table } from '../../design/table.tsx'
 import { relativeTime } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
-import { EndpointState, isWaiting, waitingText } from './endpoint-state.tsx'
 import { RegisterEndpoint } from './register-endpoint.tsx'
 
 /** The addresses that are told of every booking. */

@@ -4,7 +4,14 @@ import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../data/use-session.ts'
-import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
+import {
+  type Endpoint,
+  EndpointState,
+  endpointName,
+  FAILURES_IN_A_ROW_MAX,
+  isWaiting,
+  waitingText,
+} from '../../deliveries/endpoints.tsx'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, DescriptionList, PageHeader } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Note, RoleNote, Skeleton } from '../../design/feedback.tsx'
@@ -15,7 +22,6 @@ import { hashOf } from '../../route/route.ts'
 import { ChangeEndpoint } from './change-endpoint.tsx'
 import { DeleteEndpoint } from './delete-endpoint.tsx'
 import { EndpointDeliveries } from './endpoint-deliveries.tsx'
-import { EndpointState, FAILURES_IN_A_ROW_MAX, isWaiting, waitingText } from './endpoint-state.tsx'
 import { Ping } from './ping.tsx'
 import { RotateSecret } from './rotate-secret.tsx'
 import { SwitchOn } from './switch-on.tsx'

@@ -1,6 +1,36 @@
-import type { Endpoint } from '../../deliveries/use-endpoints.ts'
-import { Badge } from '../../design/badge.tsx'
-import { count, plural } from '../../format/numbers.ts'
+/** Webhook endpoints: what they are called, and how they do. */
+import { answerOf, client } from '../api/client.ts'
+import type { Schema } from '../api/schema.ts'
+import { useResource } from '../data/use-resource.ts'
+import { useSession } from '../data/use-session.ts'
+import { Badge } from '../design/badge.tsx'
+import { count, plural } from '../format/numbers.ts'
+
+export type Endpoint = Schema<'WebhookEndpoint'>
+
+/** More than an agency can have. */
+const ENDPOINTS_MAX = 200
+
+export function useEndpoints() {
+  const { path } = useSession()
+  return useResource('webhooks', (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/webhook-endpoints', {
+        params: { path, query: { pageSize: ENDPOINTS_MAX } },
+        signal,
+      }),
+    ),
+  )
+}
+
+/** What people call it: its description, or where it is. */
+export function endpointName({ description, url }: Pick<Endpoint, 'description' | 'url'>): string {
+  return description !== null && description.trim() !== '' ? description : hostOf(url)
+}
+
+function hostOf(url: string): string {
+  return URL.parse(url)?.host ?? url
+}
 
 /** As the service counts: after so many failures in a row an endpoint is switched off. */
 export const FAILURES_IN_A_ROW_MAX = 20

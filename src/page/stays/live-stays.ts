@@ -1,16 +1,12 @@
-/**
- * Follows the changes of the agency. While the stream is open they come as they happen. When it breaks, those that were missed are
- * read page by page from the last cursor, and then the stream is opened again; if the service cannot be reached, the connection mark
- * says so, and this goes on when it is back, or when the person has signed in again.
- *
- * A tab that is not looked at has no stream: over HTTP/1.1 a browser opens six connections to a service for all of its tabs together,
- * and with as many streams no tab could read anything else. When it is looked at again, what it has missed is read.
- */
-import { answerOf, client } from '../../api/client.ts'
-import { connection } from '../../api/connection.ts'
-import { problemOf } from '../../api/problem.ts'
-import type { Schema } from '../../api/schema.ts'
-import { onSignedInAgain } from '../../api/session.ts'
+/** The stream of changes of the agency, and screens that follow it. */
+import { useEffect } from 'preact/hooks'
+import { answerOf, client } from '../api/client.ts'
+import { connection } from '../api/connection.ts'
+import { problemOf } from '../api/problem.ts'
+import type { Schema } from '../api/schema.ts'
+import { onSignedInAgain } from '../api/session.ts'
+import { resources } from '../data/resources.ts'
+import { useSession } from '../data/use-session.ts'
 
 export type AgencyChange = Schema<'BookingChange'> | Schema<'UnitChange'> | Schema<'RatesChange'>
 
@@ -29,6 +25,14 @@ interface ChangeListener {
   onExpired(): void
 }
 
+/**
+ * Follows the changes of the agency. While the stream is open they come as they happen. When it breaks, those that were missed are
+ * read page by page from the last cursor, and then the stream is opened again; if the service cannot be reached, the connection mark
+ * says so, and this goes on when it is back, or when the person has signed in again.
+ *
+ * A tab that is not looked at has no stream: over HTTP/1.1 a browser opens six connections to a service for all of its tabs together,
+ * and with as many streams no tab could read anything else. When it is looked at again, what it has missed is read.
+ */
 export class ChangeStream {
   readonly #path: { readonly agencySlug: string }
   readonly #listener: ChangeListener
@@ -127,4 +131,67 @@ export class ChangeStream {
     this.#cursor = change.cursor
     this.#listener.onChange(change)
   }
+}
+
+/** Changes that come together are read together. */
+const GATHER_MS = 300
+/** By then what follows from a change, such as a delivery, has been made: as a rule, and on a busy machine. */
+const FOLLOW_UPS_MS = [2_000, 10_000]
+const AGAIN_MS = 10_000
+
+const STAYS = ['booking.']
+
+/**
+ * While it is drawn, every change of a booking, by whomever, reads anew what is under these prefixes.
+ * @param events how the names of other changes begin, to follow those instead
+ */
+export function useLiveStays(prefixes: readonly string[], events: readonly string[] = STAYS): void {
+  const { actor, path } = useSession()
+  const { agencySlug } = path
+  useEffect(() => {
+    const closing = new AbortController()
+    let stream: ChangeStream | null = null
+    let gathering: ReturnType<typeof setTimeout> | undefined
+    let following: ReturnType<typeof setTimeout>[] = []
+    let opening: ReturnType<typeof setTimeout> | undefined
+    const readAnew = () => {
+      for (const prefix of prefixes) resources.follow(prefix)
+    }
+    const onChange = () => {
+      // Not put off by further changes: where they never pause, they would never be shown.
+      gathering ??= setTimeout(() => {
+        gathering = undefined
+        readAnew()
+      }, GATHER_MS)
+      for (const timer of following) clearTimeout(timer)
+      following = FOLLOW_UPS_MS.map((ms) => setTimeout(readAnew, ms))
+    }
+    const open = async () => {
+      try {
+        const { signal } = closing
+        // Without a cursor: from now on.
+        const { cursor } = await answerOf(
+          client.GET('/portal/v1/agencies/{agencySlug}/changes', { params: { path: { agencySlug } }, signal }),
+        )
+        if (signal.aborted) return
+        stream = new ChangeStream({ agencySlug }, cursor, {
+          onChange: ({ event }) => void (events.some((start) => event.startsWith(start)) && onChange()),
+          onExpired: () => void open(),
+        })
+        // What was read before the cursor was given may be older than it, and nothing would announce the changes in between.
+        readAnew()
+      } catch (error) {
+        // The session's end is told elsewhere, and who has signed in again begins anew.
+        if (!closing.signal.aborted && problemOf(error).status !== 401)
+          opening = setTimeout(() => void open(), AGAIN_MS)
+      }
+    }
+    void open()
+    return () => {
+      closing.abort()
+      stream?.close()
+      for (const timer of [gathering, ...following, opening]) clearTimeout(timer)
+    }
+    // Signing in again, also as the same person, gives another actor: this may have been refused until then.
+  }, [agencySlug, actor])
 }
