@@ -22,7 +22,7 @@ root.className = 'root'
 document.body.replaceChildren(root)
 render(<App />, root)
 
-export function App() {
+function App() {
   const state = useStore(session)
   useEffect(() => {
     void openSession()

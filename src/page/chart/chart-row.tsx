@@ -1,4 +1,5 @@
 /** A row of the chart, and the bars in it. */
+import './chart-row.css'
 import { Component } from 'preact'
 import type { Day } from '../format/days.ts'
 import { timeLeft } from '../format/instants.ts'
@@ -47,7 +48,7 @@ const NAME_WIDTH_PX = 110
 const MARK_WIDTH_MIN_PX = 60
 const TIME_LEFT_WIDTH_MIN_PX = 130
 
-export class ChartBar extends Memo<ChartBarProps> {
+class ChartBar extends Memo<ChartBarProps> {
   override render({ stay, left, width, cleaning, extension, column, today, nowS, words, ...is }: ChartBarProps) {
     const kind = kindOf(stay)
     const due = dueOn(stay, today)

@@ -1,5 +1,4 @@
 /** The words of the chart: on bars and headers, and for screen readers. */
-
 import type { Day } from '../format/days.ts'
 import { timeLeft } from '../format/instants.ts'
 import { plural } from '../format/numbers.ts'

@@ -148,7 +148,7 @@ export function useScrolling(options: ScrollOptions): Scrolling {
 const SHIFT = '--text-shift'
 
 /** @param edge where the days begin to be seen, in pixels from the left edge of the rows */
-export function shiftBarTexts(body: Element, edge: number): void {
+function shiftBarTexts(body: Element, edge: number): void {
   for (const bar of body.querySelectorAll<HTMLElement>('.chart-bar')) {
     const { style } = bar
     const left = Number.parseFloat(style.left)

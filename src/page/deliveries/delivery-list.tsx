@@ -14,7 +14,7 @@ import { count, plural } from '../format/numbers.ts'
 
 export type Delivery = Schema<'Delivery'>
 
-export const DELIVERY_LOOKS: Readonly<Record<Delivery['status'], { label: string; tone: BadgeTone }>> = {
+const DELIVERY_LOOKS: Readonly<Record<Delivery['status'], { label: string; tone: BadgeTone }>> = {
   pending: { label: 'To be sent', tone: 'info' },
   held: { label: 'Waiting', tone: 'warn' },
   delivered: { label: 'Delivered', tone: 'good' },
@@ -22,7 +22,7 @@ export const DELIVERY_LOOKS: Readonly<Record<Delivery['status'], { label: string
   dropped: { label: 'Dropped', tone: 'neutral' },
 }
 
-export const EVENT_WORDS: Readonly<Record<Delivery['event'], string>> = {
+const EVENT_WORDS: Readonly<Record<Delivery['event'], string>> = {
   'booking.created': 'Booking made',
   'booking.updated': 'Booking changed',
   'booking.cancelled': 'Booking cancelled',
@@ -164,7 +164,7 @@ function Resend({ delivery: { id, event, status } }: { delivery: Delivery }) {
 }
 
 /** Every attempt of a delivery: when, how long it took, and what came of it. */
-export function Attempts({ delivery: { attempts, nextAttemptAt, status } }: { delivery: Delivery }) {
+function Attempts({ delivery: { attempts, nextAttemptAt, status } }: { delivery: Delivery }) {
   const { agency } = useSession()
   return (
     <ol class="attempts">

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { problemOf } from '../api/problem.ts'
-import { type CurrentSession, useSession } from '../data/use-session.ts'
+import { type CurrentSession, roleLabel, useSession } from '../data/use-session.ts'
 import { Dialog } from '../design/dialog.tsx'
 import { Icon, Mark } from '../design/icon.tsx'
 import { Menu, type MenuItem } from '../design/menu.tsx'
@@ -8,12 +8,11 @@ import { theme, toggleTheme } from '../design/theme.ts'
 import { toast } from '../design/toast.tsx'
 import { nameText } from '../format/texts.ts'
 import { useStore } from '../lib/hooks.ts'
-import { roleLabel } from '../screens/people/roles.ts'
 import { GROUPS, SCREENS, type Screen } from '../screens/screens.ts'
 import { leaveAgency, signOut } from '../sign-in/sign-in.ts'
 
 /** Who is signed in, and what concerns the person rather than the agency. */
-export function AccountMenu() {
+function AccountMenu() {
   const session = useSession()
   const items = useAccountItems()
   return (
@@ -32,7 +31,7 @@ export function AccountMenu() {
   )
 }
 
-export function useAccountItems(): readonly MenuItem[] {
+function useAccountItems(): readonly MenuItem[] {
   const { actor } = useSession()
   const isDark = useStore(theme) === 'dark'
   return [
@@ -44,11 +43,11 @@ export function useAccountItems(): readonly MenuItem[] {
   ]
 }
 
-export function nameOf({ actor }: CurrentSession): string {
+function nameOf({ actor }: CurrentSession): string {
   return actor.kind === 'operator' ? 'Operator' : nameText(actor.name ?? 'Access token')
 }
 
-export function roleOf({ actor }: CurrentSession): string {
+function roleOf({ actor }: CurrentSession): string {
   return actor.kind === 'operator' ? 'Every agency' : roleLabel(actor.role)
 }
 
@@ -85,7 +84,7 @@ export function SideNav({ current }: { current: Screen }) {
   )
 }
 
-export function NavLink({ screen, isCurrent, onClick }: { screen: Screen; isCurrent: boolean; onClick?: () => void }) {
+function NavLink({ screen, isCurrent, onClick }: { screen: Screen; isCurrent: boolean; onClick?: () => void }) {
   return (
     <a class="nav-link" href={`#/${screen.path}`} aria-current={isCurrent ? 'page' : undefined} onClick={onClick}>
       <Icon name={screen.icon} />

@@ -45,7 +45,7 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
 }
 
 /** Says when what is on the screen may be out of date. While all is well it takes no room. */
-export function ConnectionMark() {
+function ConnectionMark() {
   const state = useStore(connection)
   return (
     <div class="connection" role="status" data-state={state}>

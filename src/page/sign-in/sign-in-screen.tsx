@@ -38,7 +38,7 @@ export function Front({ title, children }: { title: string; children: ComponentC
 }
 
 /** Asks for an access token. What was pasted stays when it is refused. */
-export function TokenForm() {
+function TokenForm() {
   const [token, setToken] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)

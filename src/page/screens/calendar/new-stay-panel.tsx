@@ -1,4 +1,4 @@
-import './new-stay-panel.css'
+import './calendar.css'
 import { useState } from 'preact/hooks'
 import type { ChartUnit } from '../../chart/stay.ts'
 import { useMutation } from '../../data/use-mutation.ts'

@@ -1,4 +1,4 @@
-import './stay-panel.css'
+import './calendar.css'
 import { useState } from 'preact/hooks'
 import { barText } from '../../chart/labels.ts'
 import { type ChartUnit, isHold, type Stay } from '../../chart/stay.ts'

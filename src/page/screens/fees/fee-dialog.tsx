@@ -8,7 +8,7 @@ import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { Checkbox, FieldRow, MoneyInput, NumberInput, Select, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { money, plural } from '../../format/numbers.ts'
-import { EXAMPLE_NIGHTS, type ExampleStay } from './example-stay.ts'
+import { EXAMPLE_NIGHTS, type ExampleStay } from './example-stay.tsx'
 import { APPLICATIONS, type FeeType, feeOf } from './fee-words.ts'
 
 type Draft = Omit<FeeType, 'id' | 'active'>

@@ -9,8 +9,7 @@ import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { Checkbox, DateInput, FieldSet, Select, TextInput } from '../../design/inputs.tsx'
 import { CodeBlock, SecretDialog } from '../../design/secret-dialog.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
-import { keyName } from './key-state.ts'
-import { DEFAULT_SCOPES, SCOPES, type Scope } from './scopes.ts'
+import { DEFAULT_SCOPES, keyName, SCOPES, type Scope } from './key-table.tsx'
 
 const LIFETIMES = [
   { value: 'never', label: 'Never' },

@@ -1,5 +1,4 @@
 /** What differs between two states of a unit's rates, in words. Pure. */
-
 import { dayOf, dayRange, dayText } from '../../../format/days.ts'
 import { type Currency, money, plural } from '../../../format/numbers.ts'
 import type { PriceField, Prices, Rates } from './rates-draft.ts'
