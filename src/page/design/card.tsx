@@ -1,3 +1,4 @@
+/** The parts of a screen: its head, its views, framed cards, and names with values. */
 import './card.css'
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'

@@ -1,3 +1,4 @@
+/** One of several choices: below each other with hints, or side by side. */
 import './choices.css'
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'

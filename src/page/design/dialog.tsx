@@ -1,3 +1,4 @@
+/** Modal dialogs, and the questions that are asked in them. */
 import './dialog.css'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'

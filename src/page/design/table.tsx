@@ -1,3 +1,4 @@
+/** Lists: their rows and columns, their pages, and what they are searched for. */
 import './table.css'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'

@@ -1,3 +1,4 @@
+/** The way to the screens: beside them where there is room, below them on a phone. */
 import { useState } from 'preact/hooks'
 import { problemOf } from '../api/problem.ts'
 import { type CurrentSession, roleLabel, useSession } from '../data/use-session.ts'

@@ -1,3 +1,4 @@
+/** The cards on the page of a booking: the stay, its guest, price and history, and what webhook endpoints were told. */
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'

@@ -1,3 +1,4 @@
+/** Master data of a unit: a new one, or changes. */
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import type { Problem } from '../../api/problem.ts'

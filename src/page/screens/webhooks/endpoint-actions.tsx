@@ -1,3 +1,4 @@
+/** What can be done with an endpoint besides changing it: test it, switch it on, delete it. */
 import { useEffect, useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { resources } from '../../data/resources.ts'
