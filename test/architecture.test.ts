@@ -52,6 +52,40 @@ const LAYERS: readonly string[] = [
   'main.ts',
 ]
 
+/** The folders of src/page/, in the same order. A screen imports another one only if that one is above it. */
+const PAGE_LAYERS: readonly string[] = [
+  'styles',
+  // Knows nothing of the page.
+  'lib',
+  'format',
+  // How to ask the service, whether it answers, and as whom.
+  'api',
+  'route',
+  'design',
+  // What is read and written, and by whom.
+  'data',
+  // What several screens draw.
+  'stays',
+  'chart',
+  'history',
+  'deliveries',
+  'sign-in',
+  'screens/overview',
+  'screens/calendar',
+  'screens/bookings',
+  'screens/guests',
+  'screens/units/rates',
+  'screens/units',
+  'screens/fees',
+  'screens/keys',
+  'screens/people',
+  'screens/webhooks',
+  'screens/audit',
+  'screens/screens.ts',
+  'layout',
+  'main.tsx',
+].map((part) => `page/${part}`)
+
 /** Imports that point down, but are not wanted. `*` stands for part of a name. */
 const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   // The surfaces know nothing of each other.
@@ -164,6 +198,19 @@ function forbiddenImports(sources: readonly Source[]): string[] {
   })
 }
 
+/** Of the page's own files; those outside are the matter of `forbiddenImports`. */
+function upwardImportsInPage(sources: readonly Source[]): string[] {
+  const heightOf = (path: string) => PAGE_LAYERS.findIndex((part) => isWithin(path, part))
+  return sources
+    .filter(({ path }) => isWithin(path, 'page'))
+    .flatMap(({ path, imports }) => [
+      ...(heightOf(path) === -1 ? [`${path} has no row`] : []),
+      ...imports
+        .filter(({ target }) => isWithin(target, 'page') && heightOf(target) > heightOf(path))
+        .map(({ target }) => `${path} imports ${target}`),
+    ])
+}
+
 function mayImport(part: string, target: string): boolean {
   // The migrations are text, embedded in the program.
   if (target.startsWith('../')) return part === 'postgres/schema' && /^\.\.\/sql\/\w+\.sql$/.test(target)
@@ -208,6 +255,9 @@ describe('the source tree', async () => {
   })
   test('imports point down', () => {
     expect(forbiddenImports(sources)).toEqual([])
+  })
+  test('imports within the page point down', () => {
+    expect(upwardImportsInPage(sources)).toEqual([])
   })
   test('packages are used only where they belong', () => {
     expect(forbiddenPackages(sources)).toEqual([])
@@ -259,6 +309,15 @@ describe('the rules see', () => {
     expect(imports('page/api/schema.ts', '{ type PortalPaths }')).toHaveLength(1)
     expect(imports('page/api/schema.ts', '{ PORTAL_OPERATIONS }')).toHaveLength(1)
     expect(imports('page/api/client.ts', 'type { PortalPaths }')).toHaveLength(1)
+  })
+
+  test('an import upwards within the page, and a folder without a row', () => {
+    const upward = (path: string, ...lines: string[]) => upwardImportsInPage(importing(path, ...lines))
+    expect(upward('page/design/a.tsx', "import { useResource } from '../data/use-resource.ts'")).toHaveLength(1)
+    expect(upward('page/data/a.ts', "import { toast } from '../design/toast.tsx'")).toEqual([])
+    expect(upward('page/screens/keys/a.tsx', "import type { Row } from '../audit/audit-table.tsx'")).toHaveLength(1)
+    expect(upward('page/screens/units/rates/a.ts', "import '../unit-words.ts'")).toHaveLength(1)
+    expect(upward('page/helpers/a.ts')).toEqual(['page/helpers/a.ts has no row'])
   })
 
   test('a comment is no import', () => {

@@ -1,11 +1,9 @@
 /** The portal API, typed by its operations. Requests carry the session's cookie. */
 import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch'
-import { connection } from '../session/connection.ts'
-import { isSomebodyThere } from '../session/presence.ts'
-import { sessionEnded, signedInAt } from '../session/session.ts'
-
+import { connection, isSomebodyThere } from './connection.ts'
 import { noAnswer, Problem } from './problem.ts'
 import type { PortalPaths } from './schema.ts'
+import { sessionEnded, signedInAt } from './session.ts'
 
 /** No form of another site can send it, so it proves that a write comes from this page. */
 const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const

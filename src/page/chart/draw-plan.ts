@@ -1,8 +1,57 @@
-/**
- * Which rows are drawn for which days in this frame. A scroll bar that is pulled asks for all rows anew, frame after frame; only a few
- * take part in each, those in sight first, and the others follow in the next ones. So no frame is long, however fast one scrolls.
- */
+/** What is drawn: which rows and days are in the document, which of the rows in this frame, and which bars in a row. Pure. */
 import type { Day } from '../format/days.ts'
+import { isCleanedAfter, type Stay } from './stay.ts'
+
+/**
+ * Which rows and days are in the document. It is a little more than what can be seen, and moves in blocks, so that
+ * most scroll events change nothing and no strip stays empty between an event and the frame that answers it.
+ */
+export interface VisibleWindow {
+  readonly rowFrom: number
+  /** Exclusive. */
+  readonly rowTo: number
+  /** Counted from the first day of the chart. */
+  readonly dayFrom: number
+  /** Exclusive. */
+  readonly dayTo: number
+}
+
+interface Viewport {
+  readonly scrollTop: number
+  readonly scrollLeft: number
+  /** Of the part that shows days and rows, without the header and the column of units. */
+  readonly width: number
+  readonly height: number
+}
+
+interface Extent {
+  readonly rowHeight: number
+  readonly rows: number
+  readonly dayWidth: number
+  readonly days: number
+}
+
+const ROWS_PER_BLOCK = 4
+const BLOCKS_AHEAD = 1
+
+export function visibleWindow(viewport: Viewport, { rowHeight, rows, dayWidth, days }: Extent): VisibleWindow {
+  // Half of what is seen: a block is crossed rarely, and the three blocks or so in the document stay small.
+  const daysPerBlock = Math.max(4, Math.ceil(viewport.width / dayWidth / 2))
+  const [rowFrom, rowTo] = blocks(viewport.scrollTop, viewport.height, rowHeight, ROWS_PER_BLOCK, rows)
+  const [dayFrom, dayTo] = blocks(viewport.scrollLeft, viewport.width, dayWidth, daysPerBlock, days)
+  return { rowFrom, rowTo, dayFrom, dayTo }
+}
+
+export function isSameWindow(a: VisibleWindow, b: VisibleWindow): boolean {
+  return a.rowFrom === b.rowFrom && a.rowTo === b.rowTo && a.dayFrom === b.dayFrom && a.dayTo === b.dayTo
+}
+
+function blocks(start: number, length: number, size: number, perBlock: number, count: number): [number, number] {
+  const blockSize = size * perBlock
+  const from = (Math.floor(Math.max(0, start) / blockSize) - BLOCKS_AHEAD) * perBlock
+  const to = (Math.floor((Math.max(0, start) + length) / blockSize) + 1 + BLOCKS_AHEAD) * perBlock
+  return [Math.min(Math.max(0, from), count), Math.min(to, count)]
+}
 
 interface Days {
   readonly from: Day
@@ -18,6 +67,10 @@ interface PlannedRow {
 /** About 10 ms of work for rows as full as they get. */
 const ROWS_PER_FRAME = 4
 
+/**
+ * Which rows are drawn for which days in this frame. A scroll bar that is pulled asks for all rows anew, frame after frame; only a few
+ * take part in each, those in sight first, and the others follow in the next ones. So no frame is long, however fast one scrolls.
+ */
 export class DrawPlan {
   #drawn = new Map<string, Days>()
 
@@ -49,4 +102,69 @@ export class DrawPlan {
     this.#drawn = drawn
     return { rows: rows.sort((a, b) => a.index - b.index), isComplete }
   }
+}
+
+/** A stay in the row of its unit: from noon to noon, and behind some a tail. */
+export interface Bar {
+  readonly stay: Stay
+  /** Nights that are cleaned after the departure: until here, or null. They end at the next arrival. */
+  readonly cleanedUntil: Day | null
+  /** The expected extension: until here, or null. Not cut: where it reaches the next stay, somebody has to act. */
+  readonly expectedUntil: Day | null
+  /** Whether the expected extension reaches into the next stay. */
+  readonly isExtensionInTheWay: boolean
+}
+
+/**
+ * One lane is enough: no night is sold twice, so bars never overlap.
+ * @param stays of one unit, sorted by arrival
+ * @param window days of which anything is to be seen
+ */
+export function barsOf(
+  stays: readonly Stay[],
+  turnoverNights: number,
+  window: { readonly from: Day; readonly to: Day },
+): Bar[] {
+  const bars: Bar[] = []
+  const first = firstToDraw(stays, window.from)
+  // An expected extension may reach beyond later stays.
+  for (let i = 0; i < first; i++) {
+    const stay = stays[i]
+    if (stay?.expectedUntil != null && stay.expectedUntil >= window.from)
+      bars.push(barOf(stay, stays[i + 1], turnoverNights))
+  }
+  for (let i = first; i < stays.length; i++) {
+    const stay = stays[i]
+    if (stay === undefined || stay.arrival >= window.to) break
+    const next = stays[i + 1]
+    const bar = barOf(stay, next, turnoverNights)
+    const until = Math.max(stay.departure, bar.cleanedUntil ?? 0, bar.expectedUntil ?? 0)
+    // The day of the departure is half covered.
+    if (until >= window.from) bars.push(bar)
+  }
+  return bars
+}
+
+function barOf(stay: Stay, next: Stay | undefined, turnoverNights: number): Bar {
+  const { expectedUntil, departure } = stay
+  const nextArrival = next?.arrival ?? Number.POSITIVE_INFINITY
+  const cleanedUntil = isCleanedAfter(stay.type) ? Math.min(departure + turnoverNights, nextArrival) : departure
+  return {
+    stay,
+    cleanedUntil: cleanedUntil > departure ? cleanedUntil : null,
+    expectedUntil,
+    isExtensionInTheWay: expectedUntil !== null && expectedUntil > nextArrival,
+  }
+}
+
+/** The first stay that can be seen, less one, whose tail may be. */
+function firstToDraw(stays: readonly Stay[], from: Day): number {
+  let low = 0
+  let high = stays.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((stays[middle] as Stay).departure < from) low = middle + 1
+    else high = middle
+  }
+  return Math.max(0, low - 1)
 }

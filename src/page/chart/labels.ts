@@ -1,7 +1,7 @@
 /** The words of the chart: on bars and headers, and for screen readers. */
-import { plural } from '../format/count.ts'
 import type { Day } from '../format/days.ts'
 import { timeLeft } from '../format/instants.ts'
+import { plural } from '../format/numbers.ts'
 import { sourceText } from '../stays/stay-name.ts'
 import { type ChartUnit, dueOn, isHold, kindOf, nightsOf, type Stay, type StayKind } from './stay.ts'
 

@@ -1,20 +1,17 @@
 /**
  * The tape chart: a row for each unit, a column for each day, and a bar for each stay from noon to noon. Only what can be seen is in
- * the document (visible-window.ts). For assistive technology it is a grid of one tab stop; for the pointer, gesture.ts says what each
+ * the document (draw-plan.ts). For assistive technology it is a grid of one tab stop; for the pointer, gesture.ts says what each
  * movement means. It writes nothing: what its user wants goes to the screen around it.
  */
 import './chart.css'
 import type { RefObject } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Button } from '../design/button.tsx'
-import { plural } from '../format/count.ts'
 import type { Day } from '../format/days.ts'
-import { ChartBackdrop } from './chart-backdrop.tsx'
-import { ChartGhost } from './chart-ghost.tsx'
-import { ChartHead } from './chart-head.tsx'
+import { plural } from '../format/numbers.ts'
+import { ChartBackdrop, ChartGhost, ChartHead, ChartUnits } from './chart-frame.tsx'
 import { ChartRow, type Emphasis } from './chart-row.tsx'
 import { type ChartRows, isFree } from './chart-rows.ts'
-import { ChartUnits } from './chart-units.tsx'
 import { selectionOf } from './cursor.ts'
 import { DrawPlan } from './draw-plan.ts'
 import { type Ghost, ghostOf, type Intent, stayBetween } from './gesture.ts'

@@ -1,7 +1,25 @@
-import type { Tape } from '../api/tape.ts'
-import { type Day, dayOf } from '../format/days.ts'
-import { nameText } from '../format/name-text.ts'
+/** Units and stays as the chart has them: read from the tape, and from units and bookings of their own. */
+import { answerOf, client } from '../api/client.ts'
+import type { Schema } from '../api/schema.ts'
+import { type Day, dayOf, isoOf } from '../format/days.ts'
+import { nameText } from '../format/texts.ts'
+import { guestName } from '../stays/stay-name.ts'
 import type { ChartUnit, Stay } from './stay.ts'
+
+/** Units and stays of a window, as rows of values. */
+export type Tape = Schema<'Tape'>
+
+/** @param window from the first day to the day after the last. @throws Problem */
+export async function getTape(
+  path: { readonly agencySlug: string },
+  { from, to }: { from: Day; to: Day },
+  signal: AbortSignal,
+): Promise<Tape> {
+  const query = { from: isoOf(from), to: isoOf(to) }
+  const tape = await answerOf(client.GET('/portal/v1/agencies/{agencySlug}/tape', { params: { path, query }, signal }))
+  // The client's types forget how long a row is.
+  return tape as Tape
+}
 
 /** A page of the tape as the chart takes it. */
 export interface ChartTape {
@@ -46,5 +64,25 @@ export function readTape({ types, statuses, sources, ...tape }: Tape): ChartTape
 
 function readUnit(row: Tape['units'][number]): ChartUnit {
   const [slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, , status] = row
+  return { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, isArchived: status === 'archived' }
+}
+
+/** A booking as the chart has it. */
+export function stayOfBooking(booking: Schema<'Booking'>): Stay {
+  const { id, unitSlug, type, status, source, sourceRef, totalAmount, version, adults, children, guest } = booking
+  return {
+    ...{ id, type, status, source, sourceRef, version, adults, children },
+    unit: unitSlug,
+    arrival: dayOf(booking.arrival),
+    departure: dayOf(booking.departure),
+    guest: guest === null ? null : guestName(guest),
+    total: totalAmount,
+    holdExpiresAt: booking.holdExpiresAt === null ? null : Math.floor(Date.parse(booking.holdExpiresAt) / 1_000),
+    expectedUntil: booking.expectedUntil === null ? null : dayOf(booking.expectedUntil),
+  }
+}
+
+export function unitOfJson(unit: Schema<'Unit'>): ChartUnit {
+  const { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, status } = unit
   return { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, isArchived: status === 'archived' }
 }

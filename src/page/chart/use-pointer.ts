@@ -1,8 +1,7 @@
 /** Turns pointer events into gestures, and gestures into intents. */
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type Gesture, IDLE, type Intent, move, press, release } from './gesture.ts'
-import { type Hit, hitAt } from './hit.ts'
+import { type Gesture, type Hit, hitAt, IDLE, type Intent, move, press, release } from './gesture.ts'
 import type { Scale } from './scale.ts'
 import type { Stay } from './stay.ts'
 

@@ -1,8 +1,7 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Day } from '../format/days.ts'
-import { shiftBarTexts } from './bar-text.ts'
-import { isSameWindow, type VisibleWindow, visibleWindow } from './visible-window.ts'
+import { isSameWindow, type VisibleWindow, visibleWindow } from './draw-plan.ts'
 
 interface Size {
   readonly width: number
@@ -140,4 +139,20 @@ export function useScrolling(options: ScrollOptions): Scrolling {
   const middleRow = () => Math.floor((position.current.top + height / 2) / rowHeight)
 
   return { window, scrollTo, reveal, scrollBy, middleRow }
+}
+
+/**
+ * Keeps the name of a bar in sight when the bar begins to the left of what is seen. `position: sticky` would do it too, but makes a
+ * layer of every bar: measured, a frame of scrolling then costs twice as much.
+ */
+const SHIFT = '--text-shift'
+
+/** @param edge where the days begin to be seen, in pixels from the left edge of the rows */
+function shiftBarTexts(body: Element, edge: number): void {
+  for (const bar of body.querySelectorAll<HTMLElement>('.chart-bar')) {
+    const { style } = bar
+    const left = Number.parseFloat(style.left)
+    const hidden = left < edge && left + Number.parseFloat(style.width) > edge ? `${Math.round(edge - left)}px` : ''
+    if (style.getPropertyValue(SHIFT) !== hidden) style.setProperty(SHIFT, hidden)
+  }
 }

@@ -3,7 +3,7 @@
  * name of the collection: `bookings`, `bookings/bkg_…`.
  */
 import { type Problem, problemOf } from '../api/problem.ts'
-import { Store } from './store.ts'
+import { Store } from '../lib/store.ts'
 
 export interface ResourceState<T> {
   /** The last that was read; stays when a later read fails. */

@@ -1,8 +1,12 @@
 import { useRef, useState } from 'preact/hooks'
 import { type Problem, problemOf } from '../api/problem.ts'
 import { toast } from '../design/toast.tsx'
-import { newIdempotencyKey } from './idempotency-key.ts'
 import { resources } from './resources.ts'
+
+/** A new key for `Idempotency-Key`. `crypto.randomUUID` is missing where the page is read over plain HTTP. */
+export function newIdempotencyKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+}
 
 /** Headers of a write: to be passed on as `params.header` or `headers`. */
 export interface WriteHeaders {

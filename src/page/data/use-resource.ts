@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useStore } from '../lib/hooks.ts'
 import { type Load, Resource, type ResourceState, resources } from './resources.ts'
-import { useStore } from './use-store.ts'
 
 interface UsedResource<T> extends ResourceState<T> {
   refresh(): Promise<void>

@@ -1,16 +1,73 @@
 import './delivery-list.css'
 import type { ComponentChildren } from 'preact'
 import { answerOf, client } from '../api/client.ts'
+import type { Schema } from '../api/schema.ts'
 import { useMutation } from '../data/use-mutation.ts'
+import { useSession } from '../data/use-session.ts'
 import { Badge } from '../design/badge.tsx'
 import { Button } from '../design/button.tsx'
 import { Icon } from '../design/icon.tsx'
+import type { BadgeTone } from '../design/status-looks.ts'
 import { toast } from '../design/toast.tsx'
-import { plural } from '../format/count.ts'
 import { instantText, relativeTime } from '../format/instants.ts'
-import { useSession } from '../session/use-session.ts'
-import { Attempts } from './attempts.tsx'
-import { attemptWords, DELIVERY_LOOKS, type Delivery, EVENT_WORDS, isAccepted } from './delivery-looks.ts'
+import { count, plural } from '../format/numbers.ts'
+
+export type Delivery = Schema<'Delivery'>
+
+const DELIVERY_LOOKS: Readonly<Record<Delivery['status'], { label: string; tone: BadgeTone }>> = {
+  pending: { label: 'To be sent', tone: 'info' },
+  held: { label: 'Waiting', tone: 'warn' },
+  delivered: { label: 'Delivered', tone: 'good' },
+  dead: { label: 'Failed', tone: 'bad' },
+  dropped: { label: 'Dropped', tone: 'neutral' },
+}
+
+const EVENT_WORDS: Readonly<Record<Delivery['event'], string>> = {
+  'booking.created': 'Booking made',
+  'booking.updated': 'Booking changed',
+  'booking.cancelled': 'Booking cancelled',
+  ping: 'Test message',
+}
+
+type Attempt = Delivery['attempts'][number]
+
+/** `answered 200`, `no answer within 10 s`. */
+export function attemptWords({ httpStatus, reason }: Pick<Attempt, 'httpStatus' | 'reason'>): string {
+  if (httpStatus !== null) return `answered ${httpStatus}${STATUS_HINTS[httpStatus] ?? ''}`
+  return REASONS[reason ?? ''] ?? reason ?? 'no answer'
+}
+
+export function isAccepted({ httpStatus }: Pick<Attempt, 'httpStatus'>): boolean {
+  return httpStatus !== null && httpStatus >= 200 && httpStatus < 300
+}
+
+/** What a receiver usually means by it. */
+const STATUS_HINTS: Readonly<Record<number, string>> = {
+  401: ': it rejects the signature, or asks for a password',
+  403: ': it forbids the request',
+  404: ': there is nothing at this address',
+  405: ': it does not accept POST requests',
+  410: ': it is no longer there',
+  429: ': too many requests',
+  500: ': the receiver failed',
+  502: ': the server behind it is down',
+  503: ': the receiver is unavailable',
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  'endpoint address is not publicly routable': 'was not called: the address is on a private network',
+  'endpoint not reachable': 'could not be reached: wrong host name, closed port or invalid certificate',
+  'no answer within 10s': 'did not answer within 10 seconds',
+  'event could not be read': 'was not called: the event could not be read',
+}
+
+/** A later attempt is not waited for: whoever asks for it again and again would keep the session alive all day. */
+const SOON_MS = 90_000
+
+/** Whether something is about to happen to one of these. */
+export function isAwaited(deliveries: readonly Delivery[], now: number = Date.now()): boolean {
+  return deliveries.some(({ nextAttemptAt }) => nextAttemptAt !== null && Date.parse(nextAttemptAt) < now + SOON_MS)
+}
 
 /** Deliveries, each of which opens to show its attempts. `about`: what tells it from the others; `link`: where it leads. */
 export function DeliveryList({
@@ -103,5 +160,43 @@ function Resend({ delivery: { id, event, status } }: { delivery: Delivery }) {
     <Button size="s" icon="refresh" isBusy={isRunning} onClick={() => void run(id)}>
       {status === 'pending' ? 'Send now' : 'Send again'}
     </Button>
+  )
+}
+
+/** Every attempt of a delivery: when, how long it took, and what came of it. */
+function Attempts({ delivery: { attempts, nextAttemptAt, status } }: { delivery: Delivery }) {
+  const { agency } = useSession()
+  return (
+    <ol class="attempts">
+      {attempts.map((one) => (
+        <li key={one.attempt}>
+          <span class={isAccepted(one) ? 'attempt-good' : 'attempt-bad'}>
+            <Icon name={isAccepted(one) ? 'check' : 'close'} size={12} />
+          </span>
+          <span class="attempt-words">
+            {instantText(one.at, agency.timezone)}: {attemptWords(one)}
+          </span>
+          <span class="numeric muted">{count(Math.round(one.durationMs))} ms</span>
+        </li>
+      ))}
+      {nextAttemptAt !== null && (
+        <li>
+          <span class="attempt-next">
+            <Icon name="clock" size={12} />
+          </span>
+          <span class="attempt-words">
+            {attempts.length === 0 ? 'First' : 'Next'} attempt {instantText(nextAttemptAt, agency.timezone)}
+          </span>
+        </li>
+      )}
+      {status === 'held' && (
+        <li>
+          <span class="attempt-next">
+            <Icon name="clock" size={12} />
+          </span>
+          <span class="attempt-words">Waiting until the endpoint is switched on</span>
+        </li>
+      )}
+    </ol>
   )
 }

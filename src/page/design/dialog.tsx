@@ -1,7 +1,12 @@
+/** Modal dialogs, and the questions that are asked in them. */
 import './dialog.css'
 import type { ComponentChildren } from 'preact'
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { IconButton } from './button.tsx'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { Problem } from '../api/problem.ts'
+import type { Route } from '../route/route.ts'
+import { guardLeaving, navigate, useRoute } from '../route/router.ts'
+import { Button, IconButton } from './button.tsx'
+import { ErrorNote } from './feedback.tsx'
 import { Toasts } from './toast.tsx'
 
 interface DialogProps {
@@ -85,4 +90,86 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
 /** Details beside what they belong to. */
 export function SidePanel(props: Omit<DialogProps, 'isSide' | 'width'>) {
   return <Dialog {...props} isSide />
+}
+
+/** Asks before something that cannot be undone. `action` says what happens: "Revoke key", never "OK". */
+export function ConfirmDialog({
+  title,
+  children,
+  action,
+  tone = 'danger',
+  isBusy = false,
+  problem = null,
+  onConfirm,
+  onClose,
+}: {
+  title: string
+  /** What follows from it. */
+  children: ComponentChildren
+  action: string
+  tone?: 'danger' | 'primary'
+  isBusy?: boolean
+  problem?: Problem | null
+  onConfirm: () => void
+  onClose: () => void
+}) {
+  return (
+    <Dialog
+      title={title}
+      width="s"
+      onClose={onClose}
+      onSubmit={onConfirm}
+      footer={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" tone={tone} isBusy={isBusy}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      {children}
+      <ErrorNote problem={problem} />
+    </Dialog>
+  )
+}
+
+/**
+ * Asks before something unsaved is left: by a link, by Back, or by closing the window. Another tab or filter of the same path is not
+ * leaving it.
+ */
+export function LeaveGuard({ isUnsaved, what }: { isUnsaved: boolean; what: string }) {
+  const { path } = useRoute()
+  const [wanted, setWanted] = useState<Route | null>(null)
+  const here = path.join('/')
+  useEffect(() => {
+    if (!isUnsaved) return
+    const beforeUnload = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('beforeunload', beforeUnload)
+    const unguard = guardLeaving((next) => {
+      if (next.path.join('/') === here) return true
+      setWanted(next)
+      return false
+    })
+    return () => {
+      removeEventListener('beforeunload', beforeUnload)
+      unguard()
+    }
+  }, [isUnsaved, here])
+  if (wanted === null) return null
+  return (
+    <ConfirmDialog
+      title="Leave without saving?"
+      action="Discard and leave"
+      onConfirm={() => {
+        setWanted(null)
+        // Nothing is guarded any more.
+        guardLeaving(() => true)()
+        navigate(wanted.path, wanted.query)
+      }}
+      onClose={() => setWanted(null)}
+    >
+      <p>{what}</p>
+    </ConfirmDialog>
+  )
 }

@@ -97,3 +97,13 @@ function fieldWords(field: string): string {
   const words = (field.split('.').at(-1) ?? field).replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
+
+/** In place of actions that the person's role does not allow: says which role does. */
+export function RoleNote({ children }: { children: ComponentChildren }) {
+  return (
+    <p class="role-note">
+      <Icon name="info" size={14} />
+      <span>{children}</span>
+    </p>
+  )
+}

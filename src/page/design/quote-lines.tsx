@@ -1,8 +1,7 @@
 import './quote-lines.css'
 import type { Schema } from '../api/schema.ts'
-import { plural } from '../format/count.ts'
 import { dayOf, dayRange } from '../format/days.ts'
-import { type Currency, money } from '../format/money.ts'
+import { type Currency, money, plural } from '../format/numbers.ts'
 
 type Line = Schema<'QuoteLine'>
 

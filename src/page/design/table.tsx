@@ -1,7 +1,13 @@
+/** Lists: their rows and columns, their pages, and what they are searched for. */
 import './table.css'
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { count } from '../format/numbers.ts'
+import { useIsPhone } from '../lib/hooks.ts'
+import { setQuery } from '../route/router.ts'
+import { IconButton } from './button.tsx'
 import { Icon } from './icon.tsx'
-import { useIsPhone } from './use-media.ts'
+import { TextInput } from './inputs.tsx'
 
 export interface Column<Row> {
   readonly key: string
@@ -156,4 +162,68 @@ function rowClass(isLink: boolean, isFaded: boolean | undefined): string {
 function cellClass<Row>({ align, isActions }: Column<Row>): string | undefined {
   if (isActions === true) return 'cell-actions'
   return align === 'end' ? 'cell-end numeric' : undefined
+}
+
+/** Steps through the pages of a list. Draws nothing when there is only one. */
+export function Pager({
+  page,
+  pageSize,
+  totalItems,
+  onPage,
+}: {
+  /** From 1. */
+  page: number
+  pageSize: number
+  totalItems: number
+  onPage: (page: number) => void
+}) {
+  const pages = Math.max(1, Math.ceil(totalItems / pageSize))
+  if (pages === 1) return null
+  const first = (page - 1) * pageSize + 1
+  return (
+    <nav class="pager" aria-label="Pages">
+      <span class="numeric">
+        {count(first)}–{count(Math.min(totalItems, first + pageSize - 1))} of {count(totalItems)}
+      </span>
+      <span class="pager-buttons">
+        <IconButton icon="left" label="Previous page" disabled={page <= 1} onClick={() => onPage(page - 1)} />
+        <IconButton icon="right" label="Next page" disabled={page >= pages} onClick={() => onPage(page + 1)} />
+      </span>
+    </nav>
+  )
+}
+
+/** Between the last letter and the search. */
+const TYPING_MS = 250
+
+/** What a list is searched for, kept in the address as `search`. A new search shows the first page. */
+export function SearchInput({ search, placeholder }: { search: string; placeholder: string }) {
+  const [typed, setTyped] = useState(search)
+  const sent = useRef(search)
+  useEffect(() => {
+    // The address has changed otherwise: cleared, or gone back to.
+    if (search === sent.current) return
+    sent.current = search
+    setTyped(search)
+  }, [search])
+  useEffect(() => {
+    const text = typed.trim()
+    if (text === sent.current) return
+    const timer = setTimeout(() => {
+      sent.current = text
+      setQuery({ search: text === '' ? null : text, page: null }, { replace: true })
+    }, TYPING_MS)
+    return () => clearTimeout(timer)
+  }, [typed])
+  return (
+    <TextInput
+      label="Search"
+      type="search"
+      placeholder={placeholder}
+      value={typed}
+      onChange={setTyped}
+      autocomplete="off"
+      spellcheck={false}
+    />
+  )
 }

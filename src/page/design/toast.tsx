@@ -1,7 +1,7 @@
 import './toast.css'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Store } from '../data/store.ts'
-import { useStore } from '../data/use-store.ts'
+import { useStore } from '../lib/hooks.ts'
+import { Store } from '../lib/store.ts'
 import { IconButton } from './button.tsx'
 import { Icon } from './icon.tsx'
 

@@ -1,12 +1,17 @@
 import './history-list.css'
 import type { ComponentChildren } from 'preact'
+import { useSession } from '../data/use-session.ts'
 import { Icon, type IconName } from '../design/icon.tsx'
 import { instantText, relativeTime } from '../format/instants.ts'
-import { useSession } from '../session/use-session.ts'
-import { type AuditEntry, actorWords } from './actor-words.ts'
-import { type ChangedMember, changeDeed, changedMembers } from './change-words.ts'
-import { deedWords } from './deed-words.ts'
-import { outcomeWords } from './outcome-words.ts'
+import {
+  type AuditEntry,
+  actorWords,
+  type ChangedMember,
+  changeDeed,
+  changedMembers,
+  deedWords,
+  outcomeWords,
+} from './history-words.ts'
 
 /** What happened to one booking, newest first: who did what, when, and what was different before. */
 export function HistoryList({ entries }: { entries: readonly AuditEntry[] }) {

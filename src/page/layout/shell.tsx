@@ -1,11 +1,13 @@
 import './shell.css'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { connection } from '../api/connection.ts'
+import { useSession } from '../data/use-session.ts'
+import { Button } from '../design/button.tsx'
+import { Icon } from '../design/icon.tsx'
+import { useStore } from '../lib/hooks.ts'
 import type { Screen } from '../screens/screens.ts'
-import { useSession } from '../session/use-session.ts'
-import { BottomBar } from './bottom-bar.tsx'
-import { ConnectionMark } from './connection-mark.tsx'
-import { SideNav } from './side-nav.tsx'
+import { BottomBar, SideNav } from './navigation.tsx'
 
 /** The frame around every screen: navigation, connection mark, and where the screen is drawn. */
 export function Shell({ screen, children }: { screen: Screen; children: ComponentChildren }) {
@@ -38,6 +40,30 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
         {children}
       </main>
       <BottomBar current={screen} />
+    </div>
+  )
+}
+
+/** Says when what is on the screen may be out of date. While all is well it takes no room. */
+function ConnectionMark() {
+  const state = useStore(connection)
+  return (
+    <div class="connection" role="status" data-state={state}>
+      {state !== 'online' && (
+        <div class={`connection-card connection-${state}`}>
+          {state === 'reconnecting' ? <span class="spinner" aria-hidden="true" /> : <Icon name="warning" />}
+          <span>
+            {state === 'reconnecting'
+              ? 'Reconnecting…'
+              : 'Connection lost. What you see may be out of date, and changes cannot be saved.'}
+          </span>
+          {state === 'lost' && (
+            <Button size="s" onClick={() => connection.retry()}>
+              Try now
+            </Button>
+          )}
+        </div>
+      )}
     </div>
   )
 }

@@ -1,6 +1,6 @@
 /** The current route, and ways to another one. */
-import { Store } from '../data/store.ts'
-import { useStore } from '../data/use-store.ts'
+import { useStore } from '../lib/hooks.ts'
+import { Store } from '../lib/store.ts'
 import { hashOf, parseHash, type QueryChange, type Route } from './route.ts'
 
 const current = new Store<Route>(parseHash(location.hash))

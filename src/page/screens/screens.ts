@@ -1,7 +1,7 @@
 /** Every screen: its address, its place in the navigation, and the component that draws it. */
 import type { ComponentType } from 'preact'
+import type { Role } from '../api/session.ts'
 import type { IconName } from '../design/icon.tsx'
-import type { Role } from '../session/session.ts'
 import { AuditScreen } from './audit/audit-screen.tsx'
 import { BookingsScreen } from './bookings/bookings-screen.tsx'
 import { CalendarScreen } from './calendar/calendar-screen.tsx'

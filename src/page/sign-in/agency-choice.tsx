@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../api/client.ts'
+import type { Actor } from '../api/session.ts'
 import { useResource } from '../data/use-resource.ts'
 import { Badge } from '../design/badge.tsx'
 import { Button } from '../design/button.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../design/feedback.tsx'
 import { Icon } from '../design/icon.tsx'
 import { TextInput } from '../design/inputs.tsx'
-import { Pager } from '../design/pager.tsx'
-import type { Actor } from '../session/session.ts'
-import { chooseAgency, signOut } from '../session/sign-in.ts'
+import { Pager } from '../design/table.tsx'
+import { chooseAgency, signOut } from './sign-in.ts'
 import { Front } from './sign-in-screen.tsx'
 
 const PAGE_SIZE = 200

@@ -1,12 +1,11 @@
+import { useSession } from '../data/use-session.ts'
+import { Radio } from '../design/choices.tsx'
 import { ErrorNote } from '../design/feedback.tsx'
 import { FieldSet } from '../design/inputs.tsx'
-import { Radio } from '../design/radio.tsx'
-import { plural } from '../format/count.ts'
 import { type Day, dayText, isoOf } from '../format/days.ts'
-import { useSession } from '../session/use-session.ts'
-import { type BookingPatch, type Pricing, tryPatch } from './booking-writes.ts'
-import { PriceChoice } from './price-choice.tsx'
-import { useTried } from './use-tried.ts'
+import { plural } from '../format/numbers.ts'
+import { type BookingPatch, type Pricing, tryPatch, useTried } from './booking-writes.ts'
+import { PriceChoice } from './move-dialog.tsx'
 
 /** A stay that is checked out. Minor units. */
 interface DepartingStay {

@@ -1,20 +1,17 @@
 import './move-dialog.css'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { parseDay } from '../chart/day.ts'
-import { useSettled } from '../data/use-settled.ts'
+import { useSession } from '../data/use-session.ts'
 import { Button } from '../design/button.tsx'
+import { Radio } from '../design/choices.tsx'
 import { Dialog } from '../design/dialog.tsx'
 import { ErrorNote } from '../design/feedback.tsx'
-import { DateInput, FieldRow, Select } from '../design/inputs.tsx'
+import { DateInput, FieldRow, FieldSet, Select } from '../design/inputs.tsx'
 import { QuoteLines } from '../design/quote-lines.tsx'
-import { plural } from '../format/count.ts'
-import { type Day, dayRange, isoOf } from '../format/days.ts'
-import { money } from '../format/money.ts'
-import { useSession } from '../session/use-session.ts'
-import { type Pricing, tryPatch } from './booking-writes.ts'
-import { PriceChoice } from './price-choice.tsx'
-import { useTried } from './use-tried.ts'
+import { type Day, dayRange, isoOf, parseDay } from '../format/days.ts'
+import { money, plural } from '../format/numbers.ts'
+import { useSettled } from '../lib/hooks.ts'
+import { type Pricing, tryPatch, useTried } from './booking-writes.ts'
 
 /** Where and when a stay is. */
 export interface Placement {
@@ -181,5 +178,42 @@ function Compared(props: { name: string; before: string; after: string; isFaded?
       <td class="numeric">{before}</td>
       <td class={`numeric ${names}`}>{after}</td>
     </tr>
+  )
+}
+
+/** Whether the price follows a change of the stay. Draws nothing when it is the same either way. */
+export function PriceChoice({
+  before,
+  after,
+  pricing,
+  onChoose,
+}: {
+  /** Minor units: as agreed. */
+  before: number
+  /** At the rates of now. */
+  after: number
+  pricing: Pricing
+  onChoose: (pricing: Pricing) => void
+}) {
+  const { currency } = useSession()
+  if (after === before) return null
+  const difference = `${money(Math.abs(after - before), currency)} ${after > before ? 'more' : 'less'} than now`
+  return (
+    <FieldSet legend="Price">
+      <Radio
+        group="pricing"
+        isChosen={pricing === 'reprice'}
+        onChoose={() => onChoose('reprice')}
+        label={<span class="numeric">New price: {money(after, currency)}</span>}
+        hint={`At today’s rates and fees, ${difference}`}
+      />
+      <Radio
+        group="pricing"
+        isChosen={pricing === 'keep'}
+        onChoose={() => onChoose('keep')}
+        label={<span class="numeric">Keep the price: {money(before, currency)}</span>}
+        hint="As agreed with the guest"
+      />
+    </FieldSet>
   )
 }

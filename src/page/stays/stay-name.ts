@@ -2,7 +2,7 @@
 import type { Schema } from '../api/schema.ts'
 import { TYPE_LOOKS } from '../design/status-looks.ts'
 import { dayOf, dayRange } from '../format/days.ts'
-import { nameText } from '../format/name-text.ts'
+import { nameText } from '../format/texts.ts'
 
 export type Booking = Schema<'Booking'>
 

@@ -1,7 +1,7 @@
 import { answerOf, client } from '../api/client.ts'
 import type { Schema } from '../api/schema.ts'
 import { useResource } from '../data/use-resource.ts'
-import { useSession } from '../session/use-session.ts'
+import { useSession } from '../data/use-session.ts'
 
 const UNITS_PER_PAGE = 200
 

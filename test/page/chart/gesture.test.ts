@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type Gesture, ghostOf, IDLE, move, press, release } from '../../../src/page/chart/gesture.ts'
-import { hitAt } from '../../../src/page/chart/hit.ts'
+import { type Gesture, ghostOf, hitAt, IDLE, move, press, release } from '../../../src/page/chart/gesture.ts'
 import type { Stay } from '../../../src/page/chart/stay.ts'
 import { aStay } from './fixture.ts'
 

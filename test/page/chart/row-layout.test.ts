@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { barsOf } from '../../../src/page/chart/row-layout.ts'
+import { barsOf } from '../../../src/page/chart/draw-plan.ts'
 import { aStay } from './fixture.ts'
 
 const ALL = { from: 0, to: 1_000 }

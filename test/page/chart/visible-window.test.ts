@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { visibleWindow } from '../../../src/page/chart/visible-window.ts'
+import { visibleWindow } from '../../../src/page/chart/draw-plan.ts'
 
 const EXTENT = { rowHeight: 38, rows: 500, dayWidth: 40, days: 1_462 }
 const VIEW = { scrollTop: 0, scrollLeft: 0, width: 1_200, height: 800 }

@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'bun:test'
-import { parseDay, weekdayOf } from '../../../src/page/chart/day.ts'
 import { barLabel, barText, DayWords, freeCellLabel } from '../../../src/page/chart/labels.ts'
 import { dayWidthOf } from '../../../src/page/chart/scale.ts'
 import { dueOn, kindOf } from '../../../src/page/chart/stay.ts'
-import { NO_FILTER, staysFound, unitsShown } from '../../../src/page/chart/unit-filter.ts'
-import { dayOf } from '../../../src/page/format/days.ts'
-import { addressOf, filterQuery } from '../../../src/page/screens/calendar/calendar-address.ts'
+import { dayOf, parseDay, weekdayOf } from '../../../src/page/format/days.ts'
+import {
+  addressOf,
+  filterQuery,
+  NO_FILTER,
+  staysFound,
+  unitsShown,
+} from '../../../src/page/screens/calendar/calendar-address.ts'
 import { aStay, aUnit } from './fixture.ts'
 
 const WORDS = new DayWords('en-GB')

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { mailLink, phoneLink } from '../../../src/page/format/contact.ts'
+import { mailLink, phoneLink } from '../../../src/page/format/texts.ts'
 
 test('an e-mail link has the guest as its only recipient, whatever is in the address', () => {
   expect(mailLink('ines.prado@example.com')).toBe('mailto:ines.prado@example.com')

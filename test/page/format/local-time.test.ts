@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { instantOf, localTime } from '../../../src/page/format/local-time.ts'
+import { instantOf, localTime } from '../../../src/page/format/instants.ts'
 
 const ZONES = ['Europe/Lisbon', 'America/New_York', 'Asia/Kathmandu', 'Australia/Lord_Howe', 'Pacific/Apia', 'UTC']
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { money, moneyInput, parseMoney, shortMoney } from '../../../src/page/format/money.ts'
+import { money, moneyInput, parseMoney, shortMoney } from '../../../src/page/format/numbers.ts'
 
 const EUR = { currency: 'EUR', digits: 2 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { nameText } from '../../../src/page/format/name-text.ts'
+import { nameText } from '../../../src/page/format/texts.ts'
 
 test('a name that turns the direction of the text, or hides characters, is shown without them', () => {
   expect(nameText('Ana \u202eseiR')).toBe('Ana seiR')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type AuditChange, changeDeed, changedMembers } from '../../../src/page/history/change-words.ts'
+import { type AuditChange, changeDeed, changedMembers } from '../../../src/page/history/history-words.ts'
 
 type Stay = NonNullable<AuditChange['after']>
 

@@ -3,8 +3,7 @@ import { partnerDocument } from '../../../src/api/partner/partner-surface.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import { isWrite } from '../../../src/http/operation.ts'
 import { PROBLEMS } from '../../../src/http/problems.ts'
-import { deedWords } from '../../../src/page/history/deed-words.ts'
-import { OUTCOMES } from '../../../src/page/history/outcome-words.ts'
+import { deedWords, OUTCOMES } from '../../../src/page/history/history-words.ts'
 
 /** Of the partner's: asking for a price is no write. */
 async function partnerWrites(): Promise<string[]> {

@@ -1,11 +1,13 @@
 import { expect, test } from 'bun:test'
-import { draftOf, type RatesDraft, type SeasonDraft } from '../../../src/page/screens/units/rates/rates-draft.ts'
 import {
   discountField,
+  draftOf,
   errorsOf,
+  type RatesDraft,
+  type SeasonDraft,
   seasonField,
   weekdayField,
-} from '../../../src/page/screens/units/rates/rates-errors.ts'
+} from '../../../src/page/screens/units/rates/rates-draft.ts'
 
 const PRICES = { basePrice: 10_000, minStay: 2, cleaningFee: 0, extraBedFee: 0, turnoverNights: 0 }
 const NO_RATES = { seasons: [], weekdayAdjustments: [], lengthOfStayDiscounts: [] }

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { feeOf } from '../../../src/page/screens/fees/fee-words.ts'
-import { changeOf, NEW_UNIT } from '../../../src/page/screens/units/unit-draft.ts'
-import { placeOf, slugOf } from '../../../src/page/screens/units/unit-words.ts'
+import { changeOf, NEW_UNIT, placeOf, slugOf } from '../../../src/page/screens/units/unit-words.ts'
 
 test('a name makes a slug that the service takes', () => {
   expect(slugOf('Belém Garden House')).toBe('belem-garden-house')

@@ -1,16 +1,21 @@
 import type { ComponentChildren } from 'preact'
 import type { Schema } from '../../api/schema.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Badge } from '../../design/badge.tsx'
 import { STATUS_LOOKS } from '../../design/status-looks.ts'
 import { type Column, Table } from '../../design/table.tsx'
-import { count } from '../../format/count.ts'
 import { instantText, relativeTime } from '../../format/instants.ts'
-import { type AuditEntry, actorWords } from '../../history/actor-words.ts'
-import { changeDeed, changedMembers, type WordsContext } from '../../history/change-words.ts'
-import { deedWords } from '../../history/deed-words.ts'
-import { outcomeWords } from '../../history/outcome-words.ts'
+import { count } from '../../format/numbers.ts'
+import {
+  type AuditEntry,
+  actorWords,
+  changeDeed,
+  changedMembers,
+  deedWords,
+  outcomeWords,
+  type WordsContext,
+} from '../../history/history-words.ts'
 import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
 import { stayDates } from '../../stays/stay-name.ts'
 
 export function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {

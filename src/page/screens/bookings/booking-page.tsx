@@ -1,21 +1,20 @@
-import './booking-page.css'
+import './bookings.css'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
-import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
+import { hashOf, type QueryChange } from '../../route/route.ts'
 import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
 import { BookingActions } from './booking-actions.tsx'
-import { BookingDeliveries } from './booking-deliveries.tsx'
-import { BookingFacts, GuestCard } from './booking-facts.tsx'
-import { BookingHistory } from './booking-history.tsx'
-import { BookingPrice } from './booking-price.tsx'
+import { BookingDeliveries, BookingFacts, BookingHistory, BookingPrice, GuestCard } from './booking-cards.tsx'
 import { nightsText, Standing } from './booking-table.tsx'
-import { lastList } from './last-list.ts'
 import { NotesCard } from './notes-card.tsx'
+
+/** The filters and page that were last looked at, for the way back from one booking. */
+export const lastList: { query: QueryChange } = { query: {} }
 
 /** Everything about one booking, and what can be done with it. */
 export function BookingPage({ bookingId }: { bookingId: string }) {

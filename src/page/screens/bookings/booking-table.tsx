@@ -1,11 +1,10 @@
+import { useSession } from '../../data/use-session.ts'
 import { StatusBadge } from '../../design/badge.tsx'
 import { type Column, Table } from '../../design/table.tsx'
-import { useIsPhone } from '../../design/use-media.ts'
-import { plural } from '../../format/count.ts'
 import { timeLeft } from '../../format/instants.ts'
-import { type Currency, money } from '../../format/money.ts'
+import { type Currency, money, plural } from '../../format/numbers.ts'
+import { useIsPhone } from '../../lib/hooks.ts'
 import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
 import { type Booking, sourceText, stayDates, stayName } from '../../stays/stay-name.ts'
 
 /** Bookings, each a link to its page. `nameBy`: what tells one from the others. */

@@ -1,14 +1,13 @@
 import { useState } from 'preact/hooks'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
-import { DateInput, FieldRow, TextInput } from '../../design/inputs.tsx'
+import { Checkbox, DateInput, FieldRow, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
-import { instantText, timeLeft } from '../../format/instants.ts'
-import { instantOf, localTime } from '../../format/local-time.ts'
-import { useSession } from '../../session/use-session.ts'
+import { dayOf, dayText, isoOf } from '../../format/days.ts'
+import { instantOf, instantText, localTime, timeLeft } from '../../format/instants.ts'
 import { patchBooking } from '../../stays/booking-writes.ts'
 import { type Booking, stayName } from '../../stays/stay-name.ts'
-import { ActionDialog } from './action-dialog.tsx'
-import { useVersionedWrite } from './versioned-write.ts'
+import { ActionDialog, useVersionedWrite } from './action-dialog.tsx'
 
 const HOUR_MS = 3_600_000
 const LONGER = [
@@ -63,6 +62,48 @@ export function HoldDialog({ booking, onClose }: { booking: Booking; onClose: ()
         <TextInput label="At" type="time" value={until.time} onChange={(time) => setUntil({ ...until, time })} />
       </FieldRow>
       <p class="muted">Dates and times are those of {timezone.replaceAll('_', ' ')}.</p>
+    </ActionDialog>
+  )
+}
+
+/** The guest in house is likely to stay on: partners are not sold the nights meanwhile. */
+export function ExtensionDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
+  const departure = dayOf(booking.departure)
+  const [until, setUntil] = useState(booking.expectedUntil ?? isoOf(departure + 1))
+  const [isOver, setOver] = useState(false)
+  const write = useVersionedWrite<{ expectedUntil: string | null }>({
+    booking,
+    send: patchBooking,
+    onDone: ({ expectedUntil, ...changed }) => {
+      const said = expectedUntil === null ? 'leaves as booked' : `may stay until ${dayText(dayOf(expectedUntil))}`
+      toast({ tone: 'good', text: `${stayName(changed)} ${said}` })
+      onClose()
+    },
+  })
+  return (
+    <ActionDialog
+      title={`Expected extension: ${stayName(booking)}`}
+      action="Save"
+      write={write}
+      canSubmit={isOver || until !== ''}
+      onSubmit={() => write.run({ expectedUntil: isOver ? null : until })}
+      onClose={onClose}
+    >
+      <p>
+        The booked departure stays {dayText(departure, 'long')}. Partners are not sold the nights after it while the
+        guest is expected to stay on; you can still book them.
+      </p>
+      <DateInput
+        label="Expected to stay until"
+        min={isoOf(departure + 1)}
+        value={until}
+        disabled={isOver}
+        onChange={setUntil}
+        error={write.problem?.of('expectedUntil')}
+      />
+      {booking.expectedUntil !== null && (
+        <Checkbox label="The guest leaves on the booked date after all" isChecked={isOver} onChange={setOver} />
+      )}
     </ActionDialog>
   )
 }

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { TextArea } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
-import { useSession } from '../../session/use-session.ts'
 import { type Booking, stayName } from '../../stays/stay-name.ts'
 
 const LENGTH_MAX = 2_000

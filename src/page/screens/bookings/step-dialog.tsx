@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks'
-import { DescriptionList } from '../../design/description-list.tsx'
+import { useSession } from '../../data/use-session.ts'
+import { DescriptionList } from '../../design/card.tsx'
 import { Note } from '../../design/feedback.tsx'
 import type { IconName } from '../../design/icon.tsx'
+import { TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { dayOf, dayText, todayIn } from '../../format/days.ts'
-import { money } from '../../format/money.ts'
-import { useSession } from '../../session/use-session.ts'
-import { type BookingPatch, patchBooking } from '../../stays/booking-writes.ts'
+import { money } from '../../format/numbers.ts'
+import { type BookingPatch, cancelBooking, patchBooking } from '../../stays/booking-writes.ts'
 import { checkOutPatch, EARLY_CHOICE, EarlyDeparture, earlyDeparture } from '../../stays/early-departure.tsx'
-import { type Booking, partyText, stayName } from '../../stays/stay-name.ts'
-import { ActionDialog } from './action-dialog.tsx'
-import { useVersionedWrite } from './versioned-write.ts'
+import { type Booking, partyText, stayDates, stayName } from '../../stays/stay-name.ts'
+import { ActionDialog, useVersionedWrite } from './action-dialog.tsx'
 
 /** The way of a booking from a hold to the departure. There is no way back, so each step is asked for. */
 export interface Step {
@@ -90,4 +90,52 @@ function warningOf({ to }: Step, { arrival }: Booking, today: number): string | 
   if (to === 'checked_in' && dayOf(arrival) > today)
     return `The arrival is only on ${dayText(dayOf(arrival), 'long')}. Checking in cannot be taken back.`
   return null
+}
+
+const REASON_LENGTH_MAX = 255
+
+/** What cancelling it is called. */
+export function cancelWords({ status, type }: Pick<Booking, 'status' | 'type'>): string {
+  if (status === 'option' || status === 'draft') return 'Release the hold'
+  return type === 'guest' ? 'Cancel the booking' : 'Remove it'
+}
+
+export function CancelDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
+  const [reason, setReason] = useState('')
+  const write = useVersionedWrite<string>({
+    booking,
+    send: cancelBooking,
+    onDone: (changed) => {
+      toast({ tone: 'good', text: `${stayName(changed)} is cancelled. The nights are free.` })
+      onClose()
+    },
+  })
+  const { base } = write
+  const action = cancelWords(base)
+  return (
+    <ActionDialog
+      title={`${action}: ${stayName(booking)}`}
+      action={action}
+      tone="danger"
+      write={write}
+      onSubmit={() => write.run(reason)}
+      onClose={onClose}
+    >
+      <p>
+        The nights of {stayDates(base)} in {base.unitName} become free immediately. This cannot be undone: someone else
+        may book them.
+      </p>
+      <TextInput
+        label="Reason"
+        isOptional
+        hint="Visible to partners who can read the booking."
+        maxLength={REASON_LENGTH_MAX}
+        value={reason}
+        onChange={setReason}
+        autocomplete="off"
+        autofocus
+        error={write.problem?.of('reason')}
+      />
+    </ActionDialog>
+  )
 }

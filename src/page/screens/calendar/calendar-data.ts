@@ -4,16 +4,14 @@
  * later page has already are recognised by their version.
  */
 import { answerOf, client } from '../../api/client.ts'
+import { connection } from '../../api/connection.ts'
 import { type Problem, problemOf } from '../../api/problem.ts'
-import { getTape } from '../../api/tape.ts'
+import { onSignedInAgain } from '../../api/session.ts'
 import { ChartRows } from '../../chart/chart-rows.ts'
-import { type ChartTape, readTape } from '../../chart/tape.ts'
-import { Store } from '../../data/store.ts'
+import { type ChartTape, getTape, readTape, stayOfBooking, unitOfJson } from '../../chart/tape.ts'
 import type { Day } from '../../format/days.ts'
-import { connection } from '../../session/connection.ts'
-import { onSignedInAgain } from '../../session/session.ts'
-import { type AgencyChange, ChangeStream } from './change-stream.ts'
-import { stayOfBooking, unitOfJson } from './stay-of-booking.ts'
+import { Store } from '../../lib/store.ts'
+import { type AgencyChange, ChangeStream } from '../../stays/live-stays.ts'
 
 interface CalendarState {
   /** Of `rows`: whatever is drawn from them is drawn again when it changes. */

@@ -1,9 +1,10 @@
-import './new-stay-panel.css'
+import './calendar.css'
 import { useState } from 'preact/hooks'
-import { parseDay } from '../../chart/day.ts'
 import type { ChartUnit } from '../../chart/stay.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
+import { Segments } from '../../design/choices.tsx'
 import { SidePanel } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import {
@@ -17,14 +18,10 @@ import {
   TextInput,
 } from '../../design/inputs.tsx'
 import { QuoteLines } from '../../design/quote-lines.tsx'
-import { Segments } from '../../design/segments.tsx'
-import { plural } from '../../format/count.ts'
-import { type Day, isoOf } from '../../format/days.ts'
-import { money } from '../../format/money.ts'
-import { useSession } from '../../session/use-session.ts'
+import { type Day, isoOf, parseDay } from '../../format/days.ts'
+import { money, plural } from '../../format/numbers.ts'
+import { createStay, type NewStay, tryStay, useTried } from '../../stays/booking-writes.ts'
 import type { Booking } from '../../stays/stay-name.ts'
-import { useTried } from '../../stays/use-tried.ts'
-import { createStay, type NewStay, tryStay } from './calendar-writes.ts'
 
 const KINDS = [
   { value: 'booking', label: 'Booking', action: 'Create booking' },

@@ -1,15 +1,14 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { Checkbox, FieldRow, MoneyInput, NumberInput, Select, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
-import { plural } from '../../format/count.ts'
-import { money } from '../../format/money.ts'
-import { useSession } from '../../session/use-session.ts'
-import { EXAMPLE_NIGHTS, type ExampleStay } from './example-stay.ts'
+import { money, plural } from '../../format/numbers.ts'
+import { EXAMPLE_NIGHTS, type ExampleStay } from './example-stay.tsx'
 import { APPLICATIONS, type FeeType, feeOf } from './fee-words.ts'
 
 type Draft = Omit<FeeType, 'id' | 'active'>

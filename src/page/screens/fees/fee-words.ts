@@ -1,6 +1,6 @@
 /** Fees in plain words, and what they come to. Pure. */
 import type { Schema } from '../../api/schema.ts'
-import { type Currency, money } from '../../format/money.ts'
+import { type Currency, money } from '../../format/numbers.ts'
 
 export type FeeType = Schema<'FeeType'>
 type Application = FeeType['application']

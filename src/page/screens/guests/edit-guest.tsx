@@ -1,15 +1,17 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
+import type { Schema } from '../../api/schema.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
 import { FieldRow, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
 import { guestName } from '../../stays/stay-name.ts'
-import type { Guest } from './guest-list.tsx'
+
+export type Guest = Schema<'Guest'>
 
 type Member = 'firstName' | 'lastName' | 'email' | 'phone' | 'nationality'
 type Contact = Readonly<Record<Member, string>>

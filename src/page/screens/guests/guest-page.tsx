@@ -1,24 +1,24 @@
-import '../bookings/booking-page.css'
+import '../bookings/bookings.css'
 import './guests.css'
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
-import { Card, PageHeader } from '../../design/card.tsx'
-import { DescriptionList } from '../../design/description-list.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { Card, DescriptionList, PageHeader } from '../../design/card.tsx'
+import { EmptyState, ErrorNote, RoleNote, Skeleton } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
-import { RoleNote } from '../../design/role-note.tsx'
-import { mailLink, phoneLink } from '../../format/contact.ts'
-import { countryText } from '../../format/country.ts'
+import { Pager } from '../../design/table.tsx'
 import { instantText } from '../../format/instants.ts'
-import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
+import { plural } from '../../format/numbers.ts'
+import { countryText, mailLink, phoneLink } from '../../format/texts.ts'
+import { hashOf, type QueryChange } from '../../route/route.ts'
 import { guestName } from '../../stays/stay-name.ts'
-import { EditGuest } from './edit-guest.tsx'
-import type { Guest } from './guest-list.tsx'
-import { GuestStays } from './guest-stays.tsx'
-import { lastList } from './last-list.ts'
+import { BookingTable } from '../bookings/booking-table.tsx'
+import { EditGuest, type Guest } from './edit-guest.tsx'
+
+/** The search and page that were last looked at, for the way back from one guest. */
+export const lastList: { query: QueryChange } = { query: {} }
 
 /** How to reach a guest, and every stay of theirs. */
 export function GuestPage({ guestId }: { guestId: string }) {
@@ -93,5 +93,36 @@ function Known({ guest }: { guest: Guest }) {
       </div>
       {isEditing && <EditGuest guest={guest} onClose={() => setEditing(false)} />}
     </>
+  )
+}
+
+const PAGE_SIZE = 20
+
+/** Past and to come, newest arrival first. */
+function GuestStays({ guestId }: { guestId: string }) {
+  const { path } = useSession()
+  const [page, setPage] = useState(1)
+  const query = { guest: guestId, page, pageSize: PAGE_SIZE }
+  const { data, error, refresh } = useResource(`bookings?guest=${guestId}&page=${page}`, (signal) =>
+    answerOf(client.GET('/portal/v1/agencies/{agencySlug}/bookings', { params: { path, query }, signal })),
+  )
+  return (
+    <Card title="Stays" isFlush {...(data === undefined ? {} : { aside: plural(data.totalItems, 'stay') })}>
+      <ErrorNote problem={error} onRetry={refresh} />
+      {data === undefined && error === null && <Skeleton lines={3} />}
+      {data !== undefined && data.bookings.length > 0 && (
+        <BookingTable bookings={data.bookings} caption="Stays of the guest" nameBy="unit" />
+      )}
+      {data !== undefined && data.bookings.length === 0 && (
+        <EmptyState
+          icon="bookings"
+          title="No stays"
+          action={<LinkButton href={hashOf('calendar')}>Open the calendar</LinkButton>}
+        >
+          Book one in the calendar under the same e-mail address.
+        </EmptyState>
+      )}
+      <Pager page={page} pageSize={PAGE_SIZE} totalItems={data?.totalItems ?? 0} onPage={setPage} />
+    </Card>
   )
 }

@@ -1,12 +1,61 @@
 import './keys.css'
+import type { Schema } from '../../api/schema.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { EmptyState } from '../../design/feedback.tsx'
 import { type Column, Table } from '../../design/table.tsx'
-import { dateText, instantText } from '../../format/instants.ts'
-import { useSession } from '../../session/use-session.ts'
-import { type Key, keyName, keyState, lastUseText } from './key-state.ts'
-import { SCOPES } from './scopes.ts'
+import { dateText, instantText, relativeTime } from '../../format/instants.ts'
+
+export type Key = Schema<'Key'>
+
+type KeyState = 'active' | 'expired' | 'revoked'
+
+/** @param now milliseconds */
+export function keyState({ revokedAt, expiresAt }: Pick<Key, 'revokedAt' | 'expiresAt'>, now: number): KeyState {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && Date.parse(expiresAt) <= now ? 'expired' : 'active'
+}
+
+/** What a key is called where it has no name. */
+export function keyName({ name, prefix }: Pick<Key, 'name' | 'prefix'>): string {
+  return name ?? `${prefix}…`
+}
+
+/** The service knows the minute, not the second: within two minutes it may be now. @param now milliseconds */
+function lastUseText(lastUsedAt: string, now: number, locale?: string): string {
+  return now - Date.parse(lastUsedAt) < 2 * 60_000 ? 'just now' : relativeTime(lastUsedAt, now, locale)
+}
+
+export type Scope = Schema<'Key'>['scopes'][number]
+
+/** What each scope lets a partner do, in the contract's order. */
+export const SCOPES: readonly {
+  readonly scope: Scope
+  readonly label: string
+  readonly short: string
+  readonly hint: string
+}[] = [
+  {
+    scope: 'read:units',
+    label: 'Read units',
+    short: 'Units',
+    hint: 'Names, locations, sizes and base prices',
+  },
+  { scope: 'read:availability', label: 'Read availability', short: 'Availability', hint: 'Which nights are free' },
+  { scope: 'read:rates', label: 'Read prices', short: 'Prices', hint: 'Rates, fees and quotes' },
+  { scope: 'read:bookings', label: 'Read bookings', short: 'Bookings', hint: 'All bookings, without guest details' },
+  {
+    scope: 'read:guests',
+    label: 'Read guests',
+    short: 'Guests',
+    hint: 'Personal data: names, e-mail addresses and phone numbers',
+  },
+  { scope: 'write:bookings', label: 'Make bookings', short: 'Make bookings', hint: 'Make bookings and cancel them' },
+]
+
+/** As the service pre-selects them: everything read-only except guests. */
+export const DEFAULT_SCOPES: readonly Scope[] = ['read:units', 'read:availability', 'read:rates', 'read:bookings']
 
 const SOON_MS = 14 * 86_400_000
 

@@ -1,16 +1,17 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
+import { useMutation } from '../../data/use-mutation.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
+import { ConfirmDialog } from '../../design/dialog.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { Checkbox } from '../../design/inputs.tsx'
+import { toast } from '../../design/toast.tsx'
 import { setQuery, useRoute } from '../../route/router.ts'
-import { useSession } from '../../session/use-session.ts'
-import { type Key, keyState } from './key-state.ts'
-import { KeyTable } from './key-table.tsx'
+import { type Key, KeyTable, keyName, keyState } from './key-table.tsx'
 import { NewKey } from './new-key.tsx'
-import { RevokeKey } from './revoke-key.tsx'
 
 const KEYS_MAX = 200
 
@@ -75,5 +76,36 @@ export function KeysScreen() {
       {isCreating && <NewKey onClose={() => setCreating(false)} />}
       {revoking !== null && <RevokeKey apiKey={revoking} onClose={() => setRevoking(null)} />}
     </>
+  )
+}
+
+/** Asks before a key is closed for good. */
+function RevokeKey({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
+  const { path } = useSession()
+  const { run, isRunning, problem } = useMutation({
+    send: (keyId: string, header) =>
+      answerOf(
+        client.DELETE('/portal/v1/agencies/{agencySlug}/keys/{keyId}', {
+          params: { path: { ...path, keyId }, header },
+        }),
+      ),
+    invalidates: ['keys'],
+    onDone: () => {
+      toast({ tone: 'good', text: `${keyName(apiKey)} has been revoked` })
+      onClose()
+    },
+    report: 'inline',
+  })
+  return (
+    <ConfirmDialog
+      title={`Revoke ${keyName(apiKey)}?`}
+      action="Revoke key"
+      isBusy={isRunning}
+      problem={problem}
+      onConfirm={() => void run(apiKey.id)}
+      onClose={onClose}
+    >
+      <p>Requests with this key are refused immediately. A revoked key cannot be restored.</p>
+    </ConfirmDialog>
   )
 }

@@ -2,15 +2,14 @@ import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import type { Schema } from '../../api/schema.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { Checkbox, DateInput, FieldSet, Select, TextInput } from '../../design/inputs.tsx'
 import { CodeBlock, SecretDialog } from '../../design/secret-dialog.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
-import { useSession } from '../../session/use-session.ts'
-import { keyName } from './key-state.ts'
-import { DEFAULT_SCOPES, SCOPES, type Scope } from './scopes.ts'
+import { DEFAULT_SCOPES, keyName, SCOPES, type Scope } from './key-table.tsx'
 
 const LIFETIMES = [
   { value: 'never', label: 'Never' },

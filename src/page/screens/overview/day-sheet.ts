@@ -1,7 +1,7 @@
 /** What the overview says of a tape: who comes, goes and stays today, and how the months go. Pure. */
 import type { Schema } from '../../api/schema.ts'
 import { type Day, dayOf, monthStart } from '../../format/days.ts'
-import { nameText } from '../../format/name-text.ts'
+import { nameText } from '../../format/texts.ts'
 
 type Tape = Schema<'Tape'>
 type StayType = Tape['types'][number]

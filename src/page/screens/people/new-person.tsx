@@ -1,14 +1,16 @@
 import { useId, useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
+import type { Schema } from '../../api/schema.ts'
 import { useMutation } from '../../data/use-mutation.ts'
+import { type PersonRole, ROLES, roleLabel, useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { DateInput, FieldSet, Select, TextInput } from '../../design/inputs.tsx'
 import { CodeBlock, SecretDialog } from '../../design/secret-dialog.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
-import { useSession } from '../../session/use-session.ts'
-import { ROLES, type Role, roleLabel, type Token } from './roles.ts'
+
+export type Token = Schema<'AccessToken'>
 
 const LIFETIMES = [
   { value: 'never', label: 'Never' },
@@ -19,7 +21,7 @@ const LIFETIMES = [
 ] as const
 
 type Lifetime = (typeof LIFETIMES)[number]['value']
-type Body = { name: string; role: Role; expiresAt: string | null }
+type Body = { name: string; role: PersonRole; expiresAt: string | null }
 type Created = { accessToken: Token; secret: string | null }
 
 /** Asks who it is and what they may do, makes the token, and shows it once. */
@@ -61,7 +63,7 @@ function PersonForm({
 }) {
   const { agency } = useSession()
   const [name, setName] = useState('')
-  const [role, setRole] = useState<Role>('desk')
+  const [role, setRole] = useState<PersonRole>('desk')
   const [lifetime, setLifetime] = useState<Lifetime>('never')
   const [date, setDate] = useState('')
   const [isSubmitted, setSubmitted] = useState(false)
@@ -114,7 +116,7 @@ function PersonForm({
   )
 }
 
-function RoleChoice({ value, onChange }: { value: Role; onChange: (role: Role) => void }) {
+function RoleChoice({ value, onChange }: { value: PersonRole; onChange: (role: PersonRole) => void }) {
   const id = useId()
   return (
     <FieldSet legend="Role">

@@ -1,20 +1,21 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
+import { useMutation } from '../../data/use-mutation.ts'
 import { useResource } from '../../data/use-resource.ts'
+import { useSession } from '../../data/use-session.ts'
 import { Badge } from '../../design/badge.tsx'
 import { Button, LinkButton } from '../../design/button.tsx'
-import { Card, PageHeader } from '../../design/card.tsx'
+import { Card, DescriptionList, PageHeader, Tabs, useTab } from '../../design/card.tsx'
+import { ConfirmDialog, LeaveGuard } from '../../design/dialog.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
-import { Tabs, useTab } from '../../design/tabs.tsx'
-import { LeaveGuard } from '../../route/leave-guard.tsx'
-import { useSession } from '../../session/use-session.ts'
-import { EditUnit } from './edit-unit.tsx'
+import { toast } from '../../design/toast.tsx'
+import { count } from '../../format/numbers.ts'
+import { CalendarFeedCard } from './calendar-feed.tsx'
 import { RatesView } from './rates/rates-view.tsx'
 import { useRates } from './rates/use-rates.ts'
-import { UnitDetails } from './unit-details.tsx'
-import { UnitStatusButtons } from './unit-status.tsx'
-import { placeOf, sizeOf, UNIT_STATUSES, type Unit } from './unit-words.ts'
+import { EditUnit } from './unit-dialog.tsx'
+import { placeOf, sizeOf, UNIT_STATUSES, type Unit, type UnitStatus } from './unit-words.ts'
 
 export function UnitPage({ slug }: { slug: string }) {
   const { path, may } = useSession()
@@ -90,5 +91,116 @@ function Summary({ unit }: { unit: Unit }) {
       <Badge tone={tone}>{label}</Badge>
       <span>{[place, sizeOf(unit)].filter((part) => part !== '').join(' · ')}</span>
     </span>
+  )
+}
+
+function UnitDetails({ unit }: { unit: Unit }) {
+  const { label, tone, hint } = UNIT_STATUSES[unit.status]
+  return (
+    <div class="units-details">
+      <Card title="Details">
+        <DescriptionList
+          items={[
+            [
+              'Status',
+              <span key="status">
+                <Badge tone={tone}>{label}</Badge> <span class="muted">{hint}</span>
+              </span>,
+            ],
+            ['Slug', <code key="slug">{unit.slug}</code>],
+            ['Building', unit.building],
+            ['Area', unit.area],
+            ['City', unit.city],
+            ['Guests', `Up to ${count(unit.maxGuests)}`],
+            ['Bedrooms', unit.bedrooms === 0 ? 'Studio' : count(unit.bedrooms)],
+            ['Beds', count(unit.beds)],
+            ['Bathrooms', count(unit.bathrooms)],
+            ['Size', unit.sizeSqm === null ? null : `${count(unit.sizeSqm)} m²`],
+            ['Check-in', `From ${unit.checkinTime}`],
+            ['Check-out', `Until ${unit.checkoutTime}`],
+            ['Booking', unit.instantBook ? 'Instant' : 'You confirm each stay'],
+          ]}
+        />
+      </Card>
+      <CalendarFeedCard unit={unit} />
+    </div>
+  )
+}
+
+const DONE: Readonly<Record<UnitStatus, string>> = {
+  active: 'is active',
+  draft: 'is a draft again',
+  archived: 'is archived',
+}
+
+interface Change {
+  readonly status: UnitStatus
+  readonly before: UnitStatus
+}
+
+function useStatusChange(unit: Unit, report: 'inline' | 'toast', onDone: (change: Change) => void) {
+  const { path } = useSession()
+  return useMutation({
+    send: ({ status }: Change, header) =>
+      answerOf(
+        client.PATCH('/portal/v1/agencies/{agencySlug}/units/{unitSlug}', {
+          params: { path: { ...path, unitSlug: unit.slug }, header },
+          body: { status },
+        }),
+      ),
+    invalidates: ['units'],
+    onDone: (_, change) => onDone(change),
+    report,
+  })
+}
+
+/** Buttons that archive a unit, and bring it back. */
+function UnitStatusButtons({ unit }: { unit: Unit }) {
+  const [isAsking, setAsking] = useState(false)
+  const done = ({ status, before }: Change) => {
+    setAsking(false)
+    const undo = () => void direct.run({ status: before, before: status })
+    toast({ tone: 'good', text: `${unit.name} ${DONE[status]}`, undo })
+  }
+  const direct = useStatusChange(unit, 'toast', done)
+  const asked = useStatusChange(unit, 'inline', done)
+  if (unit.status === 'archived') {
+    return (
+      <Button isBusy={direct.isRunning} onClick={() => void direct.run({ status: 'active', before: 'archived' })}>
+        Reactivate
+      </Button>
+    )
+  }
+  return (
+    <>
+      {unit.status === 'draft' && (
+        <Button isBusy={direct.isRunning} onClick={() => void direct.run({ status: 'active', before: 'draft' })}>
+          Make active
+        </Button>
+      )}
+      <Button
+        onClick={() => {
+          asked.reset()
+          setAsking(true)
+        }}
+      >
+        Archive
+      </Button>
+      {isAsking && (
+        <ConfirmDialog
+          title={`Archive ${unit.name}?`}
+          action="Archive unit"
+          isBusy={asked.isRunning}
+          problem={asked.problem}
+          onConfirm={() => void asked.run({ status: 'archived', before: unit.status })}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            {UNIT_STATUSES.archived.hint} Its bookings and rates stay as they are. Channels no longer get its calendar.
+            You can reactivate it at any time.
+          </p>
+        </ConfirmDialog>
+      )}
+    </>
   )
 }

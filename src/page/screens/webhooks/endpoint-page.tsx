@@ -1,26 +1,33 @@
-import '../bookings/booking-page.css'
+import '../bookings/bookings.css'
 import './webhooks.css'
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useResource } from '../../data/use-resource.ts'
-import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
+import { useSession } from '../../data/use-session.ts'
+import { DeliveryList, isAwaited } from '../../deliveries/delivery-list.tsx'
+import {
+  type Endpoint,
+  EndpointState,
+  endpointName,
+  FAILURES_IN_A_ROW_MAX,
+  isWaiting,
+  waitingText,
+} from '../../deliveries/endpoints.tsx'
 import { Button, LinkButton } from '../../design/button.tsx'
-import { Card, PageHeader } from '../../design/card.tsx'
-import { DescriptionList } from '../../design/description-list.tsx'
-import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { Card, DescriptionList, PageHeader } from '../../design/card.tsx'
+import { EmptyState, ErrorNote, Note, RoleNote, Skeleton } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { Menu } from '../../design/menu.tsx'
-import { RoleNote } from '../../design/role-note.tsx'
+import { Pager } from '../../design/table.tsx'
 import { instantText } from '../../format/instants.ts'
+import { count } from '../../format/numbers.ts'
+import { usePolling } from '../../lib/hooks.ts'
 import { hashOf } from '../../route/route.ts'
-import { useSession } from '../../session/use-session.ts'
-import { ChangeEndpoint } from './change-endpoint.tsx'
-import { DeleteEndpoint } from './delete-endpoint.tsx'
-import { EndpointDeliveries } from './endpoint-deliveries.tsx'
-import { EndpointState, FAILURES_IN_A_ROW_MAX, isWaiting, waitingText } from './endpoint-state.tsx'
-import { Ping } from './ping.tsx'
+import { setQuery, useRoute } from '../../route/router.ts'
+import { stayDates, stayName } from '../../stays/stay-name.ts'
+import { DeleteEndpoint, Ping, SwitchOn } from './endpoint-actions.tsx'
+import { ChangeEndpoint } from './endpoint-form.tsx'
 import { RotateSecret } from './rotate-secret.tsx'
-import { SwitchOn } from './switch-on.tsx'
 
 /** One endpoint: how it does, what it was sent, and what can be done with it. */
 export function EndpointPage({ endpointId }: { endpointId: string }) {
@@ -173,4 +180,65 @@ function Facts({ endpoint }: { endpoint: Endpoint }) {
       />
     </Card>
   )
+}
+
+const PAGE_SIZE = 20
+const POLL_MS = 4_000
+
+/** What it was sent, newest first, with every attempt. */
+function EndpointDeliveries({ endpointId }: { endpointId: string }) {
+  const { path } = useSession()
+  const { query: route } = useRoute()
+  const page = Math.max(1, Number.parseInt(route['page'] ?? '1', 10) || 1)
+  const query = { page, pageSize: PAGE_SIZE }
+  const { data, error, refresh } = useResource(`webhooks/${endpointId}/deliveries?page=${page}`, (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/webhook-endpoints/{endpointId}/deliveries', {
+        params: { path: { ...path, endpointId }, query },
+        signal,
+      }),
+    ),
+  )
+  const deliveries = data?.deliveries ?? []
+  usePolling(refresh, { isActive: isAwaited(deliveries), everyMs: POLL_MS })
+  return (
+    <Card title="Deliveries" isFlush aside={data === undefined ? '' : count(data.totalItems)}>
+      <ErrorNote problem={error} onRetry={refresh} />
+      {data === undefined && error === null && <Skeleton lines={4} />}
+      {deliveries.length > 0 && (
+        <DeliveryList
+          deliveries={deliveries}
+          about={({ bookingId, event }) =>
+            bookingId !== null ? <BookingName id={bookingId} /> : event === 'ping' ? 'Sent from this page' : ''
+          }
+          link={({ bookingId }) => bookingId !== null && <a href={hashOf(['bookings', bookingId])}>Open the booking</a>}
+        />
+      )}
+      {data !== undefined && deliveries.length === 0 && (
+        <EmptyState icon="webhooks" title="Nothing sent yet">
+          The first message goes out when a booking is made, changed or cancelled. Send a test to check that the
+          receiver answers.
+        </EmptyState>
+      )}
+      <Pager
+        page={page}
+        pageSize={PAGE_SIZE}
+        totalItems={data?.totalItems ?? 0}
+        onPage={(next) => setQuery({ page: next === 1 ? null : next })}
+      />
+    </Card>
+  )
+}
+
+function BookingName({ id }: { id: string }) {
+  const { path } = useSession()
+  const { data } = useResource(`bookings/${id}`, (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}', {
+        params: { path: { ...path, bookingId: id } },
+        signal,
+      }),
+    ),
+  )
+  return data === undefined ? '…' : `${stayName(data.booking)}, ${data.booking.unitName}, ${stayDates(data.booking)}`
 }

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
-import { type Endpoint, endpointName } from '../../deliveries/use-endpoints.ts'
+import { useSession } from '../../data/use-session.ts'
+import { type Endpoint, endpointName } from '../../deliveries/endpoints.tsx'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { ErrorNote } from '../../design/feedback.tsx'
+import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { Select } from '../../design/inputs.tsx'
-import { useSession } from '../../session/use-session.ts'
-import { SigningSecret } from './signing-secret.tsx'
+import { SecretDialog } from '../../design/secret-dialog.tsx'
 
 const OVERLAPS = [
   { value: '24', label: 'For 24 hours' },
@@ -61,5 +61,44 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: Endpoint; onClos
       <Select label="Keep signing with the old secret" value={overlap} onChange={setOverlap} options={OVERLAPS} />
       <ErrorNote problem={problem} />
     </Dialog>
+  )
+}
+
+/** Shows the secret that messages are signed with, once. `secret`: null when it was lost on the way. */
+export function SigningSecret({
+  title,
+  secret,
+  onClose,
+}: {
+  title: string
+  secret: string | null
+  onClose: () => void
+}) {
+  if (secret === null)
+    return (
+      <Dialog
+        title="The secret was not received"
+        width="s"
+        onClose={onClose}
+        footer={
+          <Button tone="primary" onClick={onClose}>
+            Close
+          </Button>
+        }
+      >
+        <Note tone="warn">
+          <p>
+            The connection broke before the secret arrived, and it cannot be shown again. Rotate it to get a new one.
+          </p>
+        </Note>
+      </Dialog>
+    )
+  return (
+    <SecretDialog title={title} label="Signing secret" isHashed={false} secret={secret} onStored={onClose}>
+      <p class="muted">
+        The receiver needs it to verify that messages come from here. They follow Standard Webhooks, whose libraries
+        check the headers <code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code>.
+      </p>
+    </SecretDialog>
   )
 }

@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks'
 import { Button, IconButton } from '../../../design/button.tsx'
 import { Card } from '../../../design/card.tsx'
 import { NumberInput } from '../../../design/inputs.tsx'
-import { type DiscountDraft, newKey } from './rates-draft.ts'
-import { discountField, type RatesErrors } from './rates-errors.ts'
+import { type DiscountDraft, discountField, newKey, type RatesErrors } from './rates-draft.ts'
 import type { RatesEditing } from './use-rates.ts'
 
 /** What long stays pay less. */

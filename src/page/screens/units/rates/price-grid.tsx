@@ -1,8 +1,7 @@
 import { useRef, useState } from 'preact/hooks'
-import { plural } from '../../../format/count.ts'
+import { useSession } from '../../../data/use-session.ts'
 import { type Day, dayText } from '../../../format/days.ts'
-import { money } from '../../../format/money.ts'
-import { useSession } from '../../../session/use-session.ts'
+import { money, plural } from '../../../format/numbers.ts'
 import {
   type GridCell,
   type GridRow,

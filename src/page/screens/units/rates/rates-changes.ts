@@ -1,7 +1,6 @@
 /** What differs between two states of a unit's rates, in words. Pure. */
-import { plural } from '../../../format/count.ts'
 import { dayOf, dayRange, dayText } from '../../../format/days.ts'
-import { type Currency, money } from '../../../format/money.ts'
+import { type Currency, money, plural } from '../../../format/numbers.ts'
 import type { PriceField, Prices, Rates } from './rates-draft.ts'
 
 type Season = Rates['seasons'][number]

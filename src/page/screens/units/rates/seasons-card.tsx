@@ -1,13 +1,23 @@
-import { useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
+import { useSession } from '../../../data/use-session.ts'
+import { Badge } from '../../../design/badge.tsx'
 import { Button } from '../../../design/button.tsx'
 import { Card } from '../../../design/card.tsx'
 import { EmptyState } from '../../../design/feedback.tsx'
+import { Icon } from '../../../design/icon.tsx'
+import { DateInput, FieldRow, MoneyInput, NumberInput, TextInput } from '../../../design/inputs.tsx'
 import { toast } from '../../../design/toast.tsx'
-import { plural } from '../../../format/count.ts'
-import { todayIn } from '../../../format/days.ts'
-import { useSession } from '../../../session/use-session.ts'
-import { dayOrNull, newKey, nextYear, type SeasonDraft } from './rates-draft.ts'
-import { SeasonRow } from './season-row.tsx'
+import { dayRange, dayText, todayIn } from '../../../format/days.ts'
+import { money, plural } from '../../../format/numbers.ts'
+import {
+  dayOrNull,
+  newKey,
+  nextYear,
+  type RatesErrors,
+  type Saved,
+  type SeasonDraft,
+  seasonField,
+} from './rates-draft.ts'
 import type { RatesEditing } from './use-rates.ts'
 
 /** Periods with a nightly price of their own. */
@@ -83,4 +93,155 @@ export function SeasonsCard({ editing, mayChange }: { editing: RatesEditing; may
       </ul>
     </Card>
   )
+}
+
+const FIELDS = ['name', 'from', 'lastNight', 'nightlyPrice', 'minStay'] as const
+
+/** A season in one line, which opens to its fields. */
+function SeasonRow({
+  season,
+  base,
+  errors,
+  isOpen,
+  mayChange,
+  onToggle,
+  onChange,
+  onCopy,
+  onRemove,
+}: {
+  season: SeasonDraft
+  base: Saved
+  errors: RatesErrors
+  isOpen: boolean
+  mayChange: boolean
+  onToggle: () => void
+  onChange: (part: Partial<SeasonDraft>) => void
+  onCopy: () => void
+  onRemove: () => void
+}) {
+  const { currency } = useSession()
+  const id = useId()
+  const isWrong = FIELDS.some((field) => errors.has(seasonField(season.key, field)))
+  const name = season.name.trim() === '' ? 'New season' : season.name
+  return (
+    <li class={isOpen ? 'rates-season rates-season-open' : 'rates-season'}>
+      <button
+        type="button"
+        class="rates-season-line"
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        disabled={!mayChange}
+        onClick={onToggle}
+      >
+        <span class="rates-season-name">
+          {name} {isWrong ? <Badge tone="bad">Check</Badge> : <StateBadge season={season} base={base} />}
+        </span>
+        <span class="rates-season-price numeric">
+          {season.nightlyPrice === null ? '—' : money(season.nightlyPrice, currency)}
+        </span>
+        <span class="rates-season-detail">
+          {nightsText(season)}
+          {season.minStay !== null && ` · at least ${plural(season.minStay, 'night')}`}
+        </span>
+        {mayChange && <Icon name={isOpen ? 'up' : 'down'} size={14} />}
+      </button>
+      {isOpen && (
+        <div class="rates-season-fields" id={id}>
+          <Fields season={season} errors={errors} onChange={onChange} />
+          <div class="rates-season-actions">
+            <Button tone="quiet" size="s" icon="copy" onClick={onCopy}>
+              Copy to next year
+            </Button>
+            <Button tone="quiet" size="s" icon="close" aria-label={`Remove ${name}`} onClick={onRemove}>
+              Remove
+            </Button>
+          </div>
+        </div>
+      )}
+    </li>
+  )
+}
+
+function Fields({
+  season,
+  errors,
+  onChange,
+}: {
+  season: SeasonDraft
+  errors: RatesErrors
+  onChange: (part: Partial<SeasonDraft>) => void
+}) {
+  const { currency } = useSession()
+  // A new season is not full of errors before anything has been typed.
+  const [visited, setVisited] = useState<readonly (keyof SeasonDraft)[]>(season.name === '' ? [] : FIELDS)
+  const input = (field: (typeof FIELDS)[number]) => {
+    const isEmpty = season[field] === '' || season[field] === null
+    return {
+      error: isEmpty && !visited.includes(field) ? undefined : errors.get(seasonField(season.key, field)),
+      onBlur: () => setVisited((before) => (before.includes(field) ? before : [...before, field])),
+    }
+  }
+  return (
+    <>
+      <TextInput
+        label="Name"
+        autocomplete="off"
+        autofocus={season.name === ''}
+        placeholder="Summer"
+        maxLength={120}
+        value={season.name}
+        onChange={(name) => onChange({ name })}
+        {...input('name')}
+      />
+      <FieldRow>
+        <DateInput label="First night" value={season.from} onChange={(from) => onChange({ from })} {...input('from')} />
+        <DateInput
+          label="Last night"
+          value={season.lastNight}
+          {...(season.from === '' ? {} : { min: season.from })}
+          onChange={(lastNight) => onChange({ lastNight })}
+          {...input('lastNight')}
+        />
+      </FieldRow>
+      <FieldRow>
+        <MoneyInput
+          label="Price per night"
+          value={season.nightlyPrice}
+          onChange={(nightlyPrice) => onChange({ nightlyPrice })}
+          {...input('nightlyPrice')}
+          {...currency}
+        />
+        <NumberInput
+          label="Minimum stay"
+          isOptional
+          hint="For arrivals in the season"
+          suffix="nights"
+          min={1}
+          value={season.minStay}
+          onChange={(minStay) => onChange({ minStay })}
+          {...input('minStay')}
+        />
+      </FieldRow>
+    </>
+  )
+}
+
+/** New and changed seasons are marked until they are saved. */
+function StateBadge({ season, base }: { season: SeasonDraft; base: Saved }) {
+  const last = dayOrNull(season.lastNight)
+  const isSaved = base.rates.seasons.some(
+    ({ name, from, to, nightlyPrice, minStay }) =>
+      from === season.from &&
+      dayOrNull(to) === (last ?? 0) + 1 &&
+      name === season.name.trim() &&
+      nightlyPrice === season.nightlyPrice &&
+      minStay === season.minStay,
+  )
+  return isSaved ? null : <Badge tone="accent">Not saved</Badge>
+}
+
+function nightsText({ from, lastNight }: SeasonDraft): string {
+  const [first, last] = [dayOrNull(from), dayOrNull(lastNight)]
+  if (first === null || last === null || last < first) return 'Dates missing'
+  return first === last ? dayText(first) : dayRange(first, last)
 }

@@ -1,26 +1,27 @@
 import { useEffect, useState } from 'preact/hooks'
 import { answerOf, client, taggedAnswerOf } from '../../../api/client.ts'
 import type { Problem } from '../../../api/problem.ts'
+import type { Schema } from '../../../api/schema.ts'
 import { resources } from '../../../data/resources.ts'
 import { useMutation } from '../../../data/use-mutation.ts'
 import { useResource } from '../../../data/use-resource.ts'
+import { useSession } from '../../../data/use-session.ts'
 import { toast } from '../../../design/toast.tsx'
-import { useSession } from '../../../session/use-session.ts'
-import type { Unit } from '../unit-words.ts'
 import {
   canonical,
   changedPrices,
   draftOf,
+  errorsOf,
   isChanged,
   PRICE_FIELDS,
   type Prices,
   pricesOf,
   type Rates,
   type RatesDraft,
+  type RatesErrors,
   ratesOf,
   type Saved,
 } from './rates-draft.ts'
-import { errorsOf, type RatesErrors } from './rates-errors.ts'
 
 /** The rates of a unit that are being edited. */
 export interface RatesEditing {
@@ -61,7 +62,7 @@ interface UsedRates {
 }
 
 /** @param unit undefined: not read yet */
-export function useRates(slug: string, unit: Unit | undefined): UsedRates {
+export function useRates(slug: string, unit: Schema<'Unit'> | undefined): UsedRates {
   const { path } = useSession()
   const params = { path: { ...path, unitSlug: slug } }
   const {
