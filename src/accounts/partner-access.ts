@@ -11,36 +11,64 @@ import { sha256Hex } from '../lib/ids.ts'
 import { KeyCounters, type RateDecision, type RateLimiter } from './rate-limit.ts'
 import type { UsageMeter } from './usage-meter.ts'
 
-/** Of an answer: each time that it is longer by this, it counts as another request. Writing so much takes 2 to 3 ms of CPU. */
+/** A part of a large answer. Writing so much takes 2 to 3 ms of CPU. */
 export const ANSWER_CHARS_PER_PART = 32_768
-/** How far a part keeps the large answers of its agency apart, ms: four times what it takes, so others find the event loop free. */
-export const PART_MS = 10
+/** Smaller answers are not paced. */
+const PARTS_MIN = 1 / 8
+/**
+ * How far a part keeps the large answers of its agency apart while other agencies are served, ms: so much more than it takes that at
+ * most one in a hundred of their requests meets one of its steps.
+ */
+export const PART_MS = 50
+/** The same while no other agency is served. */
+export const PART_ALONE_MS = 5
+/** An agency is being served for so long after a request. */
+export const SERVED_MS = 1_000
 /** No answer waits longer, and keys of an agency whose next one would are refused. */
 export const PAUSE_MS_MAX = 10_000
 
 export function partsOf(chars: number): number {
-  return Math.floor(chars / ANSWER_CHARS_PER_PART)
+  return chars / ANSWER_CHARS_PER_PART
 }
 
 /**
- * The pace of an agency's large answers, with whichever key or token they are asked for: each waits until the ones
- * before have had their time. So the first comes at once, a client that reads page after page is slowed down instead of refused, and other
- * agencies wait for few of them (A1): steps of an answer that cannot be divided, such as its encoding, occupy the event loop for milliseconds.
+ * The pace of an agency's large answers, with whichever key or token they are asked for: each waits until the ones before have had their
+ * time. So the first comes at once, a client that reads page after page is slowed down instead of refused, and other agencies meet few of
+ * them (A1): steps of an answer that cannot be divided, such as the decoding of its rows, occupy the event loop for a millisecond.
  */
 export class AnswerPace {
   readonly #clock: Clock
   /** When the next one may be sent, monotonic ms; by agency. */
   readonly #freeAt = new Map<string, number>()
+  /** The agency that was served last, and the last one before it that was another one. */
+  #last = NOBODY_SERVED
+  #lastOther = NOBODY_SERVED
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Takes an answer of so many parts. @returns null when it may be sent at once; otherwise send it when this resolves */
+  /** A request of the agency is served. */
+  noteServed(agencyId: string): void {
+    if (agencyId !== this.#last.agencyId) {
+      this.#lastOther = this.#last
+      this.#last = { agencyId, atMs: 0 }
+    }
+    this.#last.atMs = this.#clock.monotonicMs()
+  }
+
+  /**
+   * Takes an answer from the agency's pace.
+   * @param parts may be a fraction
+   * @returns null when it may be sent at once; otherwise send it when this resolves
+   */
   take(agencyId: string, parts: number): Promise<void> | null {
-    if (parts === 0) return null
+    if (parts < PARTS_MIN) return null
+    const now = this.#clock.monotonicMs()
     const pauseMs = this.#pauseMs(agencyId)
-    this.#freeAt.set(agencyId, this.#clock.monotonicMs() + pauseMs + parts * PART_MS)
+    const other = this.#last.agencyId === agencyId ? this.#lastOther : this.#last
+    const partMs = now - other.atMs < SERVED_MS ? PART_MS : PART_ALONE_MS
+    this.#freeAt.set(agencyId, now + pauseMs + parts * partMs)
     return pauseMs === 0 ? null : sleep(this.#clock, Math.min(pauseMs, PAUSE_MS_MAX))
   }
 
@@ -54,6 +82,8 @@ export class AnswerPace {
     return freeAt === undefined ? 0 : Math.max(0, freeAt - this.#clock.monotonicMs())
   }
 }
+
+const NOBODY_SERVED = { agencyId: '', atMs: Number.NEGATIVE_INFINITY }
 
 /** Why a request with a valid key is not served. */
 export type AccessRefusal =
@@ -122,6 +152,7 @@ export class PartnerAccess {
     }
     const { agency, key } = holder
     const { plan } = agency
+    this.pace.noteServed(agency.id)
     const kept = countersOf(holder)
     const rate = this.#limiter.take(key.id, plan.requestsPerMinute, kept)
     if (!rate.allowed)
@@ -144,7 +175,7 @@ export class PartnerAccess {
     return this.takeParts(agencyId, partsOf(chars))
   }
 
-  /** The same for work that the length of the answer does not tell. @param parts each about 2 to 3 ms of CPU; 0 for little */
+  /** The same for work that the length of the answer does not tell. @param parts each about 2 to 3 ms of CPU; may be a fraction */
   takeParts(agencyId: string, parts: number): Promise<void> | null {
     return this.pace.take(agencyId, parts)
   }

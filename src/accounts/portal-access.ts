@@ -92,7 +92,9 @@ export class PortalAccess {
    * @returns null when it is within the budgets; else how to refuse it, with the whole seconds to wait
    */
   take(identity: PortalIdentity, bodyBytes = 0): OverBudget | null {
-    if (this.#rateLimit === null || identity.kind === 'operator') return null
+    if (identity.kind === 'operator') return null
+    this.#pace?.noteServed(identity.agency.id)
+    if (this.#rateLimit === null) return null
     const over = this.#rateLimit.take(identity)
     if (over === null) this.#rateLimit.charge(identity, Math.floor(bodyBytes / BODY_BYTES_PER_REQUEST))
     return over
@@ -104,7 +106,7 @@ export class PortalAccess {
    */
   takeAnswer(identity: PortalIdentity, chars: number): Promise<void> | null {
     if (identity.kind === 'operator') return null
-    this.#rateLimit?.charge(identity, partsOf(chars))
+    this.#rateLimit?.charge(identity, Math.floor(partsOf(chars)))
     return this.#pace?.take(identity.agency.id, partsOf(chars)) ?? null
   }
 

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { ANSWER_CHARS_PER_PART, PART_MS, PAUSE_MS_MAX, PartnerAccess } from '../../src/accounts/partner-access.ts'
+import {
+  ANSWER_CHARS_PER_PART,
+  PART_ALONE_MS,
+  PART_MS,
+  PAUSE_MS_MAX,
+  PartnerAccess,
+  SERVED_MS,
+} from '../../src/accounts/partner-access.ts'
 import { RateLimiter } from '../../src/accounts/rate-limit.ts'
 import { type RateSlot, RateSlots } from '../../src/accounts/rate-slots.ts'
 import { UsageMeter } from '../../src/accounts/usage-meter.ts'
@@ -63,27 +70,61 @@ test('what a key has used of its minute is stored with the shard of its agency, 
   expect(written).toMatchObject([{ shard: 7, total: 2, counts: { [key.id]: 2 } }])
 })
 
+/** In whole milliseconds. */
+async function pauseOf(pause: Promise<void> | null, clock: FakeClock): Promise<number> {
+  let isOver = pause === null
+  void pause?.then(() => {
+    isOver = true
+  })
+  let ms = 0
+  for (; !isOver; ms++) await clock.advance(1)
+  return ms
+}
+
 describe('A1: the large answers of an agency have a pace', () => {
   test('the first comes at once, the next when it has had its time; small ones and those of others wait for nothing', async () => {
     const { access, clock } = openAccess()
-    expect(access.takeAnswer(AGENCY.id, 5 * ANSWER_CHARS_PER_PART)).toBeNull()
-    expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART - 1)).toBeNull()
+    expect(access.takeAnswer(AGENCY.id, 4.5 * ANSWER_CHARS_PER_PART)).toBeNull()
+    expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART / 8 - 1)).toBeNull()
     expect(access.takeAnswer('agc_other', ANSWER_CHARS_PER_PART)).toBeNull()
-    let isSent = false
-    void access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART)?.then(() => {
-      isSent = true
-    })
-    await clock.advance(5 * PART_MS - 1)
-    expect(isSent).toBe(false)
-    await clock.advance(1)
-    expect(isSent).toBe(true)
-    await clock.advance(PART_MS)
-    expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART)).toBeNull()
+    expect(await pauseOf(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART), clock)).toBe(
+      Math.ceil(4.5 * PART_ALONE_MS),
+    )
+    await clock.advance(PART_ALONE_MS)
+    expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART / 8)).toBeNull()
+  })
+
+  test('it is slower while other agencies are served', async () => {
+    const { access, clock } = openAccess()
+    const pauseAfterOne = async () => {
+      await clock.advance(PART_MS)
+      access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART)
+      return pauseOf(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART), clock)
+    }
+    access.pace.noteServed(AGENCY.id)
+    expect(await pauseAfterOne()).toBe(PART_ALONE_MS)
+    access.pace.noteServed('agc_other')
+    access.pace.noteServed(AGENCY.id)
+    access.pace.noteServed(AGENCY.id)
+    expect(await pauseAfterOne()).toBe(PART_MS)
+    await clock.advance(SERVED_MS)
+    access.pace.noteServed(AGENCY.id)
+    expect(await pauseAfterOne()).toBe(PART_ALONE_MS)
+    access.pace.noteServed('agc_other')
+    expect(await pauseAfterOne()).toBe(PART_MS)
+  })
+
+  test('whoever asks with a key is served', () => {
+    const { access, ask, key } = openAccess()
+    const noted: string[] = []
+    access.pace.noteServed = (agencyId) => void noted.push(agencyId)
+    ask(1)
+    expect(noted).toEqual([key.agencyId])
   })
 
   test('a key is refused, and uses no quota, while its answer would wait for too long', async () => {
     const { access, ask, clock } = openAccess({ requestsPerMonth: 3 })
-    const partsMax = PAUSE_MS_MAX / PART_MS
+    const partsMax = PAUSE_MS_MAX / PART_ALONE_MS
     access.takeParts('agc_other', 10 * partsMax)
     access.takeParts(AGENCY.id, partsMax)
     expect(ask(1)).toEqual(['served'])

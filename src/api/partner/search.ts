@@ -40,7 +40,7 @@ export const SEARCH = [
     if ('code' in asked) return asked
     return withInventory<Outcome>(ledger.catalogue, agency.id, async (inventory) => {
       const found = await ledger.commands.search(agency, inventory, asked)
-      await ledger.access.takeParts(agency.id, Math.floor(found.steps / STEPS_PER_PART))
+      await ledger.access.takeParts(agency.id, found.steps / STEPS_PER_PART)
       return offersText(agency, found, asked.window.nights, page)
     })
   }),

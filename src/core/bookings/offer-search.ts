@@ -60,7 +60,7 @@ export interface OffersFound extends Listed<Offer> {
 /** About 2 ms of CPU (`bench/search.ts`). */
 export const STEPS_PER_PART = 100_000
 /** A step is the price of a stay. `bench/search.ts` measures what a slice takes. */
-export const STEPS_PER_SLICE = 2_000
+export const STEPS_PER_SLICE = 1_000
 /** The arrivals of a unit take as long as so many prices. */
 const STEPS_OF_UNIT = 30
 /** Units loaded and then read before the next: the directory may have no room for all of them. */

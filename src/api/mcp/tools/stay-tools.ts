@@ -80,7 +80,7 @@ export const SEARCH_STAYS = toolOf({
     if ('code' in asked) return fault(asked.title)
     const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
     const found = await commands.search(agency, inventory, asked)
-    await access.takeParts(agency.id, Math.floor(found.steps / STEPS_PER_PART))
+    await access.takeParts(agency.id, found.steps / STEPS_PER_PART)
     return offersText(agency, found, asked.window.nights, page)
   },
 })
