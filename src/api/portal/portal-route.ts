@@ -18,19 +18,22 @@ import { type AnswerKeeper, NOTHING_KEPT, type Once, writeOnce } from './portal-
 export const AGENCY_PATH = '/portal/v1/agencies/{agencySlug}'
 
 /** A request that has passed every check. */
-interface PortalCall<O> {
+interface CheckedRequest<O> {
   readonly ledger: PortalLedger
   readonly access: PortalAccess
   readonly request: Request
   /** Who sends the request. */
   readonly identity: PortalIdentity
   readonly caller: Caller
-  /** Of a write: what is kept of its answer for an `Idempotency-Key`. */
-  readonly keep: AnswerKeeper
   readonly path: PathOf<O>
   readonly query: QueryOf<O>
   readonly body: BodyOf<O>
   stream(): StreamCall
+}
+
+interface PortalCall<O> extends CheckedRequest<O> {
+  /** Of a write: what is kept of its answer for an `Idempotency-Key`. */
+  readonly keep: AnswerKeeper
 }
 
 export interface AgencyCall<O> extends PortalCall<O> {
@@ -63,7 +66,10 @@ export function portalRoute<const O extends PortalOperation>(
   return {
     operation,
     serve: (dependencies) =>
-      servedPortal(dependencies, operation, (call) => answered(operation, null, call, handle, repeated)),
+      servedPortal(dependencies, operation, (request) => {
+        const withKeeper = (keep: AnswerKeeper) => ({ ...request, keep })
+        return answered(operation, null, withKeeper, handle, repeated)
+      }),
   }
 }
 
@@ -76,10 +82,11 @@ export function agencyRoute<const O extends PortalOperation & { readonly path: `
   return {
     operation,
     serve: (dependencies) =>
-      servedPortal(dependencies, operation, (call) => {
-        const agency = agencyIn(call.ledger, call.path)
+      servedPortal(dependencies, operation, (request) => {
+        const agency = agencyIn(request.ledger, request.path)
         if (agency === null) return notFound('agency')
-        return answered(operation, agency, { ...call, agency } as unknown as AgencyCall<O>, handle, repeated)
+        const withKeeper = (keep: AnswerKeeper) => ({ ...request, agency, keep })
+        return answered(operation, agency, withKeeper, handle, repeated)
       }),
   }
 }
@@ -87,7 +94,7 @@ export function agencyRoute<const O extends PortalOperation & { readonly path: `
 function servedPortal<O extends PortalOperation>(
   dependencies: PortalDependencies,
   operation: O,
-  handle: Handle<Omit<PortalCall<O>, 'keep'>>,
+  handle: Handle<CheckedRequest<O>>,
 ): Serve {
   const { ledger, access, requestStats, onFailure } = dependencies
   const serving = { operation, surface: 'portal', requestStats, newId: ledger.newId, onFailure } as const
@@ -97,34 +104,31 @@ function servedPortal<O extends PortalOperation>(
     const { identity } = open.admission
     const caller = admission.callerOf(open)
     const stream = () => streamCall(serving, admission, open)
-    return handle({ ledger, access, request, identity, caller, path, query, body, stream } as Omit<
-      PortalCall<O>,
-      'keep'
-    >)
+    const checked = { path, query, body } as Pick<CheckedRequest<O>, 'path' | 'query' | 'body'>
+    return handle({ ledger, access, request, identity, caller, ...checked, stream })
   })
 }
 
 /** Reads and dry runs are answered at once; writes once per `Idempotency-Key`. */
-function answered<C extends Omit<PortalCall<unknown>, 'keep' | 'path' | 'query'>>(
+function answered<C extends Omit<PortalCall<PortalOperation>, 'path' | 'query' | 'body'> & { readonly body: unknown }>(
   operation: PortalOperation,
   agency: Agency | null,
-  call: Omit<C, 'keep'>,
+  withKeeper: (keep: AnswerKeeper) => C,
   handle: Handle<C>,
   repeated: Repeated<C>,
 ): Outcome | Promise<Outcome> {
-  const withKeeper = (keep: AnswerKeeper) => ({ ...call, keep }) as unknown as C
+  const call = withKeeper(NOTHING_KEPT)
   const isDryRun = operation.takesDryRun === true && asksForDryRun(call.request)
-  if (!isWrite(operation) || isDryRun) return handle(withKeeper(NOTHING_KEPT))
+  if (!isWrite(operation) || isDryRun) return handle(call)
   const { shown, agency: replayedIn } = repeated
-  const asked = withKeeper(NOTHING_KEPT)
   const once: Once = {
     agency,
     status: operation.answer.status,
-    replay: shown === undefined ? undefined : (kept) => shown(asked, kept),
-    replayedIn: replayedIn === undefined ? undefined : () => replayedIn(asked),
-    isRevocation: repeated.isRevocation?.(asked) ?? false,
+    replay: shown === undefined ? undefined : (kept) => shown(call, kept),
+    replayedIn: replayedIn === undefined ? undefined : () => replayedIn(call),
+    isRevocation: repeated.isRevocation?.(call) ?? false,
   }
-  return writeOnce(asked, once, (keep) => handle(withKeeper(keep)))
+  return writeOnce(call, once, (keep) => handle(withKeeper(keep)))
 }
 
 /** The outcome of a command, as an answer. */
