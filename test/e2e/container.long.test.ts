@@ -7,6 +7,7 @@ import { parse } from 'yaml'
 import { readConfig } from '../../src/app/config.ts'
 import { buildScript, fillRoot, runCommand, whyNoContainers } from '../support/container-root.ts'
 import { environmentOf, lastStep, readStages, type Stage } from '../support/dockerfile.ts'
+import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -167,9 +168,9 @@ describe.skipIf(obstacle !== null)('the steps of the Dockerfile', () => {
       0,
       expect.stringContaining('"status":"ready"'),
     ])
+    await eventually('the webhook sender is up', () => service.log().includes('webhook sender up'))
     service.kill('SIGTERM')
     expect(await service.exited).toBe(0)
-    expect(service.log()).toContain('webhook sender up')
   }, 180_000)
 })
 
