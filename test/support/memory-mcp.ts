@@ -5,6 +5,7 @@ import { type McpEndpoint, type McpLedger, mcpEndpoint } from '../../src/api/mcp
 import { type Plan, SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { FailureReport } from '../../src/http/answer.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
 import { answerOf, type HttpAnswer, requestOf } from './http-call.ts'
 import { MemoryLedger } from './memory-ledger.ts'
@@ -33,7 +34,9 @@ export async function openMemoryMcp(
   const { catalogue, clock, commands } = memory
   catalogue.putAgency({ ...AGENCY, plan: { ...AGENCY.plan, requestsPerMinute: 10_000, ...options.plan } })
   const meter = new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} })
-  const access = new PartnerAccess({ catalogue, clock, limiter: new RateLimiter(clock), meter })
+  // Keys expire by the test's clock. The pause between large answers is a real one, so that nobody has to end it.
+  const accessClock = { ...systemClock, now: () => clock.now() }
+  const access = new PartnerAccess({ catalogue, clock: accessClock, limiter: new RateLimiter(clock), meter })
   const failures: FailureReport[] = []
   let requests = 0
   const endpoint = mcpEndpoint({
