@@ -34,7 +34,7 @@ describe('the time of a regular expression grows with the text, not faster', () 
 
   test('others are written as a literal, so that they are seen here', () => {
     const made = sources.filter(({ code }) => /\bRegExp\(/.test(code)).map(({ path }) => path)
-    expect(made).toEqual(['http/server/read-alike.ts'])
+    expect(made).toEqual(['http/server/served-routes.ts'])
   })
 })
 

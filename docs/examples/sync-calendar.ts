@@ -62,7 +62,7 @@ function put(booking: Booking): void {
   storeBooking.run({ id, unitSlug, status, arrival, departure, body: JSON.stringify(booking) })
 }
 
-/** All bookings and the cursor before them: whoever reads the copy sees those of before or these. */
+/** All bookings and the cursor before them, in one transaction: a reader of the copy sees the old ones or these. */
 const storeAll = db.transaction((bookings: Iterable<Booking>, cursor: string) => {
   db.run('delete from booking')
   for (const booking of bookings) put(booking)
@@ -213,6 +213,6 @@ try {
     forever(readCalendar),
   ])
 } catch (error) {
-  console.error('Cannot go on:', error instanceof RefusedError ? error.message : error)
+  console.error('Cannot continue:', error instanceof RefusedError ? error.message : error)
   process.exit(1)
 }

@@ -6,7 +6,7 @@ import { type Column, listing } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 const FIELDS: readonly Field[] = [
-  { name: 'name', value: '<text>', description: 'whose it is; the audit trail shows it', read: asText },
+  { name: 'name', value: '<text>', description: 'the holder, as shown in the audit trail', read: asText },
   { name: 'role', value: '<role>', description: 'viewer, desk, manager or owner', read: asText },
   { name: 'expiresAt', value: '<moment>', description: 'a date or an ISO 8601 timestamp', read: asText },
 ]

@@ -33,7 +33,7 @@ export function changes(program: Command, terminal: Terminal): void {
     .command('changes')
     .summary('list booking changes, or follow them')
     .description('List booking changes as the partner with this API key gets them, or follow them as they happen.')
-    .option('--after <cursor>', 'go on after this cursor; start: from the beginning (the default unless --follow)')
+    .option('--after <cursor>', 'continue after this cursor; start: from the beginning (the default unless --follow)')
     .option('--limit <n>', 'changes per answer, 1 to 500')
     .option('-f, --follow', 'print changes as they happen, until interrupted; begins at the end unless --after')
     .option('--key <key>', 'API key with the scope read:bookings (default: NIGHTLEDGER_KEY)')
@@ -56,7 +56,7 @@ async function list(client: PartnerClient, options: Options, terminal: Terminal)
   }
   terminal.out(table(answer['changes'] as Json[], COLUMNS))
   const more = answer['hasMore'] === true ? 'There are more' : 'That is all'
-  terminal.err(`${more}: go on with --after ${answer['cursor']}\n`)
+  terminal.err(`${more}: continue with --after ${answer['cursor']}\n`)
 }
 
 /** Until the process is interrupted, or the service refuses. A connection that ends is made again, so that nothing is missed. */

@@ -45,7 +45,7 @@ export function demo(program: Command, terminal: Terminal): void {
       await client.send('POST', '/agencies', agency)
       await makeFees(client, path)
       const today = parseNight(dayOf(Date.now(), TIMEZONE))
-      assert(today !== null, 'Cannot make a demo: today is not a night of ours')
+      assert(today !== null, 'Cannot make a demo: today is outside the supported dates')
       const units = await makeUnits(client, path, today)
       const keys = await makePartnerKeys(client, path)
       const bookings = demoBookings(units, today)

@@ -10,7 +10,7 @@ import type { Terminal } from './terminal.ts'
 export function migrateCommand(program: Command, terminal: Terminal): void {
   program
     .command('migrate')
-    .summary('migrate the database of DATABASE_URL, ahead of the start of a new version')
+    .summary('migrate the database at DATABASE_URL before you start a new version')
     .description(
       'Migrates the schema of the database at DATABASE_URL. The service also does this when it starts; use this command to do it beforehand.',
     )

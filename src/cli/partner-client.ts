@@ -19,7 +19,7 @@ export class PartnerClient {
   ) {
     const key = options.key ?? (env['NIGHTLEDGER_KEY'] || undefined)
     if (key === undefined)
-      throw new UsageError('Cannot ask as a partner: no API key. Use --key or set NIGHTLEDGER_KEY.')
+      throw new UsageError('Cannot send a request as a partner: no API key. Use --key or set NIGHTLEDGER_KEY.')
     this.#url = connectionOf({ url: options.url, token: key }, env).url
     this.#key = key
   }

@@ -43,7 +43,7 @@ export function search(program: Command, terminal: Terminal): void {
     .option('--extra-bed <yes|no>', 'extra bed for a child')
     .option('--city <text>', 'city of the unit; upper and lower case do not matter')
     .option('--area <text>', 'area of the unit; upper and lower case do not matter')
-    .option('--bedrooms <n>', 'at least so many bedrooms')
+    .option('--bedrooms <n>', 'minimum number of bedrooms')
     .option('--max-total <minor>', 'highest total, in minor units')
     .option('--each <unit|stay>', 'the cheapest stay of each unit (the default), or every stay')
     .option('--sort <order>', 'total (the default), -total, arrival or name')

@@ -71,7 +71,7 @@ export const CLUSTER_METRICS: readonly Metric<ClusterStats>[] = [
   {
     name: 'nightledger_cluster_requests_total',
     type: 'counter',
-    help: 'Requests by outcome: answered by another node, sent again to one, held until an owner could be asked, answered 500 because none answered in time, refused by a node with a different CLUSTER_SECRET, or forwarded to this node after it had given the shard up.',
+    help: 'Requests by outcome: answered by another node, sent again to one, queued until there was an owner, answered 500 because none answered in time, refused by a node with a different CLUSTER_SECRET, or forwarded to this node after it had given the shard up.',
     labels: ['outcome'],
     read: ({ entry: { forwarded, sentAgain, held, unanswered, refused, misdirected } }) =>
       byLabel('outcome', { forwarded, sent_again: sentAgain, held, unanswered, refused, misdirected }),
@@ -79,7 +79,7 @@ export const CLUSTER_METRICS: readonly Metric<ClusterStats>[] = [
   {
     name: 'nightledger_cluster_requests_holding',
     type: 'gauge',
-    help: 'Requests that are being held until an owner can be asked.',
+    help: 'Requests waiting for their shard to have an owner.',
     read: ({ entry }) => only(entry.holding),
   },
 ]

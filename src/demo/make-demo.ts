@@ -91,7 +91,7 @@ export async function makeDemo(
     units.map(async (unit) => ((await commands.calendar(agency, unit)).occupied.isEmpty() ? [unit] : [])),
   )
   const today = parseNight(dayOf(now, agency.timezone))
-  assert(today !== null, 'Cannot make the demo: today is not a night of ours')
+  assert(today !== null, 'Cannot make the demo: today is outside the supported dates')
   const requests = demoBookings(empty.flat(), today)
   const isEarly = (request: BookingRequest) => isBeforeEndpoint(request, today)
   const diary = new DemoDiary({ ...demo, agency, website, today })

@@ -20,12 +20,12 @@ export const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 100
 const WAIT_S_MAX = 20
 
-export const CURSOR = Type.String({ description: 'Opaque. Reading goes on after it.' })
+export const CURSOR = Type.String({ description: 'Opaque cursor. Pass it as `after` to continue.' })
 
 export const CHANGES_QUERY = Type.Object({
   after: Type.Optional(
     text({
-      description: `A cursor from an earlier answer; \`${FROM_START}\`: from the beginning. Left out: no changes, only today's end.`,
+      description: `A cursor from an earlier answer; \`${FROM_START}\`: from the beginning. If omitted: no changes, only the current end.`,
       examples: [FROM_START],
     }),
   ),

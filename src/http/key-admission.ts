@@ -33,7 +33,7 @@ function problemOfAccess(refusal: AccessRefusal): Problem {
     }
     case 'LARGE_ANSWERS': {
       const { retryAfterS } = refusal
-      const title = `Too many large answers to the agency already wait for their turn: retry in ${retryAfterS} s, and ask for fewer at once`
+      const title = `Too many large answers to the agency are already queued: retry in ${retryAfterS} s, and request fewer at once`
       return problem('RATE_LIMITED', title, {}, { retryAfterS })
     }
     case 'QUOTA_EXCEEDED': {

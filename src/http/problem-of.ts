@@ -76,7 +76,7 @@ export function problemOfRejection(rejection: Rejection): Problem {
       const { nights, currency, total, lines } = rejection.quote
       return problem(
         'QUOTE_CHANGED',
-        `The price is not the quoted one any more: it is now ${total} in minor units of ${currency}`,
+        `The price is no longer the quoted one: it is now ${total} in minor units of ${currency}`,
         {
           quote: {
             ...{ nights, currency, total },

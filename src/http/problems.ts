@@ -48,12 +48,12 @@ const stringOf = <const V extends string>(values: readonly V[], description: str
 export const PROBLEMS = {
   VALIDATION: {
     status: 400,
-    when: 'Malformed parameters, headers or body. `title` names the first offending field and what would pass.',
+    when: 'Malformed parameters, headers or body. `title` names the first offending field and what is accepted.',
     members: {
       errors: Type.Array(
         Type.Object({
           field: Type.String({ description: 'The offending field, for example `guest.email`.' }),
-          message: Type.String({ description: 'Names the field and what would pass.' }),
+          message: Type.String({ description: 'Names the field and what is accepted.' }),
         }),
       ),
     },
@@ -87,13 +87,13 @@ export const PROBLEMS = {
   },
   ROLE_MISSING: {
     status: 403,
-    when: 'The access token does not have the role that `role` names, or a higher one. `operator`: no access token suffices.',
-    members: { role: stringOf([...ROLES, 'operator'], 'The least role that suffices.') },
+    when: 'The access token does not have the role that `role` names, or a higher one. `operator`: access tokens are not accepted.',
+    members: { role: stringOf([...ROLES, 'operator'], 'The lowest role that is sufficient.') },
     example: { title: 'This needs the role Manager or a higher one; yours is Desk', role: 'manager' },
   },
   CROSS_ORIGIN: {
     status: 403,
-    when: 'A request with a session cookie that could change something, and was not sent by the page itself.',
+    when: 'A write with a session cookie that was not sent by the page itself.',
     members: {},
     example: {
       title: 'This request did not come from the page: send the header X-Nightledger-Page: 1, from the same origin',
@@ -210,7 +210,7 @@ export const PROBLEMS = {
     when: 'A quote of this stay would no longer have an entity tag of `If-Match`. Nothing was booked; `quote` is the present price.',
     members: { quote: QuoteJson },
     example: {
-      title: 'The price is not the quoted one any more: it is now 40800 in minor units of EUR',
+      title: 'The price is no longer the quoted one: it is now 40800 in minor units of EUR',
       quote: {
         nights: 4,
         currency: 'EUR',

@@ -13,7 +13,7 @@ export function assert(condition: unknown, message: string): asserts condition {
 
 /** Closes a `switch` over a union: the compiler refuses a member without a case, and so does the running program. */
 export function unreachable(value: never): never {
-  throw new AssertionError(`Cannot go on: unexpected value ${describe(value)}`)
+  throw new AssertionError(`Cannot continue: unexpected value ${describe(value)}`)
 }
 
 function describe(value: unknown): string {

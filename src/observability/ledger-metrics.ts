@@ -84,7 +84,7 @@ const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_units_damaged',
     type: 'gauge',
-    help: 'Units refused because what is stored of them is damaged. Counted from when they were first asked for.',
+    help: 'Units refused because their stored data is damaged. Counted from the first request for them.',
     read: ({ units }) => only(units.damaged),
   },
   {

@@ -51,7 +51,7 @@ describe('nightledger changes', () => {
       ['booking.created', id, 'sea-view', '2027-03-01', '2027-03-04', 'confirmed'],
       [],
     ])
-    const cursor = /^There are more: go on with --after (\S+)\n$/.exec(first.err)?.[1] ?? ''
+    const cursor = /^There are more: continue with --after (\S+)\n$/.exec(first.err)?.[1] ?? ''
     const rest = await cli('--key', key, '--after', cursor, '--json')
     expect(JSON.parse(rest.out).changes.map(({ event }: { event: string }) => event)).toEqual(['booking.cancelled'])
   })

@@ -153,7 +153,7 @@ test('a key that is revoked ends it with code 1 and the reason', async () => {
   revoked.start()
   await eventually('it follows', () => service.ledger.changes.stats.waiting.streams > 0)
   service.ledger.catalogue.putKey({ ...made.key, revokedAt: Date.now() })
-  expect(await revoked.ended()).toEqual({ code: 1, said: expect.stringMatching(/Cannot go on: GET \/\w+.*: 401 /) })
+  expect(await revoked.ended()).toEqual({ code: 1, said: expect.stringMatching(/Cannot continue: GET \/\w+.*: 401 /) })
   await revoked.close()
 })
 
@@ -165,7 +165,10 @@ test('a file of another agency ends it with code 1 and the reason, and is left a
   const other = await service.key(await service.agency())
   const stranger = new SyncClient({ baseUrl: service.url, key: other.secret, file: client.file })
   stranger.start()
-  expect(await stranger.ended()).toEqual({ code: 1, said: expect.stringContaining('Cannot go on: GET /changes: 400 ') })
+  expect(await stranger.ended()).toEqual({
+    code: 1,
+    said: expect.stringContaining('Cannot continue: GET /changes: 400 '),
+  })
   await stranger.close()
   expect(client.position).toEqual(stored)
 })

@@ -52,7 +52,7 @@ describeInBrowser('bookings', () => {
       const booking = await book({ guest, sourceRef: 'ADA-77', status: 'option' })
       await portal.visit({ as: 'viewer', at: '#/bookings' }, async (page) => {
         // Who is in house or arrives next comes first; what has ended is one click away, and so is everything.
-        await page.getByRole('heading', { name: /bookings in house or to come/ }).waitFor()
+        await page.getByRole('heading', { name: /bookings in house or upcoming/ }).waitFor()
         await snapshot(page, 'bookings')
         const departures = (await ask(`/bookings?from=${today()}&order=earliest_first&pageSize=3`)).bookings
         const [first] = await page.locator('tbody tr').allTextContents()
@@ -61,7 +61,7 @@ describeInBrowser('bookings', () => {
         await page.getByRole('heading', { name: /past bookings/ }).waitFor()
         expect(page.url()).toContain('when=past')
         await page.goBack()
-        await page.getByRole('heading', { name: /in house or to come/ }).waitFor()
+        await page.getByRole('heading', { name: /in house or upcoming/ }).waitFor()
         await page.getByText('All', { exact: true }).click()
         await page.getByRole('row', { name: /Ada Byron.*Alfama Loft.*Hold/ }).waitFor()
         await page.getByLabel('Status').selectOption('Checked out')

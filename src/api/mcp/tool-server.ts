@@ -74,7 +74,10 @@ export async function answerRequest(ledger: ToolLedger, request: RpcRequest, cal
   await serverFor(ledger, holder, reject).connect(transport)
   transport
     .handleMessage({ jsonrpc: '2.0', id, method, params: paramsFor(request, isModern) })
-    .then(() => reject(new Error(`Cannot answer ${method.slice(0, 64)}: it is no request to the SDK`)), reject)
+    .then(
+      () => reject(new Error(`Cannot answer ${method.slice(0, 64)}: the SDK does not take it as a request`)),
+      reject,
+    )
   const answer = await promise
   if ('result' in answer) return { kind: 'result', result: answer.result }
   return { kind: 'refused', error: refusalOf(answer.error, request, isModern) }

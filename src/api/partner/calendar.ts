@@ -31,7 +31,7 @@ const GET_CALENDAR = {
         minLength: 1,
         description:
           `Slugs separated by commas, at most ${UNITS_NAMED_MAX}; the answer has their order. ` +
-          'Left out: every unit that `GET /units` lists.',
+          'If omitted: every unit that `GET /units` lists.',
         examples: ['sea-view,garden'],
       }),
     ),

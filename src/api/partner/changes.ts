@@ -21,8 +21,8 @@ const LIST_CHANGES = {
   tag: 'Events',
   summary: 'List booking changes, without gaps',
   description:
-    'Every booking change of the agency in one order: exactly the webhook events. A change that was returned is returned again to ' +
-    'everyone who asks from before it. With `wait`, the answer comes as soon as there is a change. With `Accept: text/event-stream` ' +
+    'Every booking change of the agency in one order: exactly the webhook events. A change is returned to every reader whose ' +
+    'cursor is before it. With `wait`, the answer comes as soon as there is a change. With `Accept: text/event-stream` ' +
     'the same changes come as server-sent events: `id` is the cursor, `event` the kind, `data` the change; the header `Last-Event-ID` ' +
     `takes precedence over \`after\`. A key can have ${WAITING_PER_KEY_MAX} waiting requests and streams.`,
   scope: 'read:bookings',

@@ -41,7 +41,7 @@ const CREATE_ACCESS_TOKEN = {
   summary: 'Create an access token for a person of the agency',
   description: `The secret is shown only in this response. An agency has at most ${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired.`,
   body: Type.Object({
-    name: label(120, 'Whose it is. The audit trail shows it.'),
+    name: label(120, 'The holder, as shown in the audit trail.'),
     role: choice(ROLES, {
       description:
         '`viewer` reads everything but secrets; `desk` also writes bookings and guests; `manager` also units, rates, fee types and ' +

@@ -21,8 +21,8 @@ const AuditEntryJson = Type.Object(
         description:
           '`key`: a partner; `access_token`: a person of the agency; `portal`: the operator; `system`: a timer.',
       }),
-      id: nullable(Type.String({ description: 'Of the API key or access token.' })),
-      name: nullable(Type.String({ description: 'Of the API key or access token.' })),
+      id: nullable(Type.String({ description: 'Id of the API key or access token.' })),
+      name: nullable(Type.String({ description: 'Name of the API key or access token.' })),
     }),
     route: Type.String({ description: 'Method and path template.' }),
     outcome: Type.String({
@@ -35,7 +35,7 @@ const AuditEntryJson = Type.Object(
     pricing: nullable(
       choice(PRICINGS, {
         description:
-          'Whether a move priced the stay again or kept its total. Null for everything else, and for moves before there was the choice.',
+          'Whether a move priced the stay again or kept its total. Null for everything else, and for moves made before this choice existed.',
       }),
     ),
     count: Type.Integer({

@@ -24,7 +24,7 @@ export const DRY_RUN = Type.Object({
 export const TRIED = {
   status: 200,
   description:
-    'Only with `dryRun=true`: the booking as it would be, and what its stay costs by the rates of now. The id is of no booking, and `guest` is null.',
+    'Only with `dryRun=true`: the booking as it would be, and its price at current rates. `id` is a placeholder, and `guest` is null.',
   schema: Type.Object({ booking: AgencyBookingJson, quote: nullable(QuoteJson) }),
 } as const
 
@@ -32,7 +32,7 @@ export const TRIED = {
 export const CHANGED_OR_TRIED = {
   status: 200,
   description:
-    'The booking. With `dryRun=true`, as it would be, and in `quote` what its stay costs by the rates of now.',
+    'The booking. With `dryRun=true`, the booking as it would be, and in `quote` its price at current rates.',
   schema: Type.Object({
     booking: AgencyBookingJson,
     quote: Type.Optional(

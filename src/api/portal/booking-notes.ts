@@ -48,7 +48,7 @@ const ERASE_TEXTS = {
   summary: 'Erase the free texts of a booking',
   description:
     'Erases `notes`, `sourceRef` and `cancelReason` (except `hold_expired`), for example because they name a guest who wants to be forgotten; change the guest separately. ' +
-    'The version of the booking stays as it is, and the change is in the audit trail but not in the feed of changes. What was sent to partners before stays with them. ' +
+    'The version of the booking stays as it is, and the change is in the audit trail but not in the feed of changes. Partners keep what they received before. ' +
     'An import that finds its bookings by `sourceRef` does not find this one any more.',
   answer: { status: 200, description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) },
 } as const satisfies PortalOperation

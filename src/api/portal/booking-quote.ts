@@ -16,10 +16,10 @@ const QUOTE_BOOKING = {
   method: 'GET',
   path: `${BOOKING_PATH}/quote`,
   tag: 'Bookings',
-  summary: 'Price the stay of a booking at the rates and fees of now, line by line',
+  summary: 'Price the stay of a booking at current rates and fees, line by line',
   description:
     'The total of a booking is fixed when it is made or moved, and its lines are not stored. If the rates have not changed since, ' +
-    'these are its lines; otherwise the totals differ. Null for a booking that is no guest stay: it has no price.',
+    'these are its lines; otherwise the totals differ. Null for a booking that is not a guest stay, which has no price.',
   answer: { status: 200, description: 'The price.', schema: Type.Object({ quote: nullable(QuoteJson) }) },
 } as const satisfies PortalOperation
 

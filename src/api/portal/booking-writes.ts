@@ -107,7 +107,7 @@ const CHANGE_BOOKING = {
       choice(PRICINGS, {
         default: 'reprice',
         description:
-          'Of new dates or another unit: price the stay again, or keep its total. The audit trail shows which.',
+          'For new dates or another unit: price the stay again, or keep its total. The audit trail shows which.',
       }),
     ),
     holdExpiresAt: Type.Optional(

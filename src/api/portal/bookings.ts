@@ -32,7 +32,7 @@ const LIST_BOOKINGS = {
     sourceRef: Type.Optional(text({ description: "Exact reference in the source's system." })),
     guest: Type.Optional(text({ description: 'Id of the guest.' })),
     order: Type.Optional(
-      choice(ARRIVAL_ORDERS, { default: 'latest_first', description: 'Of the arrivals. Ties are ordered by id.' }),
+      choice(ARRIVAL_ORDERS, { default: 'latest_first', description: 'By arrival. Ties are ordered by id.' }),
     ),
   }),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('bookings', AgencyBookingJson) },

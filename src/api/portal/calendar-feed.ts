@@ -128,7 +128,7 @@ export const CALENDAR_ICS: Route<PortalDependencies> = {
 }
 
 function tooManyCalendars({ retryAfterS }: { readonly retryAfterS: number }): Problem {
-  const title = `This calendar can be read ${CALENDARS_PER_UNIT_MAX} times per minute, and fewer while many others of the agency are: retry in ${retryAfterS} s`
+  const title = `This calendar can be read ${CALENDARS_PER_UNIT_MAX} times per minute, and less often while many others of the agency are being read: retry in ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 
@@ -144,7 +144,7 @@ async function feedOf(ledger: PortalLedger, texts: CalendarTexts, request: Reque
 
   const now = ledger.clock.now()
   const today = parseNight(dayOf(now, agency.timezone))
-  assert(today !== null, 'Cannot write a calendar: today is not a night of ours')
+  assert(today !== null, 'Cannot write a calendar: today is outside the supported dates')
   const state = await ledger.commands.calendar(agency, unit)
   const version = `${state.seq} ${today} ${unit.name}`
   return texts.text({ agencyId: agency.id, unitId: unit.id, version }, () => written(unit, state, today, now))

@@ -21,11 +21,11 @@ const LIST_CHANGES = {
   tag: 'Bookings',
   summary: 'List changes of bookings, units and rates, without gaps',
   description:
-    'Every change of a booking, a unit or its rates in one order, also those that partners do not see: lifetimes of holds, expected ' +
-    'extensions. A booking is as it was after the change, with its guest and notes as they are now. With `wait`, the answer comes as ' +
+    'Every change of a booking, a unit or its rates in one order, including those that partners do not see: lifetimes of holds, expected ' +
+    'extensions. A booking is shown as after the change, with its current guest and notes. With `wait`, the answer comes as ' +
     'soon as there is a change. With `Accept: text/event-stream` the same changes come as server-sent events: `id` is the cursor, ' +
     '`event` the kind, `data` the change; the header `Last-Event-ID` takes precedence over `after`. A token can have ' +
-    `${WAITING_PER_KEY_MAX} waiting requests and streams, and an agency ${WAITING_PER_AGENCY_MAX}, its API keys included. Cursors of the partner API are not accepted, nor the other way round.`,
+    `${WAITING_PER_KEY_MAX} waiting requests and streams, and an agency ${WAITING_PER_AGENCY_MAX}, its API keys included. Cursors of the partner API are not accepted here, nor vice versa.`,
   isAutomatic: true,
   query: CHANGES_QUERY,
   answer: {

@@ -8,8 +8,8 @@ import { portalRoute } from './portal-route.ts'
 export const ActorJson = Type.Object(
   {
     kind: choice(['operator', 'access_token']),
-    id: nullable(Type.String({ description: 'Of the access token.' })),
-    name: nullable(Type.String({ description: 'Of the access token.' })),
+    id: nullable(Type.String({ description: 'Id of the access token.' })),
+    name: nullable(Type.String({ description: 'Name of the access token.' })),
     role: choice([...ROLES, 'operator']),
     agency: nullable(Type.String({ description: 'Slug of the agency that the access token opens.' })),
   },
@@ -30,7 +30,7 @@ const GET_ME = {
   method: 'GET',
   path: '/portal/v1/me',
   tag: 'Access',
-  summary: 'Get who the token belongs to',
+  summary: 'Get the holder of the token',
   answer: { status: 200, description: 'Who you are.', schema: Type.Object({ actor: ActorJson }) },
 } as const satisfies PortalOperation
 

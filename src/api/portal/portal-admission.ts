@@ -190,7 +190,7 @@ const NO_SUCH_AGENCY = notFound('agency')
 function roleMissing(needed: RequiredRole, own: RequiredRole): Problem {
   const title =
     needed === 'operator'
-      ? 'Only the operator can do this: no access token suffices'
+      ? 'Only the operator can do this; access tokens are not accepted'
       : `This needs the role ${nameOf(needed)}${needed === 'owner' ? '' : ' or a higher one'}; yours is ${nameOf(own)}`
   return problem('ROLE_MISSING', title, { role: needed })
 }

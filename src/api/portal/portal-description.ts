@@ -10,7 +10,7 @@ const PORTAL_PARAMETERS = {
     description:
       'Quoted or unquoted, 1 to 255 characters, scoped to token, agency and route; all tokens of the operator share a scope. For 24 hours, ' +
       'repeating the same request returns the first response with `Idempotency-Replayed: true`, but without a secret; a different request ' +
-      'gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored. A dry run does not look at it.',
+      'gets 422 `IDEMPOTENCY_KEY_REUSED`. Only 2xx responses are stored. A dry run ignores it.',
   },
   IfMatch: {
     name: 'If-Match',
@@ -28,7 +28,7 @@ const PORTAL_PARAMETERS = {
     required: false,
     description:
       'The `ETag` of the rates that the change is based on, or a list of them. If the unit has other rates by then, nothing is changed, and ' +
-      'the response is 412 `RATES_CHANGED`. `*`, or no header: whatever the unit has.',
+      'the response is 412 `RATES_CHANGED`. `*`, or no header: any rates.',
     schema: { type: 'string' },
     example: '"Xk0m1yqCjfJ9bW2hA7sLrQ"',
   },
@@ -40,7 +40,7 @@ export const PORTAL_DESCRIPTION = {
     title: 'nightledger portal API',
     summary: 'API for the agency and the operator',
     description:
-      'Each operation names the least role that an access token needs (`x-required-role`): ' +
+      'Each operation names the lowest role that an access token needs (`x-required-role`): ' +
       '`viewer`, `desk`, `manager` and `owner`, each of which may do everything that those before it may, or `operator`: the PORTAL_TOKEN. ' +
       'An access token opens one agency: paths of another one answer 404. After 20 wrong tokens within a minute, further wrong tokens from the same address get 429; ' +
       "a valid token is always accepted. Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`.",

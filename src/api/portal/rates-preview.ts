@@ -29,13 +29,13 @@ const PREVIEW_RATES = {
   tag: 'Units',
   summary: 'Show what rates would do, without saving them',
   description:
-    'The price and the minimum stay of every night, and the price of a stay, as partners would get them with these rates. Whether the nights are free is not looked at.',
+    'The price and the minimum stay of every night, and the price of a stay, as partners would get them with these rates. Availability is not checked.',
   isWrite: false,
   body: Type.Object({
     rates: NEW_RATES,
     unit: Type.Optional({
       ...UNIT_PRICES,
-      description: "Prices and minimum stay of the unit that are not saved yet. Left out: the unit's.",
+      description: 'Unsaved prices and minimum stay of the unit. If omitted: the saved ones.',
     }),
     from: dateText('First night.'),
     to: dateText(`The day after the last night; at most ${PREVIEW_DAYS_MAX} days after from.`),
@@ -63,10 +63,10 @@ const PREVIEW_RATES = {
           'Element i is the minimum stay, in nights, of an arrival on `from` + i.',
           Type.Integer({ minimum: 1 }),
         ),
-        season: perNight('Element i is the name of the season; null outside of all.', nullable(Type.String())),
+        season: perNight('Element i is the name of the season; null outside all seasons.', nullable(Type.String())),
       }),
       quote: Type.Union([QuoteJson, Type.Null()], {
-        description: 'Of the stay; null without one, or if it is refused.',
+        description: 'The quote for `stay`; null without a stay, or if it is refused.',
       }),
       refusal: Type.Union(
         [Type.Object({ code: Type.Literal('MIN_STAY'), title: Type.String(), minStay: Type.Integer() }), Type.Null()],

@@ -25,7 +25,7 @@ const SIGN_IN = {
   tag: 'Access',
   summary: 'Sign in to the page with a token',
   description:
-    'Sets the session cookie, which stands for the token until it is not used for 12 hours, or the token is no longer valid. A session ' +
+    'Sets the session cookie, which stands for the token until it is unused for 12 hours or the token is no longer valid. A session ' +
     'of the same browser ends. Takes the header `X-Nightledger-Page: 1`, from the same origin only.',
   isOpen: true,
   isWrite: false,
@@ -47,7 +47,7 @@ const SIGN_OUT = {
   tag: 'Access',
   summary: 'Sign out of the page',
   description:
-    'Ends the session of the cookie, at once and for good. Without one, nothing happens. Takes the headers of signing in.',
+    'Ends the session of the cookie immediately and permanently. Without one, nothing happens. Takes the headers of signing in.',
   isOpen: true,
   isWrite: false,
   answer: { status: 200, description: 'Nobody.', schema: Type.Object({ actor: Type.Null() }) },

@@ -35,7 +35,7 @@ export const TapeJson = Type.Object(
     currencyDigits: Type.Integer({ minimum: 0, maximum: 4, description: 'Digits of the minor unit, by ISO 4217.' }),
     timezone: Type.String({ description: 'IANA name.' }),
     cursor: Type.String({
-      description: 'Where the changes of the agency go on from: whatever is not shown here comes after it.',
+      description: 'Cursor of the feed of changes: everything that this answer does not show comes after it.',
     }),
     types: Type.Array(choice(BOOKING_TYPES)),
     statuses: Type.Array(choice(TAPE_STATUSES)),

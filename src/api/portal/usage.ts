@@ -58,7 +58,7 @@ const UsageJson = Type.Object({
   ...pageSchema('usage', MonthJson).properties,
   days: Type.Array(DayJson, {
     maxItems: DAYS_SHOWN,
-    description: `The last ${DAYS_SHOWN} days, today included, newest first, whatever the page. Other days without requests are left out, as are days before requests were counted by day.`,
+    description: `The last ${DAYS_SHOWN} days, today included, newest first, the same on every page. Other days without requests are left out, as are days before requests were counted by day.`,
   }),
 })
 

@@ -56,7 +56,7 @@ const RESEND = {
   method: 'POST',
   path: `${AGENCY_PATH}/deliveries/{deliveryId}/resend`,
   tag: 'Webhooks',
-  summary: 'Send a delivery again, whatever its outcome',
+  summary: 'Send a delivery again, regardless of its outcome',
   description: 'Same id and body, with a new retry schedule.',
   answer: deliveryAnswer,
 } as const satisfies PortalOperation

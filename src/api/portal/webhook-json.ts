@@ -43,7 +43,7 @@ export const DeliveryJson = Type.Object(
     endpointId: Type.String(),
     eventId: Type.String(),
     event: choice(['booking.created', 'booking.updated', 'booking.cancelled', 'ping']),
-    bookingId: nullable(Type.String({ description: 'Of the booking that the event is about; null for a ping.' })),
+    bookingId: nullable(Type.String({ description: 'Id of the booking that the event is about; null for a ping.' })),
     status: choice(['pending', 'held', 'delivered', 'dead', 'dropped']),
     attempts: Type.Array(
       Type.Object({

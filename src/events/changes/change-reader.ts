@@ -67,7 +67,7 @@ export class ChangeReader<C extends ChangeInLog> {
   /** An empty page for a reader that has read before: it goes on where it is, or at today's end. */
   nothing(): ChangePage<C> {
     const from = this.#from
-    assert(from !== null && from !== 'start', 'Cannot go on reading changes: nothing was read before')
+    assert(from !== null && from !== 'start', 'Cannot continue reading changes: nothing was read before')
     return this.#passed(this.#options.feed.sameAgain(from, this.#upTo))
   }
 

@@ -41,7 +41,7 @@ export const SEARCH_FIELDS = {
   ),
   area: Type.Optional(text({ minLength: 1, description: 'The area of the unit, exactly, in upper or lower case.' })),
   bedrooms: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'At least so many bedrooms.' }),
+    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Minimum number of bedrooms.' }),
   ),
   maxTotal: Type.Optional(
     Type.Integer({
@@ -54,7 +54,7 @@ export const SEARCH_FIELDS = {
     choice(['unit', 'stay'], {
       default: 'unit',
       description:
-        '`unit`: one offer per unit, its cheapest stay, and of several the earliest. `stay`: one for each stay that can be booked.',
+        '`unit`: one offer per unit, its cheapest stay, and the earliest of equally cheap ones. `stay`: one for each stay that can be booked.',
     }),
   ),
   sort: Type.Optional(

@@ -19,7 +19,7 @@ export const HEADER_COMPONENTS = {
   }),
   'Retry-After': header('Seconds to wait before retrying.', { type: 'integer', minimum: 0 }),
   ETag: header('The entity tag of this answer, in double quotes.', { type: 'string', examples: ['"1k3v9x2m0qz7a"'] }),
-  'Cache-Control': header('The answer may be kept by the caller, and has to be asked for again each time.', {
+  'Cache-Control': header('You may store the answer, but must revalidate it each time.', {
     type: 'string',
     enum: ['private, no-cache'],
   }),

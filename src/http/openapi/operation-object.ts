@@ -87,7 +87,7 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
     }
   if (operation.isConditional === true)
     responses[304] = {
-      description: 'You have the answer already: an entity tag of `If-None-Match` is current. It has no body.',
+      description: 'Not modified: an entity tag in `If-None-Match` is current. There is no body.',
       ...headersOf(operation, surface, 304),
     }
   const codes = isOpen ? problems : [...problems, ...problemsOf(operation, surface), ...surface.problems]

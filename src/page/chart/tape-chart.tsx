@@ -291,7 +291,7 @@ export function TapeChart(props: TapeChartProps) {
 const NOTHING_PLANNED = { rows: [], isComplete: true } as const
 
 const KEYS = 'Arrow keys move between days and units, Enter opens a stay, Home goes to today.'
-const KEYS_OF_WRITERS = `${KEYS} Shift and arrow keys select nights, Enter on selected nights makes a booking, Escape gives up.`
+const KEYS_OF_WRITERS = `${KEYS} Shift and arrow keys select nights, Enter on selected nights makes a booking, Escape cancels the selection.`
 
 const REFUSED: Readonly<Record<string, string>> = {
   Taken: 'Some of these nights are taken. Nothing was changed.',

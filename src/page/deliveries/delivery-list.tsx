@@ -123,7 +123,7 @@ function DeliveryDetails({
           <span class="delivery-trouble">
             {attempts.length === 1
               ? `The receiver ${attemptWords(last)}`
-              : `${plural(attempts.length, 'attempt')}; at the last, the receiver ${attemptWords(last)}`}
+              : `${plural(attempts.length, 'attempt')}; at the last one, the receiver ${attemptWords(last)}`}
           </span>
         )}
       </summary>

@@ -99,7 +99,7 @@ const POOLS = new WeakMap<Sql, { readonly stats: PoolStats }>()
 /** @throws TypeError when `sql` is not what `pooled` has made */
 export function poolStats(sql: Sql): PoolStats {
   const pool = POOLS.get(sql)
-  if (pool === undefined) throw new TypeError('Cannot tell how a pool is: this is none')
+  if (pool === undefined) throw new TypeError('Cannot report on a pool: this is not one')
   return pool.stats
 }
 
@@ -196,7 +196,7 @@ class ClientPool {
       },
     })
     const probe: unknown = client``
-    if (!isStatement(probe)) throw new TypeError('Cannot pool: this postgres.js makes statements otherwise')
+    if (!isStatement(probe)) throw new TypeError('Cannot pool: postgres.js makes statements differently')
     const connection: Connection = {
       client,
       send: probe.handler,

@@ -38,7 +38,7 @@ export function limitWait(statement: Statement, { deadlineMs, clock }: { deadlin
 
 /** The error of a statement that was not sent, or whose answer does not count. */
 export function refusal(code: string, why: string): Error {
-  return Object.assign(new Error(`Cannot ask the database: ${why}`), { code })
+  return Object.assign(new Error(`Cannot query the database: ${why}`), { code })
 }
 
 type Sql = postgres.Sql

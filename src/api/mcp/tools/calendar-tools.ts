@@ -94,7 +94,7 @@ export const GET_CALENDAR = toolOf({
       units: Type.Optional(
         text({
           minLength: 1,
-          description: `Slugs from list_units, separated by commas, at most ${UNITS_NAMED_MAX}. All units when left out.`,
+          description: `Slugs from list_units, separated by commas, at most ${UNITS_NAMED_MAX}. All units if omitted.`,
           examples: ['sea-view,garden'],
         }),
       ),

@@ -129,7 +129,7 @@ const ORDER_WORDS = { earliest_first: 'soonest arrival first', latest_first: 'la
 function titleOf(total: number, when: When): string {
   switch (when) {
     case 'upcoming':
-      return `${plural(total, 'booking')} in house or to come`
+      return `${plural(total, 'booking')} in house or upcoming`
     case 'past':
       return plural(total, 'past booking')
     case 'all':
@@ -168,7 +168,7 @@ function Found({ filter }: { filter: BookingFilter }) {
           <p>Only the newest stays of each guest are shown. The guest’s page has the rest.</p>
         </Note>
       )}
-      <Card title={`${plural(bookings.length, 'booking')} found`} aside="Those to come first" isFlush>
+      <Card title={`${plural(bookings.length, 'booking')} found`} aside="Upcoming first" isFlush>
         {bookings.length > 0 ? (
           <BookingTable bookings={bookings} caption="Bookings found" />
         ) : (
