@@ -254,7 +254,7 @@ export function authenticate(
 /**
  * The holder of the key with this hash; null when the key is unknown, revoked or expired, or its agency is not active.
  */
-export function validHolder(sha256: string, catalogue: Pick<Catalogue, 'holderByHash'>, now: number): KeyHolder | null {
+function validHolder(sha256: string, catalogue: Pick<Catalogue, 'holderByHash'>, now: number): KeyHolder | null {
   return ifValid(catalogue.holderByHash(sha256), now)
 }
 
@@ -270,7 +270,7 @@ function ifValid(holder: KeyHolder | null, now: number): KeyHolder | null {
  * The holder of the key in the header, valid or not; null when the key is unknown. It grants no access: use
  * `authenticate` for that.
  */
-export function keyHolder(authorization: string | null, catalogue: Pick<Catalogue, 'holderByHash'>): KeyHolder | null {
+function keyHolder(authorization: string | null, catalogue: Pick<Catalogue, 'holderByHash'>): KeyHolder | null {
   const hash = keyHashOf(authorization)
   return hash === null ? null : catalogue.holderByHash(hash)
 }

@@ -4,7 +4,7 @@ import { REQUEST_METRICS } from './request-metrics.ts'
 import type { ServiceStats } from './service-stats.ts'
 import { WEBHOOK_METRICS } from './webhook-metrics.ts'
 
-export const PROCESS_METRICS: readonly Metric<ServiceStats>[] = [
+const PROCESS_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_build_info',
     type: 'gauge',

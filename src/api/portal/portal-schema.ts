@@ -112,7 +112,7 @@ const INSTANT_MIN = Date.UTC(2000, 0, 1)
 const INSTANT_MAX = Date.UTC(2100, 0, 1)
 
 /** Milliseconds; null when it is not a valid instant. */
-export function parseInstant(text: string): number | null {
+function parseInstant(text: string): number | null {
   if (!INSTANT.test(text)) return null
   try {
     const at = Temporal.Instant.from(text).epochMilliseconds
