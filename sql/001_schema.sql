@@ -281,7 +281,7 @@ create table journal (
 -- Deliveries, and GET /changes.
 create index journal_of_agency on journal (agency_id, seq);
 -- GET {agency}/audit.
-create index journal_newest on journal (agency_id, at desc);
+create index journal_newest on journal (agency_id, at desc, entry_id desc);
 -- Recovery of a unit, and GET {agency}/audit?booking=.
 create index journal_of_unit on journal (unit_id, seq);
 create index journal_of_other_unit on journal (other_unit_id, seq) where other_unit_id is not null;

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test'
+import { AnswerPace } from '../../src/accounts/partner-access.ts'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
 import { newTokenSecret } from '../../src/accounts/secrets.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { type AccessToken, type RequiredRole, ROLES, suffices } from '../../src/core/catalogue/agency.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 
 const NOW = Date.UTC(2027, 0, 1)
@@ -13,11 +15,12 @@ const TOKEN: AccessToken = {
   ...{ createdAt: 0, expiresAt: null, revokedAt: null },
 }
 
-function accessTo({ token = {}, agency = {} }: { token?: Partial<AccessToken>; agency?: Partial<Agency> } = {}) {
+function accessTo(options: { token?: Partial<AccessToken>; agency?: Partial<Agency>; pace?: AnswerPace } = {}) {
+  const { token = {}, agency = {}, pace = new AnswerPace(new FakeClock()) } = options
   const holder = { token: { ...TOKEN, ...token }, agency: { ...AGENCY, ...agency } }
   const tokenHolderByHash = (hash: string) => (hash === sha256 ? holder : null)
   const clock = { now: () => NOW }
-  return new PortalAccess({ operatorTokens: OPERATOR_TOKENS, catalogue: { tokenHolderByHash }, clock })
+  return new PortalAccess({ operatorTokens: OPERATOR_TOKENS, catalogue: { tokenHolderByHash }, clock, pace })
 }
 
 describe('the portal', () => {
@@ -55,6 +58,19 @@ describe('the portal', () => {
     expect(accessTo(state).admit(`Bearer ${secret}`)).toBeNull()
     expect(accessTo(state).readmit(admitted)).toBeNull()
     expect(accessTo(state).holderOf(`Bearer ${secret}`)?.token.id).toBe(TOKEN.id)
+  })
+
+  test('A1: notes that an agency is served, so that the large answers of others are farther apart', () => {
+    const pace = new AnswerPace(new FakeClock())
+    const noted: string[] = []
+    pace.noteServed = (agencyId) => void noted.push(agencyId)
+    const access = accessTo({ pace })
+    for (const token of [secret, OPERATOR_TOKENS[0]]) {
+      const identity = access.admit(`Bearer ${token}`)
+      if (identity === null) throw new Error('Expected to be admitted')
+      expect(access.take(identity)).toBeNull()
+    }
+    expect(noted).toEqual([AGENCY.id])
   })
 
   test('takes a token until the very moment it expires', () => {

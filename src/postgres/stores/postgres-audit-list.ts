@@ -5,10 +5,14 @@ import { decodeEntry } from '../../core/journal/entry-codec.ts'
 import { CorruptLedgerError } from '../../core/journal/journal-error.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
+import { Slices } from '../../lib/slices.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import type { ListReads } from './list-reads.ts'
 import { entryOf as storedEntryOf } from './loaded-rows.ts'
 import { ofBooking } from './postgres-agency-bookings.ts'
+
+/** Decoding them takes 0.3 ms of CPU. */
+const LINES_PER_SLICE = 50
 
 /**
  * The audit trail: the entries of the journal, and the lines that have none. Both have an index on (agency, newest), and the two
@@ -23,8 +27,14 @@ export class PostgresAuditList implements AuditList {
 
   async list(agencyId: string, filter: AuditFilter, page: Page): Promise<Listed<AuditEntry>> {
     const rows = await this.#lists.read(agencyId, auditPage(this.#lists.sql, { agencyId, filter, page }))
-    const found = rows.filter((row) => row.id !== null)
-    return { total: rows[0]?.total ?? 0, rows: found.map(entryOf) }
+    const slices = new Slices(LINES_PER_SLICE)
+    const entries: AuditEntry[] = []
+    for (const row of rows) {
+      if (row.id !== null) entries.push(entryOf(row))
+      const pause = slices.spend(1)
+      if (pause !== null) await pause
+    }
+    return { total: rows[0]?.total ?? 0, rows: entries }
   }
 }
 
