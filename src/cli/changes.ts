@@ -2,18 +2,18 @@ import type { Command } from 'commander'
 import { CliError, RefusedError } from './exit-codes.ts'
 import { PartnerClient } from './partner-client.ts'
 import { type Json, queryOf } from './portal-client.ts'
-import { type Column, table } from './table.ts'
+import { type Columns, table, valuesOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-const COLUMNS: readonly Column<Json>[] = [
-  { title: 'AT', value: ({ occurredAt }) => occurredAt },
-  { title: 'EVENT', value: ({ event }) => event },
-  { title: 'BOOKING', value: ({ data }) => (data as Json)['id'] },
-  { title: 'UNIT', value: ({ data }) => (data as Json)['unitSlug'] },
-  { title: 'ARRIVAL', value: ({ data }) => (data as Json)['arrival'] },
-  { title: 'DEPARTURE', value: ({ data }) => (data as Json)['departure'] },
-  { title: 'STATUS', value: ({ data }) => (data as Json)['status'] },
-]
+const COLUMNS: Columns = {
+  AT: 'occurredAt',
+  EVENT: 'event',
+  BOOKING: ({ data }) => (data as Json)['id'],
+  UNIT: ({ data }) => (data as Json)['unitSlug'],
+  ARRIVAL: ({ data }) => (data as Json)['arrival'],
+  DEPARTURE: ({ data }) => (data as Json)['departure'],
+  STATUS: ({ data }) => (data as Json)['status'],
+}
 
 /** Between two connections, at least. */
 const AGAIN_MS = 1_000
@@ -91,5 +91,5 @@ function print(data: string, { json }: Options, terminal: Terminal): void {
     return
   }
   const change = JSON.parse(data) as Json
-  terminal.out(`${COLUMNS.map(({ value }) => value(change)).join('  ')}\n`)
+  terminal.out(`${valuesOf(change, COLUMNS).join('  ')}\n`)
 }

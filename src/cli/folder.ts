@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { stringify } from 'csv-stringify/sync'
 import { CliError } from './exit-codes.ts'
-import { readText } from './fields.ts'
+import { readText } from './flags.ts'
 import type { Json } from './portal-client.ts'
 
 const PARTS = ['units', 'rates', 'fee-types', 'guests', 'bookings'] as const

@@ -3,7 +3,7 @@ import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { type Folder, readFolder } from './folder.ts'
 import { type Existing, type Plan, planImport, type Refusal, type Step } from './import-plan.ts'
 import type { Json } from './portal-client.ts'
-import { asking, type Session } from './session.ts'
+import { type Session, serviceCommand } from './session.ts'
 import { cellOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { Progress } from './terminal.ts'
@@ -14,7 +14,7 @@ const AT_ONCE = 8
 const ORDER = ['units', 'rates', 'fee-types', 'bookings'] as const
 
 export function importFolder(program: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<{ dryRun?: true }>(
     program,
     {
       name: 'import <folder>',

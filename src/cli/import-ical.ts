@@ -4,14 +4,22 @@ import { dayOf } from '../lib/clock.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { fetchFeed } from './feed-fetch.ts'
 import { type FeedPlan, type FeedStep, type KnownBlock, planFeed } from './feed-plan.ts'
-import { readText } from './fields.ts'
+import { readText } from './flags.ts'
 import { type Json, queryOf } from './portal-client.ts'
-import { asking, type Session } from './session.ts'
+import { type Session, serviceCommand } from './session.ts'
 import { cellOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { Progress } from './terminal.ts'
 
 const CHANNEL = /^[a-z0-9][a-z0-9._-]{0,39}$/
+
+interface Options {
+  readonly unit: string
+  readonly channel: string
+  readonly keepMissing?: true
+  readonly allowMassCancellation?: true
+  readonly dryRun?: true
+}
 
 interface Done {
   readonly uid: string
@@ -22,7 +30,7 @@ interface Done {
 
 /** `bookings import-ical`: a channel's feed as `block` bookings, found again by their UIDs. */
 export function importIcal(noun: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<Options>(
     noun,
     {
       name: 'import-ical <file-or-url>',

@@ -60,15 +60,11 @@ export class PortalClient {
    * @throws RefusedError when the service refuses or fails; CliError when it cannot be reached
    */
   send(method: string, path: string, body?: unknown, options: { deadlineMs?: number } = {}): Promise<Json> {
-    return this.#send(method, `/portal/v1${path}`, body, options)
+    return this.request(method, `/portal/v1${path}`, body, options)
   }
 
-  /** What is beside the portal at the operator's address; `path` is the whole one. Throws as `send` does. */
-  ofOperator(method: string, path: string): Promise<Json> {
-    return this.#send(method, path)
-  }
-
-  async #send(
+  /** As `send`, with the whole path. */
+  async request(
     method: string,
     path: string,
     body?: unknown,

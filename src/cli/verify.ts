@@ -10,20 +10,15 @@ import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
 import { verify } from '../verify/verify.ts'
 import { secretKeyCheck } from '../webhooks/re-encrypt.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
-import { asking, type Session } from './session.ts'
-import { type Column, table } from './table.ts'
+import { type Session, serviceCommand } from './session.ts'
+import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-const COLUMNS: readonly Column<Difference>[] = [
-  { title: 'WHAT', value: ({ what }) => what },
-  { title: 'UNIT', value: ({ unitId }) => unitId },
-  { title: 'AT', value: ({ at }) => at },
-  { title: 'DIFFERENCE', value: ({ message }) => message },
-]
+const COLUMNS: Columns<Difference> = { WHAT: 'what', UNIT: 'unitId', AT: 'at', DIFFERENCE: 'message' }
 
 /** `verify`: checks a running service, with its actors in memory, or a database alone. Exits non-zero on a difference. */
 export function verifyCommand(program: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<{ database?: true }>(
     program,
     {
       name: 'verify',

@@ -8,7 +8,7 @@ import type { Outcome } from '../route/route.ts'
 import { choice } from '../schema/text-schema.ts'
 import { partnerRoute, withInventory } from './partner-route.ts'
 
-const SEARCH_STAYS = {
+export const SEARCH_STAYS = {
   id: 'searchStays',
   method: 'GET',
   path: '/partner/v1/search',
