@@ -92,8 +92,8 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
 /** Files that may also import these. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   // Verbs and flags are made from the operations' descriptions. Both are loaded only for a command line that needs them.
-  'cli/verbs.ts': ['api/portal/portal-surface.ts'],
-  'cli/search.ts': ['api/partner/search.ts'],
+  'cli/operations.ts': ['api/portal/portal-surface.ts'],
+  'cli/partner.ts': ['api/partner/search.ts'],
 }
 
 /** Files that may also import these, but only with `import type`. */
@@ -278,9 +278,9 @@ describe('the rules see', () => {
 
   test('an operation that the command line has no leave to import', () => {
     const imports = (path: string, target: string) => forbiddenImports(importing(path, `import { A } from '${target}'`))
-    expect(imports('cli/verbs.ts', '../api/portal/portal-surface.ts')).toEqual([])
+    expect(imports('cli/operations.ts', '../api/portal/portal-surface.ts')).toEqual([])
     expect(imports('cli/nouns.ts', '../api/portal/portal-surface.ts')).toHaveLength(1)
-    expect(imports('cli/verbs.ts', '../api/portal/units.ts')).toHaveLength(1)
+    expect(imports('cli/operations.ts', '../api/portal/units.ts')).toHaveLength(1)
   })
 
   test('a comment is no import', () => {

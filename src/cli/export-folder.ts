@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { UsageError } from './exit-codes.ts'
-import { type Format, writeFolder } from './folder.ts'
-import { rateRows } from './folder-rates.ts'
+import { type Format, rateRows, writeFolder } from './folder.ts'
 import type { Json } from './portal-client.ts'
 import { serviceCommand } from './session.ts'
 import type { Terminal } from './terminal.ts'

@@ -25,12 +25,13 @@ export function importFolder(program: Command, terminal: Terminal): void {
     terminal,
     async (session, { arguments: [path = ''], options }) => {
       const isDryRun = options.dryRun === true
-      const folder = readFolder(path)
+      const members = (await import('./operations.ts')).folderMembers()
+      const folder = readFolder(path, members)
       const slug = options.agency ?? folder.agency?.['slug'] ?? (await session.agencySlug())
       const agencyPath = `/agencies/${encodeURIComponent(String(slug))}`
       const madeAgency = await makeAgency(session, agencyPath, { ...folder.agency, slug }, isDryRun)
       const existing = madeAgency && isDryRun ? NOTHING : await existingOf(session, agencyPath)
-      const plan = planImport(folder, { ...existing, now: Date.now() })
+      const plan = planImport(folder, { ...existing, now: Date.now() }, members)
       const { done, refused } = isDryRun
         ? { done: plan.steps, refused: [] }
         : await run(session, agencyPath, plan.steps, terminal)

@@ -1,16 +1,14 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../lib/version.ts'
-import { afterRestore } from './after-restore.ts'
 import { calendar } from './calendar.ts'
-import { changes } from './changes.ts'
 import { cluster } from './cluster.ts'
 import { serviceUrl } from './connection.ts'
+import { afterRestore, migrateCommand } from './database.ts'
 import { demo } from './demo.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
 import { health } from './health.ts'
 import { importFolder } from './import-folder.ts'
-import { migrateCommand } from './migrate.ts'
 import { NOUNS } from './nouns.ts'
 import { rotateSecretKey } from './rotate-secret-key.ts'
 import type { Terminal } from './terminal.ts'
@@ -42,13 +40,18 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     const command = program.command(name).description(noun.summary)
     if (args.includes(name)) (await import('./verbs.ts')).addVerbs(command, noun, terminal)
   }
-  const searchCommand = program
+  const search = program
     .command('search')
     .summary('search stays that can be booked, with their totals')
     .description('Search stays that can be booked, with exact totals, as the partner with this API key finds them.')
-  if (args.includes('search')) (await import('./search.ts')).search(searchCommand, terminal)
+  const changes = program
+    .command('changes')
+    .summary('list booking changes, or follow them')
+    .description('List booking changes as the partner with this API key gets them, or follow them as they happen.')
+  if (args.includes('search')) (await import('./partner.ts')).addSearch(search, terminal)
+  if (args.includes('changes')) (await import('./partner.ts')).addChanges(changes, terminal)
   for (const add of [
-    ...[calendar, changes, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
+    ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
     ...[health, cluster, rotateSecretKey, afterRestore],
   ])
     add(program, terminal)

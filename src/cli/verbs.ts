@@ -1,8 +1,6 @@
 /** The verbs of a noun: each is an operation of the portal, whose schemas say what its arguments and flags are. */
 import type { Command } from 'commander'
 import { type Operation, pathParameters } from '../api/operation.ts'
-import { PORTAL_OPERATIONS, type PortalOperationId } from '../api/portal/portal-surface.ts'
-import { assert } from '../lib/assert.ts'
 import {
   addFlags,
   bodyOf,
@@ -15,6 +13,7 @@ import {
   withDataFlag,
   withFlags,
 } from './flags.ts'
+import { type PortalOperationId, portalOperation } from './operations.ts'
 import { type Json, queryOf } from './portal-client.ts'
 import { serviceCommand } from './session.ts'
 import { type Columns, listing, table } from './table.ts'
@@ -57,8 +56,7 @@ export function addVerbs(noun: Command, { verbs, ownVerbs }: Noun, terminal: Ter
 }
 
 function addVerb(noun: Command, name: string, verb: Verb, terminal: Terminal): void {
-  const operation = PORTAL_OPERATIONS.find(({ id }) => id === verb.operation)
-  assert(operation !== undefined, 'Cannot add a command: the portal has no such operation')
+  const operation = portalOperation(verb.operation)
   const { method, description, path, body, bodyExample } = operation
   const {
     summary = operation.summary,

@@ -9,6 +9,7 @@ import type { Difference, Verification } from '../verify/findings.ts'
 import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
 import { verify } from '../verify/verify.ts'
 import { secretKeyCheck } from '../webhooks/re-encrypt.ts'
+import { databaseUrl } from './database.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { type Session, serviceCommand } from './session.ts'
 import { type Columns, table } from './table.ts'
@@ -58,9 +59,9 @@ async function ofService(session: Session): Promise<Verification> {
   return answer['verification'] as Verification
 }
 
-async function ofDatabase({ env, err }: Terminal): Promise<Verification> {
-  const url = env['DATABASE_URL']
-  if (!url) throw new UsageError('Cannot verify: DATABASE_URL is not set.')
+async function ofDatabase(terminal: Terminal): Promise<Verification> {
+  const { env, err } = terminal
+  const url = databaseUrl(terminal, 'Cannot verify: DATABASE_URL is not set.')
   const secretKey = parseSecretKey(env['SECRET_KEY'] ?? '')
   if (secretKey === null)
     throw new UsageError('Cannot verify: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.')
