@@ -115,6 +115,13 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   ],
 }
 
+/** Files that may also import these. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  // Verbs and flags are made from the operations' descriptions. Both are loaded only for a command line that needs them.
+  'cli/operations.ts': ['api/portal/portal-surface.ts'],
+  'cli/partner.ts': ['api/partner/search.ts'],
+}
+
 /** Files that may also import these, but only with `import type`. */
 const MAY_IMPORT_TYPES: Record<string, readonly string[]> = {
   // The types of the portal are made from its operations.
@@ -193,7 +200,8 @@ function forbiddenImports(sources: readonly Source[]): string[] {
     if (part === null) return []
     return imports
       .filter(({ kind, target }) => kind === 'own' && !mayImport(part, target))
-      .filter(({ target, isType }) => !(isType && (MAY_IMPORT_TYPES[path] ?? []).includes(target)))
+      .filter(({ target }) => !MAY_IMPORT[path]?.includes(target))
+      .filter(({ target, isType }) => !(isType && MAY_IMPORT_TYPES[path]?.includes(target)))
       .map(({ target }) => `${path} imports ${target}`)
   })
 }
@@ -318,6 +326,13 @@ describe('the rules see', () => {
     expect(upward('page/screens/keys/a.tsx', "import type { Row } from '../audit/audit-table.tsx'")).toHaveLength(1)
     expect(upward('page/screens/units/rates/a.ts', "import '../unit-words.ts'")).toHaveLength(1)
     expect(upward('page/helpers/a.ts')).toEqual(['page/helpers/a.ts has no row'])
+  })
+
+  test('an operation that the command line has no leave to import', () => {
+    const imports = (path: string, target: string) => forbiddenImports(importing(path, `import { A } from '${target}'`))
+    expect(imports('cli/operations.ts', '../api/portal/portal-surface.ts')).toEqual([])
+    expect(imports('cli/nouns.ts', '../api/portal/portal-surface.ts')).toHaveLength(1)
+    expect(imports('cli/operations.ts', '../api/portal/units.ts')).toHaveLength(1)
   })
 
   test('a comment is no import', () => {

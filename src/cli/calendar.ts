@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import { addNights, formatNight, isoWeekday, type Night, parseNight } from '../core/domain/night.ts'
 import { dayOf } from '../lib/clock.ts'
 import { UsageError } from './exit-codes.ts'
-import { asNumber } from './fields.ts'
+import { asNumber } from './flags.ts'
 import type { Json } from './portal-client.ts'
-import { asking } from './session.ts'
+import { serviceCommand } from './session.ts'
 import type { Terminal } from './terminal.ts'
 
 type NightState = 'taken' | 'cleaning'
@@ -35,7 +35,7 @@ function monthGrid(month: string, states: ReadonlyMap<string, NightState>): stri
 }
 
 export function calendar(program: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<{ month?: string; months: string }>(
     program,
     {
       name: 'calendar <unit>',
@@ -62,6 +62,25 @@ export function calendar(program: Command, terminal: Terminal): void {
       const { nights } = answer['calendar'] as { nights: { night: string; state: NightState }[] }
       const states = new Map(nights.map(({ night, state }) => [night, state]))
       terminal.out(`${months.map((each) => monthGrid(each, states)).join('\n')}\n# booked   ~ cleaning\n`)
+    },
+  )
+}
+
+/** `units calendar-url`: prints nothing but the address, for scripts. */
+export function calendarUrl(noun: Command, terminal: Terminal): void {
+  serviceCommand<{ change?: true }>(
+    noun,
+    {
+      name: 'calendar-url <slug>',
+      summary: "show a unit's secret iCalendar address, for channels",
+      options: (command) => command.option('--change', 'replace it; the old address answers 404 immediately'),
+    },
+    terminal,
+    async (session, { arguments: [slug = ''], options }) => {
+      const path = await session.agencyPath(`/units/${encodeURIComponent(slug)}/calendar-feed`)
+      const answer = await session.client.send(options.change === true ? 'POST' : 'GET', path)
+      if (session.isJson) session.printJson(answer)
+      else terminal.out(`${(answer['calendarFeed'] as Json)['url']}\n`)
     },
   )
 }

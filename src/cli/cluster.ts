@@ -1,19 +1,19 @@
 import type { Command } from 'commander'
 import type { ClusterStatus, NodeStatus } from '../cluster/cluster-status.ts'
 import { CliError, EXIT, RefusedError } from './exit-codes.ts'
-import { asking, type Session } from './session.ts'
-import { type Column, table } from './table.ts'
+import { type Session, serviceCommand } from './session.ts'
+import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-const COLUMNS: readonly Column<NodeStatus>[] = [
-  { title: 'NODE', value: ({ id }) => id },
-  { title: 'STATE', value: ({ state }) => state },
-  { title: 'SHARDS', value: ({ serving }) => serving },
-  { title: 'WANTED', value: ({ wanted }) => wanted },
-  { title: 'URL', value: ({ url }) => url },
-  { title: 'VERSION', value: ({ version }) => version },
-  { title: 'STARTED', value: ({ startedAt }) => startedAt },
-]
+const COLUMNS: Columns<NodeStatus> = {
+  NODE: 'id',
+  STATE: 'state',
+  SHARDS: ({ serving }) => String(serving),
+  WANTED: ({ wanted }) => String(wanted),
+  URL: 'url',
+  VERSION: 'version',
+  STARTED: 'startedAt',
+}
 
 /** The title of a 404 for a path that the service does not have. */
 const NO_ROUTE = 'No such route'
@@ -21,10 +21,15 @@ const NO_ROUTE = 'No such route'
 /** `cluster`: the nodes and who owns what, as the asked node sees it; and how to drain one. */
 export function cluster(program: Command, terminal: Terminal): void {
   const noun = program.command('cluster').description('show the nodes of a cluster, or drain one')
-  asking(noun, { name: 'status', summary: 'show nodes and shards', isOfAll: true }, terminal, async (session) => {
-    show(await ofNode(session, 'GET', '/cluster'), session)
-  })
-  asking(
+  serviceCommand(
+    noun,
+    { name: 'status', summary: 'show nodes and shards', isOfAll: true },
+    terminal,
+    async (session) => {
+      show(await ofNode(session, 'GET', '/cluster'), session)
+    },
+  )
+  serviceCommand<{ undo?: true }>(
     noun,
     {
       name: 'drain <node>',
@@ -45,7 +50,7 @@ export function cluster(program: Command, terminal: Terminal): void {
 /** What only a node serves, at the operator's address. @throws CliError when whoever answers is none */
 async function ofNode(session: Session, method: string, path: string): Promise<unknown> {
   try {
-    return await session.client.ofOperator(method, path)
+    return await session.client.request(method, path)
   } catch (error) {
     if (!(error instanceof RefusedError) || error.body['title'] !== NO_ROUTE) throw error
     throw new CliError(

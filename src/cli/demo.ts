@@ -12,7 +12,7 @@ import { assert } from '../lib/assert.ts'
 import { dayOf } from '../lib/clock.ts'
 import { RefusedError } from './exit-codes.ts'
 import type { Json, PortalClient } from './portal-client.ts'
-import { asking } from './session.ts'
+import { serviceCommand } from './session.ts'
 import { listing } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { Progress } from './terminal.ts'
@@ -27,7 +27,7 @@ type DemoBooking = ReturnType<typeof demoBookings>[number]
  * what only the service itself can write (requests of past months, and that the website made its bookings).
  */
 export function demo(program: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<{ slug: string }>(
     program,
     {
       name: 'demo',

@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
 import { UsageError } from './exit-codes.ts'
-import { type Format, writeFolder } from './folder.ts'
-import { rateRows } from './folder-rates.ts'
+import { type Format, rateRows, writeFolder } from './folder.ts'
 import type { Json } from './portal-client.ts'
-import { asking } from './session.ts'
+import { serviceCommand } from './session.ts'
 import type { Terminal } from './terminal.ts'
 import { Progress } from './terminal.ts'
 
@@ -14,7 +13,7 @@ const BOOKING = [
 ] as const
 
 export function exportFolder(program: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<{ format: string }>(
     program,
     {
       name: 'export <folder>',

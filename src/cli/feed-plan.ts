@@ -2,30 +2,27 @@
 import { formatNight } from '../core/domain/night.ts'
 import type { FeedEvent } from '../events/ical/feed.ts'
 
-/** A live block of this channel and unit. */
-export interface KnownBlock {
-  readonly id: string
-  readonly sourceRef: string
+interface Dates {
   readonly arrival: string
   readonly departure: string
 }
 
+/** A live block of this channel and unit. */
+export interface KnownBlock extends Dates {
+  readonly id: string
+  readonly sourceRef: string
+}
+
 export type FeedStep =
   | { readonly kind: 'cancel'; readonly id: string; readonly uid: string; readonly reason: string }
-  | {
-      readonly kind: 'move'
-      readonly id: string
-      readonly uid: string
-      readonly arrival: string
-      readonly departure: string
-    }
-  | {
-      readonly kind: 'create'
-      readonly uid: string
-      readonly sourceRef: string
-      readonly arrival: string
-      readonly departure: string
-    }
+  | ({ readonly kind: 'move'; readonly id: string; readonly uid: string } & Dates)
+  | ({ readonly kind: 'create'; readonly uid: string; readonly sourceRef: string } & Dates)
+
+/** Why an event of the feed is not, or not entirely, imported. */
+export interface Note {
+  readonly uid: string
+  readonly reason: string
+}
 
 export interface FeedPlan {
   /** In the order in which to run them: nights are freed before others are taken. None while there is a suspicion. */
@@ -35,8 +32,8 @@ export interface FeedPlan {
   /** Why the feed is not imported unless the agency confirms it; null when it is imported. */
   readonly suspicion: string | null
   readonly unchanged: number
-  readonly passedOver: readonly { readonly uid: string; readonly reason: string }[]
-  readonly refused: readonly { readonly uid: string; readonly reason: string }[]
+  readonly passedOver: readonly Note[]
+  readonly refused: readonly Note[]
 }
 
 /** See docs/contract.md#limits: `sourceRef` has at most 120 characters, and a UID may have more. */
@@ -66,8 +63,8 @@ export function planFeed(
   const seen = new Set<string>()
   const cancels: Extract<FeedStep, { kind: 'cancel' }>[] = []
   const [moves, creates]: [FeedStep[], FeedStep[]] = [[], []]
-  const passedOver: { uid: string; reason: string }[] = []
-  const refused: { uid: string; reason: string }[] = []
+  const passedOver: Note[] = []
+  const refused: Note[] = []
   let unchanged = 0
   for (const event of events) {
     const { uid } = event

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { stringify } from 'csv-stringify/sync'
 import { CliError } from './exit-codes.ts'
-import { readText } from './fields.ts'
+import { type Flag, readText } from './flags.ts'
+import type { FolderMembers } from './operations.ts'
 import type { Json } from './portal-client.ts'
 
 const PARTS = ['units', 'rates', 'fee-types', 'guests', 'bookings'] as const
@@ -22,19 +23,12 @@ export interface Row {
 
 export type Folder = { readonly agency: Json | null } & { readonly [P in Part]: readonly Row[] }
 
-/** CSV knows only text: what these members are. Text that does not read as its kind stays text, for the service to refuse. */
-const NUMBERS: ReadonlySet<string> = new Set([
-  ...['bedrooms', 'beds', 'bathrooms', 'maxGuests', 'sizeSqm', 'basePrice', 'cleaningFee', 'extraBedFee', 'minStay'],
-  ...['turnoverNights', 'nightlyPrice', 'weekday', 'pct', 'minNights', 'amount', 'adults', 'children', 'totalAmount'],
-])
-const BOOLEANS: ReadonlySet<string> = new Set(['instantBook', 'extraBed', 'includesWeeklyCleaning', 'active'])
-
 /** @throws CliError naming the file that cannot be read */
-export function readFolder(path: string): Folder {
+export function readFolder(path: string, members: FolderMembers): Folder {
   if (!existsSync(path)) throw new CliError(`Cannot read ${path}: no such folder.`)
   const agencyFile = join(path, 'agency.json')
   const agency = existsSync(agencyFile) ? (parseJson(agencyFile) as Json) : null
-  const [units, rates, feeTypes, guests, bookings] = PARTS.map((part) => readPart(path, part))
+  const [units, rates, feeTypes, guests, bookings] = PARTS.map((part) => readPart(path, part, members[part]))
   if ([units, rates, feeTypes, guests, bookings].every((part) => part === null) && agency === null)
     throw new CliError(
       `Cannot read ${path}: it contains none of agency.json, ${PARTS.map((part) => `${part}.json|csv`).join(', ')}.`,
@@ -46,12 +40,12 @@ export function readFolder(path: string): Folder {
   }
 }
 
-function readPart(folder: string, part: Part): Row[] | null {
+function readPart(folder: string, part: Part, members: readonly Flag[]): Row[] | null {
   const [json, csv] = [join(folder, `${part}.json`), join(folder, `${part}.csv`)]
   if (existsSync(json) && existsSync(csv))
     throw new CliError(`Cannot read ${folder}: it contains both ${part}.json and ${part}.csv.`)
   if (existsSync(json)) return readJsonRows(json, part)
-  return existsSync(csv) ? readCsvRows(csv, part) : null
+  return existsSync(csv) ? readCsvRows(csv, part, members) : null
 }
 
 function readJsonRows(file: string, part: Part): Row[] {
@@ -72,7 +66,7 @@ function parseJson(file: string): unknown {
   }
 }
 
-function readCsvRows(file: string, part: Part): Row[] {
+function readCsvRows(file: string, part: Part, members: readonly Flag[]): Row[] {
   try {
     const rows = parse(readText(file), {
       columns: true,
@@ -84,7 +78,7 @@ function readCsvRows(file: string, part: Part): Row[] {
       record: Record<string, string>
       info: { lines: number }
     }[]
-    return rows.map(({ record, info }) => ({ at: `${part}.csv line ${info.lines}`, values: typed(record) }))
+    return rows.map(({ record, info }) => ({ at: `${part}.csv line ${info.lines}`, values: typed(record, members) }))
   } catch (error) {
     throw error instanceof CliError
       ? error
@@ -92,13 +86,14 @@ function readCsvRows(file: string, part: Part): Row[] {
   }
 }
 
-/** An empty cell says nothing: null. */
-function typed(record: Readonly<Record<string, string>>): Json {
+/** An empty cell says nothing: null. Text that does not read as what the member is stays text, for the service to refuse. */
+function typed(record: Readonly<Record<string, string>>, members: readonly Flag[]): Json {
   return Object.fromEntries(
     Object.entries(record).map(([name, text]) => {
       if (text === '') return [name, null]
-      if (NUMBERS.has(name)) return [name, Number.isNaN(Number(text)) ? text : Number(text)]
-      if (BOOLEANS.has(name)) return [name, text === 'true' ? true : text === 'false' ? false : text]
+      const kind = members.find((member) => member.name === name)?.kind
+      if (kind === 'number') return [name, Number.isNaN(Number(text)) ? text : Number(text)]
+      if (kind === 'boolean') return [name, text === 'true' ? true : text === 'false' ? false : text]
       return [name, unguarded(text)]
     }),
   )
@@ -156,4 +151,55 @@ function guarded(row: Json): Json {
 
 function unguarded(text: string): string {
   return text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text
+}
+
+/** Rates are rows of a file: one for each season, weekday and discount of each unit. */
+const RATE_KINDS = ['season', 'weekday', 'length_of_stay'] as const
+
+export function rateRows(unit: string, rates: Json): Json[] {
+  const list = (name: string) => (rates[name] ?? []) as Json[]
+  const blank = {
+    name: null,
+    from: null,
+    to: null,
+    nightlyPrice: null,
+    minStay: null,
+    weekday: null,
+    minNights: null,
+    pct: null,
+  }
+  return [
+    ...list('seasons').map((season) => ({ unit, kind: 'season', ...blank, ...season })),
+    ...list('weekdayAdjustments').map((adjustment) => ({ unit, kind: 'weekday', ...blank, ...adjustment })),
+    ...list('lengthOfStayDiscounts').map((discount) => ({ unit, kind: 'length_of_stay', ...blank, ...discount })),
+  ]
+}
+
+interface UnitRates {
+  readonly unit: string
+  readonly at: string
+  readonly rates: { seasons: Json[]; weekdayAdjustments: Json[]; lengthOfStayDiscounts: Json[] }
+}
+
+/** The rows by unit. `wrong`: rows that belong to no kind. */
+export function ratesByUnit(rows: readonly Row[]): { units: UnitRates[]; wrong: Row[] } {
+  const units = new Map<string, UnitRates>()
+  const wrong: Row[] = []
+  for (const row of rows) {
+    const { unit, kind, name, from, to, nightlyPrice, minStay, weekday, minNights, pct } = row.values
+    if (typeof unit !== 'string' || !(RATE_KINDS as readonly unknown[]).includes(kind)) {
+      wrong.push(row)
+      continue
+    }
+    const rates = units.get(unit)?.rates ?? noRates()
+    if (!units.has(unit)) units.set(unit, { unit, at: row.at, rates })
+    if (kind === 'season') rates.seasons.push({ name, from, to, nightlyPrice, minStay: minStay ?? null })
+    else if (kind === 'weekday') rates.weekdayAdjustments.push({ weekday, pct })
+    else rates.lengthOfStayDiscounts.push({ minNights, pct })
+  }
+  return { units: [...units.values()], wrong }
+}
+
+function noRates(): UnitRates['rates'] {
+  return { seasons: [], weekdayAdjustments: [], lengthOfStayDiscounts: [] }
 }

@@ -3,7 +3,7 @@ import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { type Folder, readFolder } from './folder.ts'
 import { type Existing, type Plan, planImport, type Refusal, type Step } from './import-plan.ts'
 import type { Json } from './portal-client.ts'
-import { asking, type Session } from './session.ts'
+import { type Session, serviceCommand } from './session.ts'
 import { cellOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { Progress } from './terminal.ts'
@@ -14,7 +14,7 @@ const AT_ONCE = 8
 const ORDER = ['units', 'rates', 'fee-types', 'bookings'] as const
 
 export function importFolder(program: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<{ dryRun?: true }>(
     program,
     {
       name: 'import <folder>',
@@ -25,12 +25,13 @@ export function importFolder(program: Command, terminal: Terminal): void {
     terminal,
     async (session, { arguments: [path = ''], options }) => {
       const isDryRun = options.dryRun === true
-      const folder = readFolder(path)
+      const members = (await import('./operations.ts')).folderMembers()
+      const folder = readFolder(path, members)
       const slug = options.agency ?? folder.agency?.['slug'] ?? (await session.agencySlug())
       const agencyPath = `/agencies/${encodeURIComponent(String(slug))}`
       const madeAgency = await makeAgency(session, agencyPath, { ...folder.agency, slug }, isDryRun)
       const existing = madeAgency && isDryRun ? NOTHING : await existingOf(session, agencyPath)
-      const plan = planImport(folder, { ...existing, now: Date.now() })
+      const plan = planImport(folder, { ...existing, now: Date.now() }, members)
       const { done, refused } = isDryRun
         ? { done: plan.steps, refused: [] }
         : await run(session, agencyPath, plan.steps, terminal)

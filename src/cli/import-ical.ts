@@ -3,26 +3,33 @@ import { FeedError, readFeed } from '../events/ical/feed.ts'
 import { dayOf } from '../lib/clock.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { fetchFeed } from './feed-fetch.ts'
-import { type FeedPlan, type FeedStep, type KnownBlock, planFeed } from './feed-plan.ts'
-import { readText } from './fields.ts'
+import { type FeedPlan, type FeedStep, type KnownBlock, type Note, planFeed } from './feed-plan.ts'
+import { readText } from './flags.ts'
 import { type Json, queryOf } from './portal-client.ts'
-import { asking, type Session } from './session.ts'
+import { type Session, serviceCommand } from './session.ts'
 import { cellOf } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { Progress } from './terminal.ts'
 
 const CHANNEL = /^[a-z0-9][a-z0-9._-]{0,39}$/
 
-interface Done {
-  readonly uid: string
-  readonly step: FeedStep['kind']
-  readonly arrival: string | null
-  readonly departure: string | null
+interface Options {
+  readonly unit: string
+  readonly channel: string
+  readonly keepMissing?: true
+  readonly allowMassCancellation?: true
+  readonly dryRun?: true
+}
+
+/** What the blocks of the feed have in common. */
+interface Target {
+  readonly unit: string
+  readonly source: string
 }
 
 /** `bookings import-ical`: a channel's feed as `block` bookings, found again by their UIDs. */
 export function importIcal(noun: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<Options>(
     noun,
     {
       name: 'import-ical <file-or-url>',
@@ -57,12 +64,12 @@ export function importIcal(noun: Command, terminal: Terminal): void {
       })
       const isDryRun = options.dryRun === true
       if (plan.suspicion !== null && !isDryRun) throw suspected(plan.suspicion)
-      const { done, conflicts } = isDryRun
-        ? { done: stepsShown(plan).map(doneOf), conflicts: [] }
-        : await run(session, plan, { unit: options.unit, source }, terminal)
-      report(session, plan, { done, conflicts, isDryRun })
+      const outcome: Outcome = isDryRun
+        ? { done: [...plan.steps, ...plan.withheld], conflicts: [] }
+        : await run(session, plan.steps, { unit: options.unit, source })
+      report(session, plan, outcome, isDryRun)
       if (plan.suspicion !== null) throw suspected(plan.suspicion)
-      if (conflicts.length + plan.refused.length > 0)
+      if (outcome.conflicts.length + plan.refused.length > 0)
         throw new CliError('Some events of the feed were not imported; see above.', EXIT.refused)
     },
   )
@@ -104,58 +111,54 @@ async function knownBlocks(session: Session, unit: string, source: string): Prom
   ) as unknown as KnownBlock[]
 }
 
-/** A step that meets taken nights is tried once more at the end: another step may have freed them. */
-async function run(
-  session: Session,
-  plan: FeedPlan,
-  { unit, source }: { unit: string; source: string },
-  terminal: Terminal,
-): Promise<{ done: Done[]; conflicts: { uid: string; reason: string }[] }> {
-  const done: Done[] = []
-  const conflicts: { uid: string; reason: string }[] = []
+interface Outcome {
+  readonly done: readonly FeedStep[]
+  readonly conflicts: readonly Note[]
+}
+
+async function run(session: Session, steps: readonly FeedStep[], target: Target): Promise<Outcome> {
+  const done: FeedStep[] = []
+  const agencyPath = await session.agencyPath()
+  const progress = new Progress(session.terminal, 'events', steps.length)
+  /** @returns the refusal, null when the step is done */
+  const attempt = async (step: FeedStep): Promise<RefusedError | null> => {
+    const { method, path, body } = writeOf(step, target)
+    try {
+      await session.client.send(method, agencyPath + path, body)
+      done.push(step)
+      return null
+    } catch (error) {
+      if (error instanceof RefusedError && error.status < 500) return error
+      throw error
+    }
+  }
   const again: FeedStep[] = []
-  const progress = new Progress(terminal, 'events', plan.steps.length)
-  for (const step of plan.steps) {
-    const refusal = await attempt(session, step, { unit, source })
-    if (refusal === null) done.push(doneOf(step))
-    else again.push(step)
+  for (const step of steps) {
+    if ((await attempt(step)) !== null) again.push(step)
     progress.step()
   }
+  // Of those that met taken nights: another step may have freed them.
+  const conflicts: Note[] = []
   for (const step of again) {
-    const refusal = await attempt(session, step, { unit, source })
-    if (refusal === null) done.push(doneOf(step))
-    else conflicts.push({ uid: step.uid, reason: reasonOf(refusal) })
+    const refusal = await attempt(step)
+    if (refusal !== null) conflicts.push({ uid: step.uid, reason: reasonOf(refusal) })
   }
   return { done, conflicts }
 }
 
-/** @returns the refusal, null when the step is done */
-async function attempt(
-  session: Session,
-  step: FeedStep,
-  { unit, source }: { unit: string; source: string },
-): Promise<RefusedError | null> {
-  const path = await session.agencyPath('/bookings')
-  try {
-    switch (step.kind) {
-      case 'cancel':
-        await session.client.send('POST', `${path}/${step.id}/cancel`, { reason: step.reason })
-        return null
-      case 'move': {
-        const { arrival, departure } = step
-        await session.client.send('PATCH', `${path}/${step.id}`, { arrival, departure })
-        return null
-      }
-      case 'create': {
-        const { arrival, departure, sourceRef } = step
-        const body = { unit, type: 'block', status: 'confirmed', source, sourceRef, arrival, departure }
-        await session.client.send('POST', path, body)
-        return null
-      }
+function writeOf(step: FeedStep, target: Target): { method: string; path: string; body: Json } {
+  switch (step.kind) {
+    case 'cancel':
+      return { method: 'POST', path: `/bookings/${step.id}/cancel`, body: { reason: step.reason } }
+    case 'move': {
+      const { id, arrival, departure } = step
+      return { method: 'PATCH', path: `/bookings/${id}`, body: { arrival, departure } }
     }
-  } catch (error) {
-    if (error instanceof RefusedError && error.status < 500) return error
-    throw error
+    case 'create': {
+      const { arrival, departure, sourceRef } = step
+      const body = { ...target, type: 'block', status: 'confirmed', sourceRef, arrival, departure }
+      return { method: 'POST', path: '/bookings', body }
+    }
   }
 }
 
@@ -165,23 +168,9 @@ function reasonOf({ body, code }: RefusedError): string {
   return `overlaps nights that are already booked: ${conflict.nights.join(', ')}`
 }
 
-function doneOf(step: FeedStep): Done {
-  const stay = step.kind === 'cancel' ? { arrival: null, departure: null } : step
-  return { uid: step.uid, step: step.kind, arrival: stay.arrival, departure: stay.departure }
-}
-
-/** A dry run also shows what is withheld. */
-function stepsShown({ steps, withheld }: FeedPlan): readonly FeedStep[] {
-  return [...steps, ...withheld]
-}
-
-function report(
-  session: Session,
-  plan: FeedPlan,
-  { done, conflicts, isDryRun }: { done: Done[]; conflicts: { uid: string; reason: string }[]; isDryRun: boolean },
-): void {
+function report(session: Session, plan: FeedPlan, { done, conflicts }: Outcome, isDryRun: boolean): void {
   const { unchanged, passedOver, refused } = plan
-  const count = (kind: FeedStep['kind']) => done.filter(({ step }) => step === kind).length
+  const count = (kind: FeedStep['kind']) => done.filter((step) => step.kind === kind).length
   const totals: Json = {
     created: count('create'),
     moved: count('move'),
@@ -192,16 +181,25 @@ function report(
     refused: refused.length,
   }
   if (session.isJson) {
-    session.printJson({ isDryRun, ...totals, steps: done, details: { passedOver, conflicts, refused } })
+    const steps = done.map((step) => {
+      const { arrival, departure } = step.kind === 'cancel' ? { arrival: null, departure: null } : step
+      return { uid: step.uid, step: step.kind, arrival, departure }
+    })
+    session.printJson({ isDryRun, ...totals, steps, details: { passedOver, conflicts, refused } })
     return
   }
   const { terminal } = session
   const said = Object.entries(totals).map(([name, n]) => `${n} ${name === 'passedOver' ? 'skipped' : name}`)
   terminal.out(`${isDryRun ? 'Would be: ' : ''}${said.join(', ')}\n`)
+  const list = (what: string, notes: readonly Note[]) => {
+    for (const { uid, reason } of notes) terminal.err(`${what.padEnd(8)}  ${cellOf(uid)}  ${cellOf(reason)}\n`)
+  }
   if (isDryRun)
-    for (const step of stepsShown(plan))
-      if (step.kind === 'cancel') terminal.err(`cancel    ${cellOf(step.uid)}  ${step.reason}\n`)
-  for (const { uid, reason } of conflicts) terminal.err(`conflict  ${cellOf(uid)}  ${reason}\n`)
-  for (const { uid, reason } of refused) terminal.err(`refused   ${cellOf(uid)}  ${cellOf(reason)}\n`)
-  for (const { uid, reason } of passedOver) terminal.err(`skipped   ${cellOf(uid)}  ${cellOf(reason)}\n`)
+    list(
+      'cancel',
+      done.filter((step) => step.kind === 'cancel'),
+    )
+  list('conflict', conflicts)
+  list('refused', refused)
+  list('skipped', passedOver)
 }

@@ -1,8 +1,9 @@
 /** What an import changes in an agency as it is now. Pure; a plan made after the import is empty. */
 import { HOLD_HOURS_MAX } from '../core/domain/booking.ts'
 import { HOUR_MS } from '../lib/clock.ts'
-import type { Folder, Row } from './folder.ts'
-import { ratesByUnit } from './folder-rates.ts'
+import type { Flag } from './flags.ts'
+import { type Folder, type Row, ratesByUnit } from './folder.ts'
+import type { FolderMembers } from './operations.ts'
 import type { Json } from './portal-client.ts'
 
 /** The agency as the service has it. */
@@ -41,42 +42,15 @@ export interface Plan {
   readonly different: readonly Refusal[]
 }
 
-const UNIT = [
-  ...['slug', 'name', 'status', 'city', 'area', 'building', 'bedrooms', 'beds', 'bathrooms', 'maxGuests', 'sizeSqm'],
-  ...[
-    'basePrice',
-    'cleaningFee',
-    'extraBedFee',
-    'minStay',
-    'turnoverNights',
-    'checkinTime',
-    'checkoutTime',
-    'instantBook',
-  ],
-] as const
-const UNIT_NULLABLE: readonly string[] = ['city', 'area', 'building', 'sizeSqm']
-const FEE_TYPE = ['label', 'kind', 'amount', 'pct', 'includesWeeklyCleaning', 'application', 'active'] as const
-const BOOKING = [
-  'unit',
-  'arrival',
-  'departure',
-  'type',
-  'status',
-  'source',
-  'adults',
-  'children',
-  'extraBed',
-  'expectedUntil',
-  'notes',
-] as const
-const GUEST = ['firstName', 'lastName', 'email', 'phone', 'nationality'] as const
+/** Members of a booking that are compared in a way of their own. */
+const OWN_RULE: readonly string[] = ['sourceRef', 'holdHours']
 
-export function planImport(folder: Folder, existing: Existing): Plan {
+export function planImport(folder: Folder, existing: Existing, members: FolderMembers): Plan {
   const draft: Draft = { steps: [], unchanged: 0, refused: [], different: [] }
-  planUnits(folder.units, existing, draft)
+  planUnits(folder.units, existing, draft, members.units)
   planRates(folder.rates, existing, draft)
-  planFeeTypes(folder['fee-types'], existing, draft)
-  planBookings(folder, existing, draft)
+  planFeeTypes(folder['fee-types'], existing, draft, members['fee-types'])
+  planBookings(folder, existing, draft, members)
   return draft
 }
 
@@ -87,11 +61,11 @@ interface Draft {
   different: Refusal[]
 }
 
-function planUnits(rows: readonly Row[], existing: Existing, draft: Draft): void {
+function planUnits(rows: readonly Row[], existing: Existing, draft: Draft, members: readonly Flag[]): void {
   const known = new Map(existing.units.map((unit) => [unit['slug'], unit]))
   for (const { at, values } of once(rows, ({ values }) => values['slug'], 'slug', draft)) {
     // In a file an empty cell means the default, except where nothing is a value.
-    const body = picked(values, UNIT, (name, value) => value !== null || UNIT_NULLABLE.includes(name))
+    const body = picked(values, members, ({ isNullable }, value) => value !== null || isNullable)
     const unit = known.get(values['slug'])
     if (unit === undefined)
       draft.steps.push({ at, kind: 'create', part: 'units', method: 'POST', path: '/units', body })
@@ -121,10 +95,10 @@ function planRates(rows: readonly Row[], existing: Existing, draft: Draft): void
 }
 
 /** Fee types have no address of their own: they are known by their label. */
-function planFeeTypes(rows: readonly Row[], existing: Existing, draft: Draft): void {
+function planFeeTypes(rows: readonly Row[], existing: Existing, draft: Draft, members: readonly Flag[]): void {
   const known = new Map(existing.feeTypes.map((feeType) => [feeType['label'], feeType]))
   for (const { at, values } of once(rows, ({ values }) => values['label'], 'label', draft)) {
-    const body = picked(values, FEE_TYPE, (_, value) => value !== null)
+    const body = picked(values, members, (_, value) => value !== null)
     const feeType = known.get(values['label'])
     if (feeType === undefined)
       draft.steps.push({ at, kind: 'create', part: 'fee-types', method: 'POST', path: '/fee-types', body })
@@ -132,7 +106,13 @@ function planFeeTypes(rows: readonly Row[], existing: Existing, draft: Draft): v
   }
 }
 
-function planBookings(folder: Folder, existing: Existing, draft: Draft): void {
+function planBookings(
+  folder: Folder,
+  existing: Existing,
+  draft: Draft,
+  { bookings, guests: ofGuest }: FolderMembers,
+): void {
+  const members = bookings.filter(({ name }) => !OWN_RULE.includes(name))
   const byId = new Map(existing.bookings.map((booking) => [booking['id'], booking]))
   const byRef = new Map(existing.bookings.map((booking) => [refOf(booking['source'], booking['sourceRef']), booking]))
   const guests = new Map(
@@ -147,7 +127,7 @@ function planBookings(folder: Folder, existing: Existing, draft: Draft): void {
     const ref = refOf(source, sourceRef)
     const known = byId.get(values['id']) ?? byRef.get(ref)
     if (known !== undefined) {
-      const differs = BOOKING.filter((name) => differsFrom(values, known, name))
+      const differs = members.filter(({ name }) => differsFrom(values, known, name)).map(({ name }) => name)
       if (differs.length === 0) draft.unchanged += 1
       else draft.different.push({ at, reason: `${known['id']} already exists with a different ${differs.join(', ')}` })
       continue
@@ -158,7 +138,7 @@ function planBookings(folder: Folder, existing: Existing, draft: Draft): void {
       continue
     }
     planned.set(ref, at)
-    const step = bookingStep(row, { source, sourceRef }, guests, existing.now)
+    const step = bookingStep(row, { source, sourceRef }, guests, existing.now, { members, ofGuest })
     if ('reason' in step) {
       draft.refused.push(step)
       continue
@@ -174,13 +154,14 @@ function bookingStep(
   { source, sourceRef }: { source: unknown; sourceRef: unknown },
   guests: ReadonlyMap<unknown, Json>,
   now: number,
+  { members, ofGuest }: { members: readonly Flag[]; ofGuest: readonly Flag[] },
 ): Step | Refusal {
-  const body: Json = { ...picked(values, BOOKING, (_, value) => value !== null), source, sourceRef }
+  const body: Json = { ...picked(values, members, (_, value) => value !== null), source, sourceRef }
   const guestRef = values['guest']
   if (guestRef != null) {
     const guest = typeof guestRef === 'object' ? (guestRef as Json) : guests.get(guestRef)
     if (guest === undefined) return { at, reason: `refers to the guest ${guestRef}, who is not in the folder` }
-    body['guest'] = picked(guest, GUEST, () => true)
+    body['guest'] = picked(guest, ofGuest, () => true)
   }
   const step = { at, kind: 'create', part: 'bookings', method: 'POST', path: '/bookings', body } as const
   const ends = values['holdExpiresAt']
@@ -230,10 +211,9 @@ function changesOf(wanted: Json, known: Json): Json {
   return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => value !== known[name]))
 }
 
-function picked(values: Json, names: readonly string[], keep: (name: string, value: unknown) => boolean): Json {
-  return Object.fromEntries(
-    names.flatMap((name) => (values[name] !== undefined && keep(name, values[name]) ? [[name, values[name]]] : [])),
-  )
+function picked(values: Json, members: readonly Flag[], keep: (member: Flag, value: unknown) => boolean): Json {
+  const kept = members.filter((member) => values[member.name] !== undefined && keep(member, values[member.name]))
+  return Object.fromEntries(kept.map(({ name }) => [name, values[name]]))
 }
 
 function differsFrom(values: Json, known: Json, name: string): boolean {

@@ -1,40 +1,10 @@
 import { type Connection, isAccessToken } from './connection.ts'
 import { CliError, EXIT, RefusedError } from './exit-codes.ts'
 
-/** Server-sent events, as far as the service uses them (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
-export interface StreamEvent {
-  /** What to send as `Last-Event-ID` after it. */
-  readonly id: string
-  /** Null when there is only a new id. */
-  readonly data: string | null
-}
-
-/** The events of a body, until it ends. An event that was cut off is left out. */
-export async function* eventsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
-  let id = ''
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const part of body) {
-    const blocks = (text + decoder.decode(part, { stream: true })).split('\n\n')
-    text = blocks.pop() ?? ''
-    for (const block of blocks) {
-      const fields = new Map(block.split('\n').map(fieldIn))
-      id = fields.get('id') ?? id
-      yield { id, data: fields.get('data') ?? null }
-    }
-  }
-}
-
-/** A comment is a field without a name. */
-function fieldIn(line: string): [name: string, value: string] {
-  const colon = line.indexOf(':')
-  return [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
-}
-
-const DEADLINE_MS = 60_000
-const PAGE_SIZE = 200
-
 export type Json = Record<string, unknown>
+
+export const DEADLINE_MS = 60_000
+const PAGE_SIZE = 200
 
 /** The portal API over HTTP (docs/design.md#portal-api). */
 export class PortalClient {
@@ -60,22 +30,19 @@ export class PortalClient {
    * @throws RefusedError when the service refuses or fails; CliError when it cannot be reached
    */
   send(method: string, path: string, body?: unknown, options: { deadlineMs?: number } = {}): Promise<Json> {
-    return this.#send(method, `/portal/v1${path}`, body, options)
+    return this.request(method, `/portal/v1${path}`, body, options)
   }
 
-  /** What is beside the portal at the operator's address; `path` is the whole one. Throws as `send` does. */
-  ofOperator(method: string, path: string): Promise<Json> {
-    return this.#send(method, path)
-  }
-
-  async #send(
+  /** As `send`, with the whole path. */
+  async request(
     method: string,
     path: string,
     body?: unknown,
     { deadlineMs = DEADLINE_MS }: { deadlineMs?: number } = {},
   ): Promise<Json> {
     for (;;) {
-      const { response, answer } = await this.#exchange(method, path, body, deadlineMs)
+      const response = await send(this.#connection, path, { method, body, signal: AbortSignal.timeout(deadlineMs) })
+      const answer = await answerOf(response, this.#connection)
       const retryAfterS = Number(response.headers.get('retry-after') ?? Number.NaN)
       if (response.status === 429 && this.#isAdmitted && retryAfterS >= 0) await Bun.sleep(retryAfterS * 1_000)
       else if (response.ok) {
@@ -83,36 +50,6 @@ export class PortalClient {
         return answer
       } else throw new RefusedError(response.status, answer)
     }
-  }
-
-  async #exchange(method: string, path: string, body: unknown, deadlineMs: number) {
-    const { url, token } = this.#connection
-    let response: Response
-    let text: string
-    try {
-      response = await fetch(`${url}${path}`, {
-        method,
-        redirect: 'error',
-        signal: AbortSignal.timeout(deadlineMs),
-        // The signal says how long; Bun's own limit is five minutes.
-        timeout: false,
-        headers: {
-          Authorization: `Bearer ${token}`,
-          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      text = await response.text()
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new CliError(`Cannot reach the service at ${url}: ${reason}`, EXIT.unreachable)
-    }
-    const answer = parse(text)
-    if (answer === null)
-      throw new CliError(
-        `Cannot read the response from ${url}: ${response.status} without a JSON body. Is it nightledger?`,
-      )
-    return { response, answer }
   }
 
   /** Every element of a list, page after page. */
@@ -130,13 +67,56 @@ export class PortalClient {
   }
 }
 
-function parse(text: string): Json | null {
+interface Request {
+  readonly method?: string
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+}
+
+/** @throws CliError when the service cannot be reached */
+export async function send(
+  connection: Connection,
+  path: string,
+  { method = 'GET', body, headers = {}, signal }: Request,
+): Promise<Response> {
+  const { url, token } = connection
+  const json = body === undefined ? {} : { 'Content-Type': 'application/json' }
   try {
-    const value = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : null
-  } catch {
-    return null
+    return await fetch(`${url}${path}`, {
+      method,
+      redirect: 'error',
+      signal,
+      // The signal says how long; Bun's own limit is five minutes.
+      timeout: false,
+      headers: { Authorization: `Bearer ${token}`, ...json, ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  } catch (error) {
+    throw unreachable(connection, error)
   }
+}
+
+/** @throws CliError when the body ends early, or is not that of the service */
+export async function answerOf(response: Response, connection: Connection): Promise<Json> {
+  const text = await response.text().catch((error: unknown) => {
+    throw unreachable(connection, error)
+  })
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null) return value as Json
+  } catch {
+    // Reported below.
+  }
+  throw new CliError(
+    `Cannot read the response from ${connection.url}: ${response.status} without a JSON body. Is it nightledger?`,
+  )
+}
+
+export function unreachable({ url }: Connection, error: unknown): CliError {
+  const reason = error instanceof Error ? error.message : String(error)
+  return new CliError(`Cannot reach the service at ${url}: ${reason}`, EXIT.unreachable)
 }
 
 /** A query string with its question mark; empty without parameters. */

@@ -1,88 +1,41 @@
-import type { Command } from 'commander'
+/** The rates of a unit: how their lists are typed and shown. */
 import { UsageError } from './exit-codes.ts'
-import { asNumber, bodyOf, withFields } from './fields.ts'
+import { asNumber } from './flags.ts'
 import type { Json } from './portal-client.ts'
-import { asking, type Session } from './session.ts'
-import { type Column, table } from './table.ts'
+import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
+import type { OwnFlags } from './verbs.ts'
 
-const SEASONS: readonly Column<Json>[] = [
-  { title: 'SEASON', value: ({ name }) => name },
-  { title: 'FROM', value: ({ from }) => from },
-  { title: 'TO', value: ({ to }) => to },
-  { title: 'PRICE', value: ({ nightlyPrice }) => nightlyPrice, align: 'right' },
-  { title: 'MIN STAY', value: ({ minStay }) => minStay, align: 'right' },
-]
-const WEEKDAYS: readonly Column<Json>[] = [
-  { title: 'WEEKDAY', value: ({ weekday }) => DAYS[Number(weekday) - 1] },
-  { title: 'PERCENT', value: ({ pct }) => pct, align: 'right' },
-]
-const DISCOUNTS: readonly Column<Json>[] = [
-  { title: 'FROM NIGHTS', value: ({ minNights }) => minNights, align: 'right' },
-  { title: 'PERCENT OFF', value: ({ pct }) => pct, align: 'right' },
-]
 const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const
+const SEASONS: Columns = { SEASON: 'name', FROM: 'from', TO: 'to', PRICE: 'nightlyPrice', 'MIN STAY': 'minStay' }
+const WEEKDAYS: Columns = { WEEKDAY: ({ weekday }) => DAYS[Number(weekday) - 1], PERCENT: 'pct' }
+const DISCOUNTS: Columns = { 'FROM NIGHTS': 'minNights', 'PERCENT OFF': 'pct' }
 
 const several = (value: string, before: string[] = []) => [...before, value]
 
-export function rates(program: Command, terminal: Terminal): void {
-  const noun = program.command('rates').description("show and set a unit's rates")
-  asking(
-    noun,
-    { name: 'show <unit>', summary: "show a unit's rates" },
-    terminal,
-    async (session, { arguments: [unit = ''] }) => {
-      show(session, await session.client.get(await ratesPath(session, unit)))
-    },
-  )
-  asking(
-    noun,
-    {
-      name: 'set <unit>',
-      summary: "replace all of a unit's rates; anything not given is removed",
-      options: (command) =>
-        withFields(command, [])
-          .option(
-            '--season <name:from:to:price[:minStay]>',
-            'season with its own price per night; to is exclusive',
-            several,
-          )
-          .option('--weekday <1-7:pct>', 'percentage added on this weekday; 1 is Monday', several)
-          .option('--discount <nights:pct>', 'percentage off stays of at least this many nights', several),
-      examples: [
-        'rates set sea-view --season Summer:2027-06-01:2027-09-01:18000:3 --weekday 5:15 --weekday 6:15 --discount 7:10',
-        'rates set sea-view --data @rates.json',
-      ],
-    },
-    terminal,
-    async (session, { arguments: [unit = ''], options }) => {
-      const body = await bodyOf(options, [], terminal)
-      if (options.season !== undefined) body['seasons'] = options.season.map(seasonOf)
-      if (options.weekday !== undefined)
-        body['weekdayAdjustments'] = pairs('weekday', options.weekday).map(([weekday, pct]) => ({ weekday, pct }))
-      if (options.discount !== undefined)
-        body['lengthOfStayDiscounts'] = pairs('discount', options.discount).map(([minNights, pct]) => ({
-          minNights,
-          pct,
-        }))
-      show(session, await session.client.send('PUT', await ratesPath(session, unit), body))
-    },
-  )
+/** The lists of `rates set`. */
+export const RATE_FLAGS: OwnFlags = {
+  add: (command) =>
+    command
+      .option(
+        '--season <name:from:to:price[:minStay]>',
+        'season with its own price per night; to is exclusive',
+        several,
+      )
+      .option('--weekday <1-7:pct>', 'percentage added on this weekday; 1 is Monday', several)
+      .option('--discount <nights:pct>', 'percentage off stays of at least this many nights', several),
+  body: ({ season, weekday, discount }) => ({
+    ...(season === undefined ? {} : { seasons: (season as string[]).map(seasonOf) }),
+    ...(weekday === undefined ? {} : { weekdayAdjustments: pairs('weekday', 'weekday', weekday) }),
+    ...(discount === undefined ? {} : { lengthOfStayDiscounts: pairs('discount', 'minNights', discount) }),
+  }),
 }
 
-function ratesPath(session: Session, unit: string): Promise<string> {
-  return session.agencyPath(`/units/${encodeURIComponent(unit)}/rates`)
-}
-
-function show(session: Session, answer: Json): void {
-  if (session.isJson) {
-    session.printJson(answer)
-    return
-  }
+export function showRates(answer: Json, terminal: Terminal): void {
   const { seasons, weekdayAdjustments, lengthOfStayDiscounts } = answer['rates'] as Record<string, Json[]>
-  session.terminal.out(table(seasons ?? [], SEASONS, 'No seasons: the base price applies all year.'))
-  if (weekdayAdjustments?.length) session.terminal.out(`\n${table(weekdayAdjustments, WEEKDAYS)}`)
-  if (lengthOfStayDiscounts?.length) session.terminal.out(`\n${table(lengthOfStayDiscounts, DISCOUNTS)}`)
+  terminal.out(table(seasons ?? [], SEASONS, 'No seasons: the base price applies all year.'))
+  if (weekdayAdjustments?.length) terminal.out(`\n${table(weekdayAdjustments, WEEKDAYS)}`)
+  if (lengthOfStayDiscounts?.length) terminal.out(`\n${table(lengthOfStayDiscounts, DISCOUNTS)}`)
 }
 
 /** The name may hold colons: what follows it is counted from the end. */
@@ -95,11 +48,11 @@ function seasonOf(text: string): Json {
   return minStay === undefined ? season : { ...season, minStay: Number(minStay) }
 }
 
-function pairs(option: string, texts: readonly string[]): [number, number][] {
-  return texts.map((text) => {
+function pairs(flag: string, member: string, texts: unknown): Json[] {
+  return (texts as string[]).map((text) => {
     const [a = '', b = '', ...more] = text.split(':')
     if (b === '' || more.length > 0)
-      throw new UsageError(`--${option}: ${JSON.stringify(text)} is not two numbers separated by a colon.`)
-    return [asNumber(a), asNumber(b)]
+      throw new UsageError(`--${flag}: ${JSON.stringify(text)} is not two numbers separated by a colon.`)
+    return { [member]: asNumber(a), pct: asNumber(b) }
   })
 }

@@ -2,12 +2,13 @@ import type { Command } from 'commander'
 import { parseSecretKey } from '../app/config.ts'
 import { reEncrypted, secretKeyCheck, secretsOpen } from '../events/webhooks/re-encrypt.ts'
 import { SecretBox } from '../events/webhooks/secret-box.ts'
-import { connect, type Sql } from '../postgres/client/connect.ts'
+import type { Sql } from '../postgres/client/connect.ts'
 import { reEncryptedChainKeys, replacedChainKeys, sealedChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { PostgresWriters, servingNodes } from '../postgres/stores/postgres-writers.ts'
 import { rotateSecrets, sealedSecrets } from '../postgres/stores/sealed-secrets.ts'
 import { storedCheck } from '../postgres/stores/stored-key-check.ts'
+import { databaseUrl, onDatabase } from './database.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -38,19 +39,15 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
     )
     .option('--json', 'print the result as JSON')
     .action(async (options: { oldKeyLost?: boolean; json?: boolean }) => {
-      const url = terminal.env['DATABASE_URL']
-      if (!url) throw new UsageError('Cannot change the key: DATABASE_URL is not set.')
+      const url = databaseUrl(terminal, 'Cannot change the key: DATABASE_URL is not set.')
       const to = keyOf(terminal.env, 'SECRET_KEY')
       const from = options.oldKeyLost === true ? null : keyOf(terminal.env, 'SECRET_KEY_OLD')
-      const sql = connect(url, { purpose: 'admin' })
-      try {
-        const outcome = from === null ? await useFromNowOn(sql, { url, key: to }) : await rotate(sql, { from, to })
-        terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
-      } catch (error) {
-        throw error instanceof CliError ? error : new CliError(reasonOf(error))
-      } finally {
-        await sql.end({ timeout: 1 })
-      }
+      const outcome = await onDatabase(
+        url,
+        (sql) => (from === null ? useFromNowOn(sql, { url, key: to }) : rotate(sql, { from, to })),
+        reasonOf,
+      )
+      terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
     })
 }
 

@@ -1,30 +1,18 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../lib/version.ts'
-import { accessTokens } from './access-tokens.ts'
-import { afterRestore } from './after-restore.ts'
-import { agencies } from './agencies.ts'
-import { audit, usage } from './audit.ts'
-import { bookings } from './bookings.ts'
 import { calendar } from './calendar.ts'
-import { changes } from './changes.ts'
 import { cluster } from './cluster.ts'
 import { serviceUrl } from './connection.ts'
+import { afterRestore, migrateCommand } from './database.ts'
 import { demo } from './demo.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
-import { feeTypes } from './fee-types.ts'
-import { guests } from './guests.ts'
 import { health } from './health.ts'
 import { importFolder } from './import-folder.ts'
-import { keys } from './keys.ts'
-import { migrateCommand } from './migrate.ts'
-import { rates } from './rates.ts'
+import { NOUNS } from './nouns.ts'
 import { rotateSecretKey } from './rotate-secret-key.ts'
-import { search } from './search.ts'
 import type { Terminal } from './terminal.ts'
-import { units } from './units.ts'
 import { verifyCommand } from './verify.ts'
-import { webhooks } from './webhooks.ts'
 
 const HELP = `
 A service that runs on this machine with the built-in database is found automatically. Otherwise use --url and --token,
@@ -47,9 +35,23 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .version(VERSION)
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
+  // What is made from operations is loaded only for a command line that names it: they bring the service's handlers with them.
+  for (const [name, noun] of Object.entries(NOUNS)) {
+    const command = program.command(name).description(noun.summary)
+    if (args.includes(name)) (await import('./verbs.ts')).addVerbs(command, noun, terminal)
+  }
+  const search = program
+    .command('search')
+    .summary('search stays that can be booked, with their totals')
+    .description('Search stays that can be booked, with exact totals, as the partner with this API key finds them.')
+  const changes = program
+    .command('changes')
+    .summary('list booking changes, or follow them')
+    .description('List booking changes as the partner with this API key gets them, or follow them as they happen.')
+  if (args.includes('search')) (await import('./partner.ts')).addSearch(search, terminal)
+  if (args.includes('changes')) (await import('./partner.ts')).addChanges(changes, terminal)
   for (const add of [
-    ...[agencies, keys, accessTokens, units, rates, feeTypes, bookings, guests, webhooks, audit, usage],
-    ...[calendar, search, changes, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
+    ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
     ...[health, cluster, rotateSecretKey, afterRestore],
   ])
     add(program, terminal)

@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { connectionOf } from './connection.ts'
 import { UsageError } from './exit-codes.ts'
 import { type Json, PortalClient } from './portal-client.ts'
-import { type Column, listing, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The options of every command that calls the service. */
@@ -54,23 +53,6 @@ export class Session {
     return `/agencies/${encodeURIComponent(await this.agencySlug())}${path}`
   }
 
-  /** A single object: all of the answer as JSON, or the member in lines. */
-  show(answer: Readonly<Record<string, unknown>>, member: string): void {
-    if (this.isJson) this.printJson(answer)
-    else this.terminal.out(listing(answer[member] as Record<string, unknown>))
-  }
-
-  /** A list: all of the answer as JSON, or a table, and what is beyond it. */
-  list<Row>(answer: Readonly<Record<string, unknown>>, member: string, columns: readonly Column<Row>[]): void {
-    if (this.isJson) {
-      this.printJson(answer)
-      return
-    }
-    const rows = answer[member] as Row[]
-    this.terminal.out(table(rows, columns))
-    tellPages(answer, this.terminal)
-  }
-
   printJson(value: unknown): void {
     // JSON escapes the control characters below a blank itself, and leaves those that are terminals' in Latin-1.
     const text = JSON.stringify(value, null, 2).replaceAll(/[\u007f-\u009f]/g, escapeOf)
@@ -83,12 +65,14 @@ function escapeOf(character: string): string {
 }
 
 /** Adds a command that calls the service; `run` receives its arguments and options. */
-export function asking(
+export function serviceCommand<Options extends object = object>(
   parent: Command,
   definition: {
     /** `show <id>` */
     readonly name: string
     readonly summary: string
+    /** More than the summary, for the help of the command itself. */
+    readonly description?: string
     readonly examples?: readonly string[]
     /** It concerns the service, not one agency. */
     readonly isOfAll?: boolean
@@ -96,11 +80,10 @@ export function asking(
     readonly options?: (command: Command) => void
   },
   terminal: Terminal,
-  // biome-ignore lint/suspicious/noExplicitAny: commander's options have the shape that `options` gave them
-  run: (session: Session, input: { arguments: string[]; options: any }) => Promise<void>,
+  run: (session: Session, input: { arguments: string[]; options: Options & SessionOptions }) => Promise<void>,
 ): Command {
-  const { name, summary, examples = [], isOfAll = false, isDefault = false } = definition
-  const command = parent.command(name, { isDefault }).summary(summary).description(summary)
+  const { name, summary, description = summary, examples = [], isOfAll = false, isDefault = false } = definition
+  const command = parent.command(name, { isDefault }).summary(summary).description(description)
   definition.options?.(command)
   if (!isOfAll)
     command.option(
@@ -117,22 +100,7 @@ export function asking(
   if (examples.length > 0)
     command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  $ nightledger ${example}`).join('\n')}`)
   return command.action(async () => {
-    const options = command.opts()
+    const options = command.opts<Options & SessionOptions>()
     await run(new Session(options, terminal), { arguments: command.args, options })
   })
-}
-
-/** What is beyond the page that was shown. */
-export function tellPages(
-  { page, pageCount, totalItems }: Readonly<Record<string, unknown>>,
-  terminal: Terminal,
-): void {
-  if (Number(pageCount) > 1) terminal.err(`Page ${page} of ${pageCount}, ${totalItems} in total (--page)\n`)
-}
-
-/** `--page` and `--page-size`. */
-export function paged(command: Command): Command {
-  return command
-    .option('--page <n>', 'page number, starting at 1')
-    .option('--page-size <n>', 'items per page, 1 to 200')
 }

@@ -1,28 +1,35 @@
-/** Lines of text with columns under one another, for people. */
-export interface Column<Row> {
-  readonly title: string
-  readonly value: (row: Row) => unknown
-  readonly align?: 'right'
-}
+import type { Json } from './portal-client.ts'
 
-/** @param empty what is said when there are no rows */
-export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], empty = 'None.'): string {
+/** The title of each column, with the member that it shows, or how to get its value. */
+export type Columns<Row = Json> = Readonly<Record<string, (keyof Row & string) | ((row: Row) => unknown)>>
+
+/**
+ * Lines of text with columns under one another, for people. Numbers are aligned to the right.
+ * @param empty what is said when there are no rows
+ */
+export function table<Row>(rows: readonly Row[], columns: Columns<Row>, empty = 'None.'): string {
   if (rows.length === 0) return `${empty}\n`
-  const cells = [
-    columns.map(({ title }) => title),
-    ...rows.map((row) => columns.map(({ value }) => cellOf(value(row)))),
-  ]
-  const widths = columns.map((_, at) => Math.max(...cells.map((line) => Bun.stringWidth(line[at] ?? ''))))
+  const values = rows.map((row) => valuesOf(row, columns))
+  const cells = [Object.keys(columns), ...values.map((line) => line.map(cellOf))]
+  const layout = Object.keys(columns).map((_, at) => ({
+    width: Math.max(...cells.map((line) => Bun.stringWidth(line[at] ?? ''))),
+    isRight: values.some((line) => typeof line[at] === 'number'),
+  }))
   const lineOf = (line: readonly string[]) =>
-    columns
-      .map(({ align }, at) => {
+    layout
+      .map(({ width, isRight }, at) => {
         const text = line[at] ?? ''
-        const blanks = ' '.repeat((widths[at] ?? 0) - Bun.stringWidth(text))
-        return align === 'right' ? blanks + text : text + blanks
+        const blanks = ' '.repeat(width - Bun.stringWidth(text))
+        return isRight ? blanks + text : text + blanks
       })
       .join('  ')
       .trimEnd()
   return `${cells.map(lineOf).join('\n')}\n`
+}
+
+/** What a row shows, column by column. */
+export function valuesOf<Row>(row: Row, columns: Columns<Row>): unknown[] {
+  return Object.values(columns).map((column) => (typeof column === 'function' ? column(row) : row[column]))
 }
 
 /** One object, a member on each line. */

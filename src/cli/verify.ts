@@ -9,21 +9,17 @@ import { storedCheck } from '../postgres/stores/stored-key-check.ts'
 import type { Difference, Verification } from '../verify/findings.ts'
 import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
 import { verify } from '../verify/verify.ts'
+import { databaseUrl } from './database.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
-import { asking, type Session } from './session.ts'
-import { type Column, table } from './table.ts'
+import { type Session, serviceCommand } from './session.ts'
+import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-const COLUMNS: readonly Column<Difference>[] = [
-  { title: 'WHAT', value: ({ what }) => what },
-  { title: 'UNIT', value: ({ unitId }) => unitId },
-  { title: 'AT', value: ({ at }) => at },
-  { title: 'DIFFERENCE', value: ({ message }) => message },
-]
+const COLUMNS: Columns<Difference> = { WHAT: 'what', UNIT: 'unitId', AT: 'at', DIFFERENCE: 'message' }
 
 /** `verify`: checks a running service, with its actors in memory, or a database alone. Exits non-zero on a difference. */
 export function verifyCommand(program: Command, terminal: Terminal): void {
-  asking(
+  serviceCommand<{ database?: true }>(
     program,
     {
       name: 'verify',
@@ -63,9 +59,9 @@ async function ofService(session: Session): Promise<Verification> {
   return answer['verification'] as Verification
 }
 
-async function ofDatabase({ env, err }: Terminal): Promise<Verification> {
-  const url = env['DATABASE_URL']
-  if (!url) throw new UsageError('Cannot verify: DATABASE_URL is not set.')
+async function ofDatabase(terminal: Terminal): Promise<Verification> {
+  const { env, err } = terminal
+  const url = databaseUrl(terminal, 'Cannot verify: DATABASE_URL is not set.')
   const secretKey = parseSecretKey(env['SECRET_KEY'] ?? '')
   if (secretKey === null)
     throw new UsageError('Cannot verify: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.')

@@ -8,7 +8,7 @@ import type { Operation } from '../../http/operation.ts'
 import { choice } from '../../http/text-schema.ts'
 import { partnerRoute, withInventory } from './partner-route.ts'
 
-const SEARCH_STAYS = {
+export const SEARCH_STAYS = {
   id: 'searchStays',
   method: 'GET',
   path: '/partner/v1/search',

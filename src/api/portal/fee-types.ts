@@ -11,7 +11,7 @@ import { label, pct } from './portal-schema.ts'
 const APPLICATIONS = ['every_stay', 'on_request'] as const
 const FIELDS = {
   label: label(120, 'Shown to the guest verbatim.'),
-  kind: choice(['fixed', 'percent']),
+  kind: choice(['fixed', 'percent'], { description: 'An amount per stay, or a percentage of the accommodation.' }),
   amount: nullable(
     Type.Integer({
       minimum: 0,

@@ -55,6 +55,8 @@ const ROUTES = [
   ...WEBHOOK_DELIVERIES,
 ] as const satisfies readonly PortalRoute[]
 
+export type PortalOperationId = (typeof ROUTES)[number]['operation']['id']
+
 /** Every operation that needs a token. */
 export const PORTAL_OPERATIONS: readonly PortalOperation[] = ROUTES.map(({ operation }) => operation)
 

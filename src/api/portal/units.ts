@@ -29,8 +29,8 @@ const FIELDS = {
   bedrooms: rooms('Bedrooms.'),
   beds: rooms('Beds.'),
   bathrooms: rooms('Number of bathrooms; halves are allowed.'),
-  maxGuests: Type.Integer({ minimum: 1, maximum: 1_000 }),
-  sizeSqm: nullable(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+  maxGuests: Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many guests it sleeps.' }),
+  sizeSqm: nullable(Type.Number({ minimum: 0, maximum: 1_000_000, description: 'Square metres.' })),
   basePrice: money('Per night outside seasons'),
   cleaningFee: money('Per stay'),
   extraBedFee: money('Per night, if an extra bed is requested for children'),
@@ -44,8 +44,8 @@ const FIELDS = {
     maximum: TURNOVER_NIGHTS_MAX,
     description: 'Nights blocked for cleaning after each guest or owner stay.',
   }),
-  checkinTime: timeOfDay("In the agency's time zone."),
-  checkoutTime: timeOfDay("In the agency's time zone."),
+  checkinTime: timeOfDay("`HH:MM` in the agency's time zone."),
+  checkoutTime: timeOfDay("`HH:MM` in the agency's time zone."),
   instantBook: Type.Boolean(),
 }
 
@@ -86,6 +86,12 @@ export function portalUnitJson(unit: Unit): Static<typeof PortalUnitJson> {
   return { ...unitJson(unit), extraBedFee, turnoverNights }
 }
 
+function defaultsText(): string {
+  return Object.entries(DEFAULTS)
+    .map(([name, value]) => `\`${name}\` ${value}`)
+    .join(', ')
+}
+
 const unitAnswer = { description: 'The unit.', schema: Type.Object({ unit: PortalUnitJson }) }
 export const UNIT_PATH = `${AGENCY_PATH}/units/{unitSlug}` as const
 
@@ -96,7 +102,7 @@ const CREATE_UNIT = {
   path: `${AGENCY_PATH}/units`,
   tag: 'Units',
   summary: 'Create a unit',
-  description: `Defaults for omitted fields: ${JSON.stringify(DEFAULTS)}.`,
+  description: `Defaults for omitted fields: ${defaultsText()}.`,
   body: Type.Composite([
     Type.Object({ slug: FIELDS.slug, name: FIELDS.name, basePrice: FIELDS.basePrice }),
     Type.Omit(CHANGE, ['slug', 'name', 'basePrice']),

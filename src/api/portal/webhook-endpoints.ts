@@ -115,7 +115,14 @@ const ROTATE = {
   description:
     'The new secret is shown only in this response. For `overlapHours`, messages are signed with both secrets.',
   body: Type.Object({
-    overlapHours: Type.Optional(Type.Integer({ minimum: 0, maximum: OVERLAP_HOURS_MAX, default: 24 })),
+    overlapHours: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_HOURS_MAX,
+        default: 24,
+        description: 'How long the old secret signs too.',
+      }),
+    ),
   }),
   isBodyOptional: true,
   bodyExample: { overlapHours: 24 },

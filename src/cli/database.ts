@@ -1,8 +1,64 @@
+/** Commands that work on the database at DATABASE_URL instead of asking the service: `migrate` and `after-restore`. */
 import type { Command } from 'commander'
 import { assert } from '../lib/assert.ts'
+import { checkServer } from '../postgres/client/check-server.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
+import { migrate } from '../postgres/schema/migrate.ts'
+import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
+
+/** @throws UsageError with the text when there is none */
+export function databaseUrl({ env }: Terminal, without: string): string {
+  const url = env['DATABASE_URL']
+  if (!url) throw new UsageError(without)
+  return url
+}
+
+/** @throws CliError with what the database or `use` says */
+export async function onDatabase<T>(
+  url: string,
+  use: (sql: Sql) => Promise<T>,
+  reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error)),
+): Promise<T> {
+  const sql = connect(url, { purpose: 'admin' })
+  try {
+    return await use(sql)
+  } catch (error) {
+    throw error instanceof CliError ? error : new CliError(reasonOf(error))
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+/** `migrate`: connects to the database instead of the service. */
+export function migrateCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('migrate')
+    .summary('migrate the database at DATABASE_URL before you start a new version')
+    .description(
+      'Migrates the schema of the database at DATABASE_URL. The service also does this when it starts; use this command to do it beforehand.',
+    )
+    .option('--json', 'print the result as JSON')
+    .action(async ({ json }: { json?: boolean }) => {
+      const url = databaseUrl(
+        terminal,
+        'Cannot migrate: DATABASE_URL is not set. The service migrates the database in the data folder itself.',
+      )
+      const { applied, version } = await onDatabase(url, async (sql) => {
+        await checkServer(sql)
+        const outcome = await migrate(sql, { onStep: (step) => terminal.err(`${step}\n`) })
+        // For a service whose role may create no tables.
+        await ensureMonths(sql)
+        return outcome
+      })
+      terminal.out(
+        json === true
+          ? `${JSON.stringify({ applied, version })}\n`
+          : `The schema is at version ${version}; ${applied.length} applied now.\n`,
+      )
+    })
+}
 
 interface Outcome {
   readonly historyId: string
@@ -15,7 +71,7 @@ interface Outcome {
   readonly tokens: number
 }
 
-interface Options {
+interface AfterRestoreOptions {
   readonly json?: boolean
   readonly revokeAccess?: boolean
 }
@@ -35,25 +91,20 @@ export function afterRestore(program: Command, terminal: Terminal): void {
     )
     .option('--json', 'print the result as JSON')
     .option('--revoke-access', 'revoke all API keys and access tokens, and change all calendar addresses')
-    .action(async (options: Options) => {
-      const url = terminal.env['DATABASE_URL']
-      if (!url) throw new UsageError('Cannot prepare the restored database: DATABASE_URL is not set.')
-      const sql = connect(url, { purpose: 'admin' })
-      try {
+    .action(async (options: AfterRestoreOptions) => {
+      const url = databaseUrl(terminal, 'Cannot prepare the restored database: DATABASE_URL is not set.')
+      const outcome = await onDatabase(url, async (sql) => {
         if (options.revokeAccess === true) await revokeAccess(sql)
-        const [outcome] = await sql<Outcome[]>`
+        const [row] = await sql<Outcome[]>`
           with ended as (delete from portal_session returning 1)
           select history_id as "historyId", endpoints::int as "endpoints", (select count(*)::int from ended) as "sessions",
                  (select count(*)::int from api_key where ${sql.unsafe(LIVE)}) as "keys",
                  (select count(*)::int from access_token where ${sql.unsafe(LIVE)}) as "tokens"
           from after_restore()`
-        assert(outcome !== undefined, 'Cannot say what after-restore did: its statement returned no row')
-        terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
-      } catch (error) {
-        throw new CliError(error instanceof Error ? error.message : String(error))
-      } finally {
-        await sql.end({ timeout: 1 })
-      }
+        assert(row !== undefined, 'Cannot say what after-restore did: its statement returned no row')
+        return row
+      })
+      terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
     })
 }
 
