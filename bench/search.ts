@@ -4,7 +4,7 @@
  * not in memory.
  */
 
-import { OfferSearch, type OffersAsked, STEPS_PER_SLICE } from '../src/core/bookings/offer-search.ts'
+import { OfferSearch, type OfferSearchParams, STEPS_PER_SLICE } from '../src/core/bookings/offer-search.ts'
 import type { Agency } from '../src/core/catalogue/agency.ts'
 import { Inventory } from '../src/core/catalogue/agency.ts'
 import { quoteStay } from '../src/core/domain/decide.ts'
@@ -52,7 +52,7 @@ try {
   await postgres.stop()
 }
 
-function askedOf(query: string): OffersAsked {
+function askedOf(query: string): OfferSearchParams {
   const { nights, page, ...given } = Object.fromEntries(new URLSearchParams(query))
   const fields = nights === undefined ? given : { ...given, nights: Number(nights) }
   const asked = searchOf(fields, false, pageOf({ page: Number(page ?? 1) }))

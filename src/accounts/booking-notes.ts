@@ -11,7 +11,7 @@ import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
-interface NotesAsked {
+interface NotesChange {
   readonly bookingId: string
   /** Null: none. */
   readonly notes: string | null
@@ -45,7 +45,7 @@ export class BookingNotes {
   /** The version of the booking stays as it is: it counts what the rules depend on. */
   set(
     agency: Agency,
-    { bookingId, notes, replaces }: NotesAsked,
+    { bookingId, notes, replaces }: NotesChange,
     caller: Caller,
     keep?: KeepChange<AgencyBooking>,
   ): Promise<AgencyOutcome<AgencyBooking>> {

@@ -75,7 +75,7 @@ export class PortalAccess {
 
   /**
    * As `admit`, by a session's secret instead of a token. A session whose token is no longer valid ends.
-   * @param options.isUse whether a person has done something; else its time to idle goes on
+   * @param options.isUse whether a person has done something; else its idle time continues
    */
   admitSession(secret: string, { isUse }: { readonly isUse: boolean }): PortalIdentity | null {
     const session = this.sessions?.find(secret) ?? null

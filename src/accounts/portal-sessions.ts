@@ -131,11 +131,11 @@ export class PortalSessions {
     else if (stored.seenAt > known.seenAt) known.seenAt = stored.seenAt
   }
 
-  /** Another process has these agencies now, with the sessions of their tokens: here they are unknown, and go on there. */
-  forget(isAsked: (agencyId: string) => boolean): void {
+  /** Another process has these agencies now, with the sessions of their tokens: here they are unknown, and continue there. */
+  forget(isIncluded: (agencyId: string) => boolean): void {
     for (const session of [...this.#open.values()]) {
       const { holder } = session
-      if (holder.kind === 'access_token' && isAsked(holder.agencyId)) this.#remove(session)
+      if (holder.kind === 'access_token' && isIncluded(holder.agencyId)) this.#remove(session)
     }
   }
 

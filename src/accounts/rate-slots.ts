@@ -197,7 +197,7 @@ function countIn({ counts }: Open, slot: number, keyId: string, agencyId: string
   return count
 }
 
-/** The admitted requests in the stored slots, as of now (R1, R2). */
+/** The admitted requests in the stored slots, at present (R1, R2). */
 export function admittedRequests(
   stored: readonly StoredRateSlot[],
   now: { wallMs: number; boot: BootTime | null },

@@ -78,8 +78,8 @@ export class UnitCommands {
 
   /**
    * Takes effect with the next quote; existing bookings keep their totals.
-   * @param asked.rates have no `ratesProblems`
-   * @param asked.isBasedOn whether these, which the unit has in its turn, are the rates that the change is based on: else it is
+   * @param change.rates have no `ratesProblems`
+   * @param change.isBasedOn whether these, which the unit has in its turn, are the rates that the change is based on: else it is
    *   refused. Left out: whatever the unit has.
    */
   setRates(

@@ -104,15 +104,15 @@ export class UsageMeter {
   }
 
   /** Another process counts for these agencies now. What is not yet written of them is lost, as it is in a crash. */
-  forget(isAsked: (agencyId: string) => boolean): void {
+  forget(isIncluded: (agencyId: string) => boolean): void {
     for (const counters of this.#months.values())
       for (const [agencyId, counter] of counters) {
-        if (!isAsked(agencyId)) continue
+        if (!isIncluded(agencyId)) continue
         counters.delete(agencyId)
         this.#dirty.delete(counter)
       }
-    for (const draft of this.#ended) if (isAsked(draft.agencyId)) this.#ended.delete(draft)
-    this.#uses.forget(isAsked)
+    for (const draft of this.#ended) if (isIncluded(draft.agencyId)) this.#ended.delete(draft)
+    this.#uses.forget(isIncluded)
   }
 
   /**
@@ -281,8 +281,8 @@ class KeyUses {
     return [...this.#unwritten.values()]
   }
 
-  forget(isAsked: (agencyId: string) => boolean): void {
-    for (const { agencyId, keyId } of this.#unwritten.values()) if (isAsked(agencyId)) this.#unwritten.delete(keyId)
+  forget(isIncluded: (agencyId: string) => boolean): void {
+    for (const { agencyId, keyId } of this.#unwritten.values()) if (isIncluded(agencyId)) this.#unwritten.delete(keyId)
   }
 
   written(uses: readonly KeyUse[]): void {

@@ -4,7 +4,7 @@
  * - when the writer has been silent for SILENT_MS by the clock of Postgres, and this process has seen it be silent for SEEN_MS: after
  *   a fail-over or an outage of the database the last heartbeat is old, although the writer lives.
  * The fence (J5) keeps any take-over from harming the log. That no process is fenced out while it serves from memory (P3), the take-over
- * itself sees to: it takes from the writers alone that were seen to be gone, so of two that wait, one goes on waiting.
+ * itself sees to: it takes from the writers alone that were seen to be gone, so of two that wait, one continues waiting.
  */
 import { type Clock, sleep } from '../lib/clock.ts'
 import type { Writer } from '../postgres/stores/postgres-writers.ts'
@@ -38,7 +38,7 @@ interface Seen {
 export async function awaitTurn(options: {
   writers: {
     list(): Promise<readonly Writer[]>
-    change(asked: { waitMs: number; isDrainingKnown: boolean }): Promise<void>
+    change(params: { waitMs: number; isDrainingKnown: boolean }): Promise<void>
     /** Leaves the trace by which a writer knows that somebody waits (P3). */
     await(): Promise<void>
   }

@@ -24,7 +24,7 @@ export function openHousekeeping(options: {
   const { stores, clock, watch, ownership, onDefect, writing } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
-    deleteExpired: (asked) => stores.idempotencyRows.deleteExpired(asked),
+    deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params),
     ...{ clock, onFailure },
   })
   const monthsAhead = new MonthsAhead({

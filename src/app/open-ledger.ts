@@ -47,10 +47,10 @@ interface Writing {
  */
 export async function prepareLedger(options: LedgerOptions): Promise<PreparedLedger> {
   const { databaseUrl, clock, limits, watch } = options
-  let begun: Writing | null = null
+  let started: Writing | null = null
   const writing = (): Writing => {
-    assert(begun !== null, 'Cannot write: the ledger is not taken over')
-    return begun
+    assert(started !== null, 'Cannot write: the ledger is not taken over')
+    return started
   }
   const stores = openStores({ ...options, epochOf: (agencyId) => writing().journal.epochOf(agencyId) })
   const { sql, lists, probes, writers, writerId, store, catalogueStore } = stores
@@ -142,7 +142,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   }
   const begin: PreparedLedger['begin'] = async (untilTurn) => {
     const warmUp = () => ownership.warmUp()
-    const taken = await ownership.acquire({
+    const acquired = await ownership.acquire({
       catalogue,
       prepare: async () => {
         // So that the journal starts with the newest month.
@@ -155,7 +155,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     })
     const { lostTo } = ownership
     const journal = new Journal({
-      ...{ store, clock, lanes: APPEND_LANES, term: taken.term, chainKeys: taken.chainKeys },
+      ...{ store, clock, lanes: APPEND_LANES, term: acquired.term, chainKeys: acquired.chainKeys },
       limits: {
         waitingMax: limits.journalWaitingMax,
         agencyWaitingMax: Math.ceil(limits.journalWaitingMax * AGENCY_SHARE_OF_QUEUE),
@@ -187,7 +187,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     })
     const rateSlots = await openRateSlots(journal)
     const heartbeat = new Heartbeat({
-      ...{ clock, since: taken.since, beat: () => ownership.beat() },
+      ...{ clock, since: acquired.since, beat: () => ownership.beat() },
       onReplaced: () => void ownership.findLost(),
       onConfirmed: (isConfirmed) => {
         places.pause(!isConfirmed)
@@ -198,10 +198,10 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       ...{ journal, directory, catalogue, usage, limiter, sessions, rateSlots, refusals, holdTimer },
       feeds: [changes, agencyChanges],
     })
-    begun = { journal, rateSlots, heartbeat }
-    usage.load(taken.used)
-    limiter.restore(admittedRequests(taken.passed, { wallMs: clock.now(), boot: bootTime() }))
-    sessions.start(taken.sessions)
+    started = { journal, rateSlots, heartbeat }
+    usage.load(acquired.used)
+    limiter.restore(admittedRequests(acquired.passed, { wallMs: clock.now(), boot: bootTime() }))
+    sessions.start(acquired.sessions)
     holdTimer.start()
     housekeeping.start()
     sweep = setInterval(() => directory.sweep(), SWEEP_MS)

@@ -150,7 +150,7 @@ async function start(
       ...{ clock: systemClock, isOver, isCancelled },
       writers: {
         list: async () => (await writers.list()).filter((writer) => membership.waitsFor(writer)),
-        change: (asked) => writers.change(asked),
+        change: (params) => writers.change(params),
         await: () => writers.await(),
       },
       watch: {
@@ -182,7 +182,7 @@ async function start(
   const isSenderFirst = membership.joinsLater && !hasWaited
   if (isSenderFirst) {
     webhooks.start()
-    await service.during(Promise.all([webhooks.sender.begun(SENDER_BEGINS_MS_MAX), loadMcpSdk()]))
+    await service.during(Promise.all([webhooks.sender.started(SENDER_BEGINS_MS_MAX), loadMcpSdk()]))
   }
   await service.during(membership.join(), () => service.has({ membership }))
   const demo = database.isEmbedded

@@ -18,7 +18,7 @@ const COLUMNS: Columns<NodeStatus> = {
 /** The title of a 404 for a path that the service does not have. */
 const NO_ROUTE = 'No such route'
 
-/** `cluster`: the nodes and who owns what, as the asked node sees it; and how to drain one. */
+/** `cluster`: the nodes and who owns what, as the node that answers sees it; and how to drain one. */
 export function cluster(program: Command, terminal: Terminal): void {
   const noun = program.command('cluster').description('show the nodes of a cluster, or drain one')
   serviceCommand(

@@ -119,7 +119,7 @@ function planBookings(
     folder.guests.flatMap(({ values }) => [values['id'], values['email']].map((key) => [key, values] as const)),
   )
   const planned = new Map<string, string>()
-  const taken = new Nights()
+  const nights = new Nights()
   for (const row of folder.bookings) {
     const { at, values } = row
     const source = values['source'] ?? 'import'
@@ -143,7 +143,7 @@ function planBookings(
       draft.refused.push(step)
       continue
     }
-    const overlap = values['status'] === 'cancelled' ? null : taken.take(at, values)
+    const overlap = values['status'] === 'cancelled' ? null : nights.take(at, values)
     if (overlap === null) draft.steps.push(step)
     else draft.refused.push({ at, reason: `overlaps with ${overlap}` })
   }

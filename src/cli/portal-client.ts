@@ -26,7 +26,7 @@ export class PortalClient {
   }
 
   /**
-   * `path` begins after `/portal/v1`. A long import may use up the token's requests of a minute: it waits, and goes on.
+   * `path` begins after `/portal/v1`. A long import may use up the token's requests of a minute: it waits, and continues.
    * @throws RefusedError when the service refuses or fails; CliError when it cannot be reached
    */
   send(method: string, path: string, body?: unknown, options: { deadlineMs?: number } = {}): Promise<Json> {

@@ -240,7 +240,7 @@ export class ClusterNode {
     const known = this.view.revision
     try {
       const reading = await etcd.read(keys.prefix)
-      // A reading is not older than what was known before it, unless etcd has lost that: it began anew, or from a backup.
+      // A reading is not older than what was known before it, unless etcd has lost that: it started over, or from a backup.
       // Of several readings under way, the first one tells.
       if (reading.revision < Math.min(known, this.view.revision)) {
         watch.onEtcdReplaced?.()
@@ -268,8 +268,8 @@ export class ClusterNode {
     const { etcd, clock, keys } = this.#options
     while (!this.#closing.signal.aborted) {
       this.#watching = new AbortController()
-      const asked = { prefix: keys.prefix, fromRevision: this.#revision + 1, signal: this.#watching.signal }
-      await etcd.watch(asked, (events) => {
+      const params = { prefix: keys.prefix, fromRevision: this.#revision + 1, signal: this.#watching.signal }
+      await etcd.watch(params, (events) => {
         if (this.view.apply(events)) this.#changed()
       })
       await sleep(clock, WATCH_AGAIN_MS)

@@ -20,7 +20,7 @@ export class ClusterView {
   readonly #members = new Map<string, Member & { readonly lease: string }>()
   readonly #claims: (HeldClaim | null)[] = Array.from({ length: SHARDS }, () => null)
   readonly #drained = new Set<string>()
-  /** Keys whose value was told of. */
+  /** Keys whose value was reported. */
   readonly #unreadable = new Set<string>()
   readonly #onUnreadable: (key: string) => void
   #revision = 0

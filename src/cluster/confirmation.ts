@@ -40,14 +40,14 @@ export class Confirmation {
     return Math.max(0, this.#leaseUntil - this.#clock.monotonicMs())
   }
 
-  /** @param askedAt when the keepalive was sent (monotonic): etcd counts from when it got it */
-  byLease(askedAt: number, ttlS: number): void {
-    this.#leaseUntil = Math.max(this.#leaseUntil, askedAt + ttlS * 1_000 - LEASE_MARGIN_MS)
+  /** @param requestedAt when the keepalive was sent (monotonic): etcd counts from when it got it */
+  byLease(requestedAt: number, ttlS: number): void {
+    this.#leaseUntil = Math.max(this.#leaseUntil, requestedAt + ttlS * 1_000 - LEASE_MARGIN_MS)
   }
 
-  /** @param askedAt when Postgres was asked (monotonic) */
-  byPostgres(askedAt: number): void {
-    this.#postgresUntil = Math.max(this.#postgresUntil, askedAt + FAILSAFE_MS)
+  /** @param requestedAt when Postgres was asked (monotonic) */
+  byPostgres(requestedAt: number): void {
+    this.#postgresUntil = Math.max(this.#postgresUntil, requestedAt + FAILSAFE_MS)
   }
 
   /** The lease is gone: others may claim. What Postgres has confirmed holds for its time. */

@@ -56,16 +56,16 @@ export class Failsafe {
   async ask(): Promise<void> {
     const { clock, host, confirmation, onConfirmed } = this.#options
     if (host.owned.size === 0) return
-    const askedAt = clock.monotonicMs()
+    const requestedAt = clock.monotonicMs()
     const lost = await withDeadline(host.confirm(), ANSWER_MS_MAX, clock).catch(() => null)
     if (lost === null) return
-    confirmation.byPostgres(askedAt)
+    confirmation.byPostgres(requestedAt)
     onConfirmed()
   }
 
   /**
    * A shard that nobody has claimed now may have been another node's while this one had no lease: only Postgres can tell. What it does not
-   * confirm is acquired anew.
+   * confirm is acquired again.
    */
   async dropUnconfirmed(): Promise<void> {
     const { clock, host } = this.#options

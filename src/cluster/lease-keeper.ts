@@ -105,7 +105,7 @@ export class LeaseKeeper {
       pauseMs = RENEW_EVERY_MS
       const lease = this.#lease
       if (this.#isStopped || lease === null) continue
-      const askedAt = clock.monotonicMs()
+      const requestedAt = clock.monotonicMs()
       const ttlS = await etcd.keepAlive(lease).catch((error) => {
         watch.onFailure(error)
         return null
@@ -113,7 +113,7 @@ export class LeaseKeeper {
       if (this.#isStopped) return
       if (ttlS === null) pauseMs = AGAIN_MS
       else if (ttlS > 0) {
-        confirmation.byLease(askedAt, ttlS)
+        confirmation.byLease(requestedAt, ttlS)
         watch.onRenewed()
       } else {
         confirmation.endLease()
@@ -150,13 +150,13 @@ export class LeaseKeeper {
   /** @returns null when it is done; otherwise the member that has this id */
   async #tryToRegister(): Promise<Member | null> {
     const { etcd, clock, keys, isOver } = this.#options
-    const askedAt = clock.monotonicMs()
+    const requestedAt = clock.monotonicMs()
     const lease = await etcd.grant(LEASE_TTL_S)
     this.#tried.add(lease)
     const entry = { key: keys.member(this.#member.id), value: memberText(this.#member), lease }
     const { revision, done } = await etcd.commit([{ ...entry, condition: 'absent' }])
     if (done[0] === true) {
-      await this.#registered({ ...entry, revision }, askedAt)
+      await this.#registered({ ...entry, revision }, requestedAt)
       return null
     }
     const { entries } = await etcd.read(keys.prefix)
@@ -164,7 +164,7 @@ export class LeaseKeeper {
     if (holder?.value == null) throw new EtcdError('Cannot register the node: its key was removed meanwhile', false)
     if (holder.lease === lease) {
       // The first answer was lost, and the call repeated.
-      await this.#registered(holder, askedAt)
+      await this.#registered(holder, requestedAt)
       return null
     }
     const member = memberOf(this.#member.id, holder.value) ?? { ...this.#member, url: 'an unknown address', run: null }
@@ -176,12 +176,12 @@ export class LeaseKeeper {
     return isOurs ? this.#tryToRegister() : member
   }
 
-  async #registered(member: Entry, askedAt: number): Promise<void> {
+  async #registered(member: Entry, requestedAt: number): Promise<void> {
     const { confirmation, watch } = this.#options
     await watch.onGranted(member)
     this.#tried.clear()
     this.#lease = member.lease
-    confirmation.byLease(askedAt, LEASE_TTL_S)
+    confirmation.byLease(requestedAt, LEASE_TTL_S)
     // It was changed while there was no lease.
     if (memberText(this.#member) !== member.value) this.change({}).catch(watch.onFailure)
     watch.onRenewed()

@@ -2,7 +2,7 @@
  * The shards of one node of several: which it decides, and how it gets and gives them.
  *
  * - C3 A shard is served only after its epoch was raised in Postgres and everything of it was read in later statements.
- * - C4 A fence takes the fenced shards away; the process goes on with the others.
+ * - C4 A fence takes the fenced shards away; the process continues with the others.
  * - C5 A shard that is given up is decided no more; what runs ends and is written; then it is forgotten, and its successor may claim it.
  * - C9 What a key used in the last minute and the month travels through Postgres: written before a shard is given up, read when it is
  *   acquired.
@@ -17,7 +17,7 @@ import { shardOf } from '../core/journal/shard.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import type { ShardHost } from './node-watch.ts'
 
-/** How long a hand-over waits for what is in flight. The fence makes it safe to go on: what is in doubt then is settled by its loss. */
+/** How long a hand-over waits for what is in flight. The fence makes it safe to continue: what is in doubt then is settled by its loss. */
 const SETTLE_MS_MAX = 2_000
 /** How long it then waits until counters and snapshots are written. */
 const WRITE_MS_MAX = 1_000
@@ -32,7 +32,7 @@ export interface ShardContents extends CataloguePart {
   readonly sessions: readonly StoredSession[]
 }
 
-type IsAsked = (agencyId: string) => boolean
+type AgencyFilter = (agencyId: string) => boolean
 
 /** What a node has of its shards. Each part knows an agency's shard by the agency's id. */
 export interface Engine {
@@ -44,9 +44,9 @@ export interface Engine {
     epochOfShard(shard: number): number
   }
   readonly directory: {
-    close(isAsked: IsAsked): void
-    left(isAsked: IsAsked): Promise<void>
-    snapshotAll(isAsked: IsAsked): Promise<void>
+    close(isIncluded: AgencyFilter): void
+    left(isIncluded: AgencyFilter): Promise<void>
+    snapshotAll(isIncluded: AgencyFilter): Promise<void>
     noteChanged(agencyId: string): void
   }
   readonly catalogue: {
@@ -54,16 +54,20 @@ export interface Engine {
     putPart(part: CataloguePart): void
     forget(agencyId: string): void
   }
-  readonly usage: { forget(isAsked: IsAsked): void; load(used: readonly UsageDraft[]): void; flush(): Promise<void> }
+  readonly usage: {
+    forget(isIncluded: AgencyFilter): void
+    load(used: readonly UsageDraft[]): void
+    flush(): Promise<void>
+  }
   readonly limiter: { forget(keyIds: Iterable<string>): void; restore(passed: readonly AdmittedRequests[]): void }
   readonly sessions: {
-    forget(isAsked: IsAsked): void
+    forget(isIncluded: AgencyFilter): void
     adopt(stored: readonly StoredSession[]): void
     flush(): Promise<void>
   }
   readonly rateSlots: { flush(): Promise<void> }
   readonly refusals: { flush(): Promise<void> }
-  readonly feeds: readonly { forget(isAsked: IsAsked): void }[]
+  readonly feeds: readonly { forget(isIncluded: AgencyFilter): void }[]
   readonly holdTimer: { expectExpiry(at: number): void }
 }
 
@@ -119,8 +123,8 @@ export class NodeShards implements ShardHost {
   /** The same for the shard of an agency. */
   readonly termOfAgency = (agencyId: string): number | null => this.termOf(shardOf(agencyId))
 
-  async acquire(asked: readonly number[]): Promise<void> {
-    const shards = [...new Set(asked)].filter((shard) => !this.#owned.has(shard)).sort((a, b) => a - b)
+  async acquire(claimed: readonly number[]): Promise<void> {
+    const shards = [...new Set(claimed)].filter((shard) => !this.#owned.has(shard)).sort((a, b) => a - b)
     if (shards.length === 0) return
     const busy = shards.find((shard) => this.#acquiring.has(shard))
     if (busy !== undefined) throw new Error(`Cannot acquire shard ${busy}: it is being acquired`)
@@ -139,9 +143,9 @@ export class NodeShards implements ShardHost {
     }
   }
 
-  async release(asked: readonly number[]): Promise<void> {
-    const shards = new Set(asked.filter((shard) => this.#owned.has(shard)))
-    const others = asked.flatMap((shard) => this.#releasing.get(shard) ?? [])
+  async release(given: readonly number[]): Promise<void> {
+    const shards = new Set(given.filter((shard) => this.#owned.has(shard)))
+    const others = given.flatMap((shard) => this.#releasing.get(shard) ?? [])
     if (shards.size > 0) {
       const released = this.#release(shards).finally(() => {
         for (const shard of shards) this.#releasing.delete(shard)
@@ -152,12 +156,12 @@ export class NodeShards implements ShardHost {
     await Promise.all(others)
   }
 
-  drop(asked: readonly number[]): void {
-    for (const shard of asked) {
+  drop(dropped: readonly number[]): void {
+    for (const shard of dropped) {
       this.#acquiring.get(shard)?.reject(new Error(`Cannot acquire shards: shard ${shard} was dropped meanwhile`))
       this.#acquiring.delete(shard)
     }
-    const shards = new Set(asked.filter((shard) => this.#owned.has(shard)))
+    const shards = new Set(dropped.filter((shard) => this.#owned.has(shard)))
     if (shards.size === 0) return
     this.#stopDeciding(shards)
     this.#enginePart.journal.retire(shards)
@@ -167,17 +171,17 @@ export class NodeShards implements ShardHost {
   async confirm(): Promise<readonly number[]> {
     const { journal } = this.#enginePart
     const lost: number[] = []
-    let asked = this.#claims([...this.#owned].sort((a, b) => a - b))
-    while (asked.length > 0) {
-      const taken = new Set(await this.#options.store.lost(asked))
-      // Acquired anew meanwhile: another ownership, which began after this question.
-      const inDoubt = asked.filter(({ shard, term }) => taken.has(shard) && this.termOf(shard) === term)
+    let claims = this.#claims([...this.#owned].sort((a, b) => a - b))
+    while (claims.length > 0) {
+      const lostInStore = new Set(await this.#options.store.lost(claims))
+      // Acquired again meanwhile: another ownership, which began after this question.
+      const inDoubt = claims.filter(({ shard, term }) => lostInStore.has(shard) && this.termOf(shard) === term)
       const [fenced, renewed] = [[] as number[], [] as number[]]
       // An epoch that this node has raised itself meanwhile may be the last one, or not: only another question tells.
       for (const { shard, epoch } of inDoubt) (journal.epochOfShard(shard) === epoch ? fenced : renewed).push(shard)
       this.lostTo(fenced)
       lost.push(...fenced)
-      asked = this.#claims(renewed)
+      claims = this.#claims(renewed)
     }
     return lost
   }
@@ -218,16 +222,16 @@ export class NodeShards implements ShardHost {
   #serve(term: WriterTerm, { used, passed, sessions, ...part }: ShardContents): void {
     const engine = this.#enginePart
     const shards = new Set(term.shards.map(({ shard }) => shard))
-    const isAsked = ofShards(shards)
+    const isIncluded = ofShards(shards)
     const keyIds = new Set(part.keys.map(({ id }) => id))
     engine.catalogue.putPart(part)
     for (const { id } of part.agencies) engine.directory.noteChanged(id)
-    for (const feed of engine.feeds) feed.forget(isAsked)
-    engine.usage.forget(isAsked)
+    for (const feed of engine.feeds) feed.forget(isIncluded)
+    engine.usage.forget(isIncluded)
     engine.usage.load(used)
     engine.limiter.forget(keyIds)
     engine.limiter.restore(passed.filter(({ keyId }) => keyIds.has(keyId)))
-    engine.sessions.forget(isAsked)
+    engine.sessions.forget(isIncluded)
     engine.sessions.adopt(sessions)
     engine.journal.adopt(term)
     for (const shard of shards) {
@@ -241,10 +245,10 @@ export class NodeShards implements ShardHost {
 
   async #release(shards: ReadonlySet<number>): Promise<void> {
     const engine = this.#enginePart
-    const isAsked = ofShards(shards)
-    const snapshots = engine.directory.snapshotAll(isAsked).catch(this.#options.onFailure)
+    const isIncluded = ofShards(shards)
+    const snapshots = engine.directory.snapshotAll(isIncluded).catch(this.#options.onFailure)
     this.#stopDeciding(shards)
-    const settled = engine.directory.left(isAsked).then(() => engine.journal.settled(shards))
+    const settled = engine.directory.left(isIncluded).then(() => engine.journal.settled(shards))
     await this.#within(SETTLE_MS_MAX, [settled])
     engine.journal.retire(shards)
     const { usage, rateSlots, refusals, sessions } = engine
@@ -270,11 +274,11 @@ export class NodeShards implements ShardHost {
 
   #forget(shards: ReadonlySet<number>): void {
     const { catalogue, feeds, usage, sessions } = this.#enginePart
-    const isAsked = ofShards(shards)
-    for (const { id } of catalogue.agencies()) if (isAsked(id)) catalogue.forget(id)
-    for (const feed of feeds) feed.forget(isAsked)
-    usage.forget(isAsked)
-    sessions.forget(isAsked)
+    const isIncluded = ofShards(shards)
+    for (const { id } of catalogue.agencies()) if (isIncluded(id)) catalogue.forget(id)
+    for (const feed of feeds) feed.forget(isIncluded)
+    usage.forget(isIncluded)
+    sessions.forget(isIncluded)
   }
 
   /** Waits for all of these, but not longer. What fails is reported. */
@@ -284,6 +288,6 @@ export class NodeShards implements ShardHost {
   }
 }
 
-function ofShards(shards: ReadonlySet<number>): IsAsked {
+function ofShards(shards: ReadonlySet<number>): AgencyFilter {
   return (agencyId) => shards.has(shardOf(agencyId))
 }

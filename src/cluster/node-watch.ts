@@ -11,7 +11,7 @@ export interface NodeWatch {
   /** Once per outage. */
   onEtcdFailure(error: unknown): void
   onEtcdBack(): void
-  /** etcd has lost what this node knows of it: it began anew, or from a backup. */
+  /** etcd has lost what this node knows of it: it started over, or from a backup. */
   onEtcdReplaced?(): void
   onAcquired(fields: { shards: number; ms: number }): void
   onReleased(fields: { shards: number; ms: number }): void

@@ -41,7 +41,7 @@ interface MovesOptions {
   readonly watch: NodeWatch
   /** Who should own each shard; null: nobody can. */
   wanted(): readonly (string | null)[]
-  /** The present lease, if it is confirmed: without one nothing is begun, and nothing that was begun goes on. */
+  /** The present lease, if it is confirmed: without one nothing is started, and nothing that was started continues. */
   lease(): string | null
   /** Call after everything that may change who owns what. */
   onChanged(): void
@@ -58,7 +58,7 @@ export class ShardMoves {
   /** Not to be touched before (monotonic). */
   readonly #notBefore = new Map<number, number>()
   readonly #fencedAt = new Map<number, number>()
-  /** No group is begun before (monotonic). */
+  /** No group is started before (monotonic). */
   #restUntil = 0
   #isWakeSet = false
 
@@ -187,7 +187,7 @@ export class ShardMoves {
       for (const shard of done) if (this.#busy.get(shard) === step) this.#busy.delete(shard)
       this.#options.onChanged()
     }
-    // In a microtask, so that `act` has begun everything before a task can call it again.
+    // In a microtask, so that `act` has started everything before a task can call it again.
     void Promise.resolve()
       .then(() => task(shards, free))
       .catch((error) => this.#options.onEtcdFailure(error))

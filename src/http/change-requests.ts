@@ -2,9 +2,9 @@
 
 import { Type } from '@sinclair/typebox'
 import {
-  type AskedChanges,
   type ChangeFeed,
   type ChangeStream,
+  type ChangesRequest,
   FROM_START,
   type NoChanges,
 } from '../events/changes/change-feed.ts'
@@ -52,7 +52,7 @@ interface ChangeRequest<C extends ChangeInLog> {
   readonly request: Request
   readonly query: ChangesQuery
   /** Who asks. */
-  readonly reader: Pick<AskedChanges, 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
+  readonly reader: Pick<ChangesRequest, 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
   /** What the reader's places are counted by. */
   readonly of: 'key' | 'access token'
   readonly stream: StreamCall
@@ -65,35 +65,35 @@ export function charsOf(changes: readonly Change[]): number {
 }
 
 /** The answer to a request for changes: a list, or a stream if that is what it accepts. */
-export function answerChanges<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<Outcome> {
-  return isStreamAccepted(asked.request) ? stream(asked) : list(asked)
+export function answerChanges<C extends ChangeInLog>(params: ChangeRequest<C>): Promise<Outcome> {
+  return isStreamAccepted(params.request) ? stream(params) : list(params)
 }
 
-async function list<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<Outcome> {
-  const { after, wait = 0 } = asked.query
-  const page = await asked.feed.page({ ...askedChanges(asked, after), waitMs: wait * 1_000 })
-  return 'kind' in page ? refusal(page, asked, 'after') : pageText(await rendered(asked, page))
+async function list<C extends ChangeInLog>(params: ChangeRequest<C>): Promise<Outcome> {
+  const { after, wait = 0 } = params.query
+  const page = await params.feed.page({ ...changesRequest(params, after), waitMs: wait * 1_000 })
+  return 'kind' in page ? refusal(page, params, 'after') : pageText(await rendered(params, page))
 }
 
-async function stream<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<Outcome> {
+async function stream<C extends ChangeInLog>(params: ChangeRequest<C>): Promise<Outcome> {
   // Clients send an empty id when they have none.
-  const lastId = asked.request.headers.get('last-event-id') || null
-  const opened = await asked.feed.stream(askedChanges(asked, lastId ?? asked.query.after))
-  if ('kind' in opened) return refusal(opened, asked, lastId === null ? 'after' : 'Last-Event-ID')
+  const lastId = params.request.headers.get('last-event-id') || null
+  const opened = await params.feed.stream(changesRequest(params, lastId ?? params.query.after))
+  if ('kind' in opened) return refusal(opened, params, lastId === null ? 'after' : 'Last-Event-ID')
   const { next, close } = opened
   try {
-    const first = await rendered(asked, opened.first)
-    const headers = asked.stream.headers()
+    const first = await rendered(params, opened.first)
+    const headers = params.stream.headers()
     headers.set('Content-Type', 'text/event-stream')
     const body = eventStream(
       {
         ...{ first, close },
         next: async () => {
           const page = await next()
-          return page === null ? null : rendered(asked, page)
+          return page === null ? null : rendered(params, page)
         },
       },
-      asked.stream.onFailure,
+      params.stream.onFailure,
     )
     return new Response(body, { headers })
   } catch (error) {
@@ -102,12 +102,12 @@ async function stream<C extends ChangeInLog>(asked: ChangeRequest<C>): Promise<O
   }
 }
 
-async function rendered<C extends ChangeInLog>(asked: ChangeRequest<C>, page: ChangePage<C>): Promise<ChangePage> {
-  return { ...page, changes: await asked.render(page.changes) }
+async function rendered<C extends ChangeInLog>(params: ChangeRequest<C>, page: ChangePage<C>): Promise<ChangePage> {
+  return { ...page, changes: await params.render(page.changes) }
 }
 
-function askedChanges<C extends ChangeInLog>(asked: ChangeRequest<C>, after: string | undefined): AskedChanges {
-  const { reader, request, stream, query } = asked
+function changesRequest<C extends ChangeInLog>(params: ChangeRequest<C>, after: string | undefined): ChangesRequest {
+  const { reader, request, stream, query } = params
   return {
     ...reader,
     ...{ after: after ?? null, limit: query.limit ?? LIMIT_DEFAULT, signal: request.signal },

@@ -11,7 +11,7 @@ const PAUSE_MS = 50
  * Housekeeping only: an expired answer is not found even while it is stored. Deletes none that might be found (I5).
  */
 export class ExpiredAnswers {
-  readonly #deleteExpired: (asked: { notAfter: number; limit: number }) => Promise<number>
+  readonly #deleteExpired: (params: { notAfter: number; limit: number }) => Promise<number>
   readonly #clock: Clock
   readonly #now: () => number
   readonly #onFailure: (error: unknown) => void
@@ -21,7 +21,7 @@ export class ExpiredAnswers {
 
   constructor(options: {
     /** Deletes the oldest first, and returns how many. */
-    deleteExpired: (asked: { notAfter: number; limit: number }) => Promise<number>
+    deleteExpired: (params: { notAfter: number; limit: number }) => Promise<number>
     clock: Clock
     onFailure: (error: unknown) => void
   }) {

@@ -96,8 +96,8 @@ export class KeyAdmission implements RouteAdmission<Admission> {
     if (missing !== null || this.#scopeWith === null) return missing
     // The query is not checked yet: whatever else is wrong with it comes after a missing scope (docs/design.md#order-of-checks).
     const { parameter, value, scope } = this.#scopeWith
-    const asked = new URLSearchParams(targetOf(request.url).query).getAll(parameter)
-    return asked.includes(value) ? missingScope(holder, scope) : null
+    const values = new URLSearchParams(targetOf(request.url).query).getAll(parameter)
+    return values.includes(value) ? missingScope(holder, scope) : null
   }
 
   takeAnswer({ admission: { holder } }: Open<Admission>, chars: number): Promise<void> | null {

@@ -138,7 +138,7 @@ const CHECK = 'Check whether it was applied before retrying'
 const TITLE_OF_WRITE_ERROR = {
   not_written: `${NOT_WRITTEN}: the database did not accept the change. Try again`,
   unknown: `The change may or may not have been made: the database did not answer. ${CHECK}`,
-  begun: 'The change was started but not completed: repeat the request',
+  started: 'The change was started but not completed: repeat the request',
   made: 'The change was made, but its result could not be read: fetch it instead of repeating the request',
 } as const satisfies Record<WriteOutcome, string>
 
@@ -164,7 +164,7 @@ const TITLE_OF_LIST_ERROR = {
   slow: 'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again',
 } as const satisfies Record<ListReadErrorKind, string>
 
-/** Between nodes: this one does not decide the shard any more, and nothing was done. The request goes on to its owner (src/api/forward/). */
+/** Between nodes: this one does not decide the shard any more, and nothing was done. The request is forwarded to its owner (src/cluster/forward/). */
 export const NOT_OWNER_STATUS = 421
 
 /** Whether a request failed only because another node has the shard of its agency now. */

@@ -231,7 +231,7 @@ export function served<A>(
   }
 }
 
-/** What a handler needs whose answer is a stream: it goes on, and may fail, after the handler has returned. */
+/** What a handler needs whose answer is a stream: it continues, and may fail, after the handler has returned. */
 export interface StreamCall {
   /** The time that it waits is noted here. */
   readonly open: Pick<OpenRequest, 'waitedMs'>

@@ -3,11 +3,11 @@
  * every machine, and a test can check it. What a step takes is measured in `bench/`.
  */
 
-/** Those whose next slice has not begun, in the order in which they get a turn. */
+/** Those whose next slice has not started, in the order in which they get a turn. */
 const waiting: (() => void)[] = []
 
 /**
- * Settles in a later turn of the event loop, after whatever has arrived meanwhile. One of those who wait goes on in each turn, so that
+ * Settles in a later turn of the event loop, after whatever has arrived meanwhile. One of those who wait continues in each turn, so that
  * others wait for one slice and not for one of each long work that is in progress.
  */
 export function nextTurn(): Promise<void> {
@@ -33,7 +33,7 @@ export class Slices {
     this.#pause = pause
   }
 
-  /** Call it after each piece of work. Null: the slice goes on. Otherwise wait before the next piece. */
+  /** Call it after each piece of work. Null: the slice continues. Otherwise wait before the next piece. */
   spend(steps: number): Promise<void> | null {
     this.#steps += steps
     if (this.#steps < this.#stepsMax) return null

@@ -90,7 +90,7 @@ describe('what was thrown becomes 500 INTERNAL, saying what is known', () => {
       /^The change may or may not have been made.* Check/,
       /^The service could/,
     ],
-    ['a write cut short', new WriteError('begun', 'x'), /^The change was started .* repeat/, /^The service could/],
+    ['a write cut short', new WriteError('started', 'x'), /^The change was started .* repeat/, /^The service could/],
     ['a write that cannot be shown', new WriteError('made', 'x'), /^The change was made/, /^The service could/],
     ['a look-up without an answer', new DeadlineError(5), /^Nothing was changed/, /^The database did not answer/],
     ['a look-up refused', ofPostgres('57014'), /^Nothing was changed/, /^The database did not answer/],

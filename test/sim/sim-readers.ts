@@ -1,5 +1,5 @@
 import type { Journal } from '../../src/core/journal/journal.ts'
-import { type AskedChanges, ChangeFeed, type NoChanges } from '../../src/events/changes/change-feed.ts'
+import { ChangeFeed, type ChangesRequest, type NoChanges } from '../../src/events/changes/change-feed.ts'
 import type { ChangeRows } from '../../src/events/changes/change-page.ts'
 import { type ChangePage, PARTNER_VIEW } from '../../src/events/changes/change-page.ts'
 import { WaitingPlaces } from '../../src/events/changes/waiting-places.ts'
@@ -111,7 +111,7 @@ export class SimReaders {
     return last
   }
 
-  #asked({ agencyId, name }: SimReader, after: string, signal: AbortSignal): AskedChanges {
+  #asked({ agencyId, name }: SimReader, after: string, signal: AbortSignal): ChangesRequest {
     const limit = this.#dice.pick([1, 3, 100])
     return { agencyId, keyId: name, after, limit, isServed: () => true, signal }
   }

@@ -160,7 +160,7 @@ export function mcpEndpoint(options: {
         ? { httpStatus: 200, text: successText(request.id, outcome.result) }
         : refusal(outcome.error)
     } catch (error) {
-      // The whole request goes on to the owner.
+      // The whole request is forwarded to the owner.
       if (isNotOwner(error)) throw error
       return refusal(failed(call, request, error))
     }

@@ -59,7 +59,7 @@ export const AVAILABILITY = [
 /** Text that JSON writes as it is: every slug of ours. */
 const PLAIN = /^[a-z0-9-]+$/
 
-interface Asked {
+interface AvailabilityQuery {
   readonly ledger: PartnerLedger
   readonly request: Request
   readonly query: { readonly unit: string; readonly from: string; readonly to: string }
@@ -70,7 +70,7 @@ interface Asked {
  * The first part is kept until the next event, because to hash it costs what the list of nights costs. A night has five digits, so no two
  * tags are the same text by chance.
  */
-function availability({ ledger, request, query }: Asked, state: UnitState, range: NightRange): Tagged {
+function availability({ ledger, request, query }: AvailabilityQuery, state: UnitState, range: NightRange): Tagged {
   state.readerTag ??= ledger.tags.partOf(`availability ${state.unitId} ${state.seq}`)
   const tag = `"${state.readerTag}${range.from}${range.to}"`
   return taggedUnlessHeld(request, tag, () => blockedNights(state, query, range))
@@ -79,10 +79,10 @@ function availability({ ledger, request, query }: Asked, state: UnitState, range
 /** The answer's text, written directly: this is the most requested route. Values that have passed the schema are echoed. */
 function blockedNights(
   state: UnitState,
-  asked: { unit: string; from: string; to: string },
+  params: { unit: string; from: string; to: string },
   { from, to }: NightRange,
 ): string {
   const nights = nightListJson(state.occupied, state.cleaning, from, to)
-  const unit = PLAIN.test(asked.unit) ? asked.unit : JSON.stringify(asked.unit).slice(1, -1)
-  return `{"unit":"${unit}","from":"${asked.from}","to":"${asked.to}","blockedNights":${nights}}`
+  const unit = PLAIN.test(params.unit) ? params.unit : JSON.stringify(params.unit).slice(1, -1)
+  return `{"unit":"${unit}","from":"${params.from}","to":"${params.to}","blockedNights":${nights}}`
 }

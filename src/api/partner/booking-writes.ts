@@ -32,13 +32,13 @@ type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' 
 /**
  * Runs a command on bookings, once per `Idempotency-Key` if the request has one (docs/design.md#additive-headers), and answers with the
  * booking.
- * @param asked.status of the answer
- * @param asked.canonicalBody what makes two requests the same, as text; only called if there is a key
+ * @param answer.status of the answer
+ * @param answer.canonicalBody what makes two requests the same, as text; only called if there is a key
  * @param command receives, if there is a key, the function that stores the answer in the booking's record
  */
 async function writeOnce(
   call: Write,
-  asked: { readonly status: number; readonly canonicalBody: () => string },
+  answer: { readonly status: number; readonly canonicalBody: () => string },
   command: (keep?: KeepAnswer) => Promise<FoundOutcome | RecordedRefusal>,
 ): Promise<Outcome> {
   const { ledger, request, agency, key, caller } = call
@@ -56,11 +56,11 @@ async function writeOnce(
       keyId: key.id,
       route: caller.route,
       idempotencyKey: sent.key,
-      requestHash: requestHashOf(request.method, targetOf(request.url).path, asked.canonicalBody()),
+      requestHash: requestHashOf(request.method, targetOf(request.url).path, answer.canonicalBody()),
     },
     async (keep) => {
       const outcome = await command((booking, inventory) =>
-        keep({ status: asked.status, body: bookingText(booking, inventory) }),
+        keep({ status: answer.status, body: bookingText(booking, inventory) }),
       )
       return outcome.kind === 'done' ? { kind: 'answered' } : { kind: 'refused', refusal: refusalOf(outcome) }
     },
@@ -155,8 +155,8 @@ export const BOOK = [
     const stay = stayOf(body)
     if ('code' in stay) return stay
     const wanted = wantedOf(body, stay)
-    const asked = { status: 201, canonicalBody: () => JSON.stringify([body.unit, wanted]) }
-    return writeOnce(call, asked, async (keep) => {
+    const answer = { status: 201, canonicalBody: () => JSON.stringify([body.unit, wanted]) }
+    return writeOnce(call, answer, async (keep) => {
       // Read here, because a repeated request is answered without it.
       const inventory = ledger.catalogue.peekInventory(agency.id) ?? (await ledger.catalogue.inventory(agency.id))
       const ifMatch = ifMatchOf(call.request.headers.get('if-match'))

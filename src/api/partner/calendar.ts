@@ -56,8 +56,8 @@ export const CALENDAR = [
       if ('code' in units) return units
       // Taken first: whatever changes while the calendars are read gives another tag to the next request.
       const versions = `${inventory.version} ${ledger.commands.changesOf(agency)}`
-      const asked = `${from} ${to} ${prices} ${page.page} ${page.pageSize} ${query.units ?? ''}`
-      const tag = ledger.tags.of(`calendar ${versions} ${asked}`)
+      const params = `${from} ${to} ${prices} ${page.page} ${page.pageSize} ${query.units ?? ''}`
+      const tag = ledger.tags.of(`calendar ${versions} ${params}`)
       if (isHeld(request, tag)) return tagged(tag, null)
       const wanted = { range, withPrices: prices === 'true', page }
       return calendarsText(ledger.commands, agency, units, wanted).then((text) => tagged(tag, text))

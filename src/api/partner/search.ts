@@ -36,12 +36,12 @@ export const SEARCH_STAYS = {
 export const SEARCH = [
   partnerRoute(SEARCH_STAYS, ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const asked = searchOf(query, query.extraBed === 'true', page)
-    if ('code' in asked) return asked
+    const search = searchOf(query, query.extraBed === 'true', page)
+    if ('code' in search) return search
     return withInventory<Outcome>(ledger.catalogue, agency.id, async (inventory) => {
-      const found = await ledger.commands.search(agency, inventory, asked)
+      const found = await ledger.commands.search(agency, inventory, search)
       await ledger.access.takeParts(agency.id, found.steps / STEPS_PER_PART)
-      return offersText(agency, found, asked.window.nights, page)
+      return offersText(agency, found, search.window.nights, page)
     })
   }),
 ]

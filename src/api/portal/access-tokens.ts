@@ -86,8 +86,8 @@ const shown = (token: AccessToken) => ({ accessToken: accessTokenJson(token) })
 
 export const ACCESS_TOKENS = [
   agencyRoute(CREATE_ACCESS_TOKEN, async ({ ledger, caller, keep, agency, body }) => {
-    const { name, role, expiresAt: asked = null } = body
-    const expiresAt = asked === null ? null : agencyInstant(agency, asked)
+    const { name, role, expiresAt: expiry = null } = body
+    const expiresAt = expiry === null ? null : agencyInstant(agency, expiry)
     if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
     const kept = keep.of((token: AccessToken) => ({ ...shown(token), secret: null }))
     const outcome = await ledger.accessTokens.create(agency, { name, role, expiresAt }, caller, kept)

@@ -70,12 +70,12 @@ export const BOOKING_NOTES = [
       if (!isIdShaped(bookingId)) return notFound('booking')
       const inventory = await ledger.catalogue.inventory(agency.id)
       const { replaces } = body
-      const asked = {
+      const params = {
         bookingId,
         notes: noneIfEmpty(body.notes),
         replaces: replaces === undefined ? undefined : noneIfEmpty(replaces),
       }
-      const outcome = await ledger.bookingNotes.set(agency, asked, caller, keep.of(kept(inventory)))
+      const outcome = await ledger.bookingNotes.set(agency, params, caller, keep.of(kept(inventory)))
       return settled(outcome, 'booking', (found) => ({ booking: agencyBookingJson(found, inventory) }))
     },
     { shown: replayedBooking },

@@ -34,7 +34,7 @@ export const BOOKING_QUOTE = [
     assert(unit !== null, 'Cannot price a booking: its unit is not in the catalogue')
     const { feeTypes } = inventory
     const { rules } = await ledger.commands.calendar(agency, unit)
-    const asked = { rules, stay: { arrival, departure }, children, extraBed, feeTypes, currency: agency.currency }
-    return JSON.stringify({ quote: quoteJson(priceStay(asked)) })
+    const params = { rules, stay: { arrival, departure }, children, extraBed, feeTypes, currency: agency.currency }
+    return JSON.stringify({ quote: quoteJson(priceStay(params)) })
   }),
 ]

@@ -175,9 +175,9 @@ export const BOOKING_WRITES = [
         const found = await ledger.bookings.find(agency.id, bookingId)
         return notFound(found === null ? 'booking' : 'unit')
       }
-      const asked = { bookingId, change: changeOf(agency, body, target), pricing: body.pricing, ...seen }
+      const params = { bookingId, change: changeOf(agency, body, target), pricing: body.pricing, ...seen }
       const mode = modeOf(call.query)
-      const outcome = await ledger.commands.change(agency, asked, caller, keptBooking(call), mode)
+      const outcome = await ledger.commands.change(agency, params, caller, keptBooking(call), mode)
       return mode === 'dry_run' ? triedAnswer(call, outcome) : outcomeAsAnswer(call, outcome)
     },
     { shown: replayedBooking },
@@ -190,9 +190,9 @@ export const BOOKING_WRITES = [
       if (!isIdShaped(bookingId)) return notFound('booking')
       const seen = versionSeen(call.request)
       if ('code' in seen) return seen
-      const asked = { bookingId, reason: body.reason ?? null, ...seen }
+      const params = { bookingId, reason: body.reason ?? null, ...seen }
       const mode = modeOf(call.query)
-      const outcome = await ledger.commands.cancel(agency, asked, caller, keptBooking(call), mode)
+      const outcome = await ledger.commands.cancel(agency, params, caller, keptBooking(call), mode)
       return mode === 'dry_run' ? triedAnswer(call, outcome) : outcomeAsAnswer(call, outcome)
     },
     { shown: replayedBooking },

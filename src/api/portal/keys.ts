@@ -100,8 +100,8 @@ const shown = (key: ApiKey) => ({ key: keyJson(key) })
 
 export const KEYS = [
   agencyRoute(CREATE_KEY, async ({ ledger, caller, keep, agency, body }) => {
-    const { name = null, scopes = DEFAULT_SCOPES, expiresAt: asked = null } = body
-    const expiresAt = asked === null ? null : agencyInstant(agency, asked)
+    const { name = null, scopes = DEFAULT_SCOPES, expiresAt: expiry = null } = body
+    const expiresAt = expiry === null ? null : agencyInstant(agency, expiry)
     if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')
     // In the contract's order, each once.
     const given = SCOPES.filter((scope) => scopes.includes(scope))

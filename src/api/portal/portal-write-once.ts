@@ -33,7 +33,7 @@ type KeptDraft = IdempotencyDraft & { readonly agencyId: string }
 
 export const NOTHING_KEPT: AnswerKeeper = { of: () => undefined, returned: () => undefined }
 
-interface Asked {
+interface WriteCall {
   readonly ledger: PortalLedger
   readonly request: Request
   readonly identity: PortalIdentity
@@ -59,11 +59,11 @@ const REVOCATION_WAITS_MS = 500
 
 /** @param write makes the change, and keeps its answer exactly once if it is 2xx */
 export async function writeOnce(
-  asked: Asked,
+  call: WriteCall,
   once: Once,
   write: (keep: AnswerKeeper) => Outcome | Promise<Outcome>,
 ): Promise<Outcome> {
-  const { ledger, request, identity, caller } = asked
+  const { ledger, request, identity, caller } = call
   const sent = idempotencyKeyOf(request.headers.get('idempotency-key'))
   if (sent.kind === 'none') return write(NOTHING_KEPT)
   if (sent.kind === 'malformed') return invalid([{ field: 'Idempotency-Key', message: sent.message }])
@@ -73,23 +73,23 @@ export async function writeOnce(
     keyId: identity.kind === 'operator' ? OPERATOR_ID : identity.token.id,
     route: caller.route,
     idempotencyKey: sent.key,
-    requestHash: requestHashOf(request.method, targetOf(request.url).path, canonicalJson(asked.body)),
+    requestHash: requestHashOf(request.method, targetOf(request.url).path, canonicalJson(call.body)),
   }
   let answered: Outcome | null = null
   let isExecuted = false
   let isMadeAnyway = false
-  const begun = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
   const execute = async (keep: Keep, keepReturned: KeepReturned): Promise<Execution<Refusal>> => {
     if (isMadeAnyway) throw new Error('Cannot execute a revocation: it was not waited for')
     isExecuted = true
-    begun.resolve()
+    started.resolve()
     answered = await write(keeperOf(once.status, keep, keepReturned))
     return isRefusal(answered) ? { kind: 'refused', refusal: answered } : { kind: 'answered' }
   }
   let outcome: IdempotentOutcome<Refusal>
   try {
     const running = ledger.idempotency.run(scope, execute)
-    if (once.isRevocation) await withDeadline(Promise.race([begun.promise, running]), REVOCATION_WAITS_MS)
+    if (once.isRevocation) await withDeadline(Promise.race([started.promise, running]), REVOCATION_WAITS_MS)
     outcome = await running
   } catch (error) {
     if (isExecuted || !once.isRevocation || error instanceof AssertionError) throw error

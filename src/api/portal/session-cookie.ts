@@ -9,7 +9,7 @@ export const SESSION_COOKIE = 'nightledger_session'
 export const PAGE_HEADER = 'X-Nightledger-Page'
 const PAGE_HEADER_VALUE = '1'
 
-/** On a read that the page sends by itself. It does not show that a person is there, so the session's time to idle goes on. */
+/** On a read that the page sends by itself. It does not show that a person is there, so the session's idle time continues. */
 const AUTOMATIC_HEADER = 'X-Nightledger-Automatic'
 
 const ATTRIBUTES = 'HttpOnly; SameSite=Strict; Path=/portal'

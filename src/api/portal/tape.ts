@@ -53,8 +53,8 @@ export const TAPE = [
     const cursor = ledger.changes.endCursor(agency.id)
     const turnoverNightsMax = longestTurnover(before)
     return await ledger.renderings.run(agency.id, async () => {
-      const asked = { from, to, turnoverNightsMax, staysMax: TAPE_STAYS_MAX + 1 }
-      const stays = await ledger.tapeStays.read(agency.id, asked)
+      const params = { from, to, turnoverNightsMax, staysMax: TAPE_STAYS_MAX + 1 }
+      const stays = await ledger.tapeStays.read(agency.id, params)
       if (stays.length > TAPE_STAYS_MAX)
         return invalidField('to', `must be closer to from: the window has more than ${TAPE_STAYS_MAX} stays`)
       // A unit may have been made since the inventory was read.

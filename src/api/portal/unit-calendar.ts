@@ -45,12 +45,12 @@ export const UNIT_CALENDAR = [
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
     const { occupied, cleaning } = await ledger.commands.calendar(agency, unit)
-    const taken = occupied.nightsIn(from, to).map((night) => ({ night, state: 'taken' as const }))
+    const occupiedNights = occupied.nightsIn(from, to).map((night) => ({ night, state: 'taken' as const }))
     const cleaned = cleaning
       .nightsIn(from, to)
       .filter((night) => !occupied.has(night))
       .map((night) => ({ night, state: 'cleaning' as const }))
-    const nights = [...taken, ...cleaned]
+    const nights = [...occupiedNights, ...cleaned]
       .sort((a, b) => a.night - b.night)
       .map(({ night, state }) => ({ night: formatNight(night), state }))
     return JSON.stringify({ calendar: { unit: unit.slug, from: query.from, to: query.to, nights } })

@@ -174,8 +174,8 @@ export const UNITS = [
       ...unitOf({ ...fieldsOf(unit), ...fields }, unit.rules.rates),
       id: unit.id,
     })
-    const asked = { change, newSlug: fields.slug }
-    return settled(await ledger.units.change(agency, path.unitSlug, asked, caller, keep.of(shown)), 'unit', shown)
+    const params = { change, newSlug: fields.slug }
+    return settled(await ledger.units.change(agency, path.unitSlug, params, caller, keep.of(shown)), 'unit', shown)
   }),
 ]
 

@@ -135,12 +135,12 @@ const ROTATE = {
 
 export const WEBHOOK_ENDPOINTS = [
   agencyRoute(REGISTER, async ({ ledger, agency, caller, keep, body }) => {
-    const asked = { url: body.url, description: body.description ?? null }
+    const params = { url: body.url, description: body.description ?? null }
     const kept = keep.of((endpoint: WebhookEndpoint) => ({
       webhookEndpoint: webhookEndpointJson(endpoint),
       secret: null,
     }))
-    const outcome = await ledger.webhooks.register(agency.id, asked, successLine(ledger, caller), kept)
+    const outcome = await ledger.webhooks.register(agency.id, params, successLine(ledger, caller), kept)
     if (outcome.kind === 'url_refused') return invalid([{ field: 'url', message: refusalSentence(outcome.refusal) }])
     if (outcome.kind === 'too_many')
       return invalidField(

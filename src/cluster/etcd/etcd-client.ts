@@ -109,13 +109,13 @@ export class EtcdClient implements Etcd {
   async #call(path: string, body: unknown): Promise<unknown> {
     let failure: unknown
     for (let attempt = 0; attempt < this.#endpoints.origins.length; attempt++) {
-      const asked = this.#current
+      const endpoint = this.#current
       try {
         return await this.#ask(this.#origin(), path, body)
       } catch (error) {
         if (error instanceof EtcdError && error.isRefusal) throw error
         failure = error
-        if (this.#current === asked) this.#current += 1
+        if (this.#current === endpoint) this.#current += 1
       }
     }
     const reason = failure instanceof Error ? failure.message : String(failure)

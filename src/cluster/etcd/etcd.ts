@@ -15,7 +15,7 @@ export interface Etcd {
    * @returns when the stream has ended for whatever reason, `signal` included. Never throws.
    */
   watch(
-    asked: { prefix: string; fromRevision: number; signal: AbortSignal },
+    params: { prefix: string; fromRevision: number; signal: AbortSignal },
     onEvents: (events: readonly Entry[]) => void,
   ): Promise<void>
 }

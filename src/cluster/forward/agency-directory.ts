@@ -87,19 +87,19 @@ export class AgencyDirectory {
     // Those of the same turn share the first one.
     await Promise.resolve()
     while (this.#waiting.length > 0) {
-      const asked = this.#waiting.slice(0, ASKED_AT_ONCE)
+      const batch = this.#waiting.slice(0, ASKED_AT_ONCE)
       this.#waiting = this.#waiting.slice(ASKED_AT_ONCE)
-      const names = [...new Map(asked.map(({ naming }) => [textOf(naming), naming])).values()]
+      const names = [...new Map(batch.map(({ naming }) => [textOf(naming), naming])).values()]
       try {
         const homes = new Map((await this.#rows.find(names)).map((named) => [textOf(named), homeOf(named)]))
-        for (const { naming, resolve } of asked) {
+        for (const { naming, resolve } of batch) {
           const text = textOf(naming)
           const home = homes.get(text) ?? null
           this.#remember(naming, text, home)
           resolve(home)
         }
       } catch (error) {
-        for (const { reject } of asked) reject(error)
+        for (const { reject } of batch) reject(error)
       }
     }
     this.#isAsking = false

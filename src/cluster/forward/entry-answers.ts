@@ -62,7 +62,7 @@ export function hopRefused(requestId: string): Response {
 
 /**
  * Between nodes: 421, with the owner as this node knows it.
- * @param asked.isDoubtful the write may have been made before the shard was lost
+ * @param doubt.isDoubtful the write may have been made before the shard was lost
  */
 export function notOwner(
   self: NodeAddress,

@@ -40,8 +40,8 @@ export class Holding {
 
   /**
    * Waits until the shard has another owner, or for `ms`.
-   * @param asked.shard null for something else than an owner
-   * @param asked.client aborted when the client has gone: nobody waits for the answer any more
+   * @param waiting.shard null for something else than an owner
+   * @param waiting.client aborted when the client has gone: nobody waits for the answer any more
    * @returns `waited`, or why the request must not wait any longer
    */
   async wait(

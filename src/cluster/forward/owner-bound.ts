@@ -68,7 +68,7 @@ export async function ownerBound(
   const { owners, watch, clock, node, shard, isRead, client, leaving, isWait } = bound
   const abort = new AbortController()
   const end = () => abort.abort()
-  // A node that does not see what has changed, because etcd does not answer it, was told of this one by another.
+  // A node that does not see what has changed, because etcd does not answer it, learned of this one from another.
   let seen = idOf(owners.ownerOf(shard))
   let withoutOwnerMs: number | null = null
   let cancelGrace: (() => void) | null = null
@@ -138,15 +138,15 @@ function untilClosed(
   }
   client.addEventListener('abort', drop, { once: true })
   if (client.aborted) drop()
-  let isBegun = false
+  let isStarted = false
   return new ReadableStream({
     pull: async (controller) => {
       try {
         // A read that is waiting ends with the reader.
         const { done, value } = await reader.read()
         if (!done) {
-          if (!isBegun) leaving.addEventListener('abort', stop, { once: true })
-          isBegun = true
+          if (!isStarted) leaving.addEventListener('abort', stop, { once: true })
+          isStarted = true
           controller.enqueue(value)
           if (leaving.aborted) stop()
           return

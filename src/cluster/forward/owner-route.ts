@@ -1,7 +1,7 @@
 /**
  * The way of one request to the owner of its shard, which may be this node or change on the way.
  *
- * - C5 While a shard has no owner, its requests wait here, bounded in number and time, and then go on to the new one.
+ * - C5 While a shard has no owner, its requests wait here, bounded in number and time, and are then forwarded to the new one.
  * - C6 A shard is served here only while `Owners` says 'self', and only if it was owned without a break until the answer was made.
  * - C8 A forwarded write has an idempotency key, its client's or one of its own, and the same wherever it is sent. So it can be sent again,
  *   to the next owner too, when its outcome is not known.
@@ -51,7 +51,7 @@ export interface OwnerRouteOptions {
 }
 
 /** A request on its way. */
-export interface Asked {
+export interface OwnedRequest {
   readonly listener: EntryListener
   readonly request: Request
   /** Answers it in this node. */
@@ -116,12 +116,15 @@ export class OwnerRoute {
   }
 
   /**
-   * Never rejects unless `asked.answer` does.
+   * Never rejects unless `params.answer` does.
    * @param made the answer that is being made here already, if it is the owner's (`ifDecided`)
    * @returns the owner's answer, or why there is none
    */
-  async answer(asked: Asked, made: Promise<Response | Undecided> | null = null): Promise<Response | Unanswered> {
-    const { request, shard } = asked
+  async answer(
+    params: OwnedRequest,
+    made: Promise<Response | Undecided> | null = null,
+  ): Promise<Response | Unanswered> {
+    const { request, shard } = params
     const { owners, clock, leaving } = this.#options
     const patience = this.#holding.patience()
     let send: ((node: NodeAddress) => Promise<CallOutcome>) | null = null
@@ -129,19 +132,19 @@ export class OwnerRoute {
     // An earlier attempt may be under way still, or done: that this one has failed, or was not let in, does not tell that nothing was (I4).
     const believed = (response: Response) =>
       isDoubtful && !isSafe(request) && !isOfAllAttempts(response) ? ('unknown' as const) : response
-    let told: NodeAddress | null = null
-    let isTold = false
+    let redirect: NodeAddress | null = null
+    let isRedirected = false
     for (let here = made; ; here = null) {
-      const owner: ReturnType<Owners['ownerOf']> = here !== null ? 'self' : (told ?? owners.ownerOf(shard))
-      told = null
+      const owner: ReturnType<Owners['ownerOf']> = here !== null ? 'self' : (redirect ?? owners.ownerOf(shard))
+      redirect = null
       if (owner === 'self') {
-        const response = await (here ?? this.here(asked))
+        const response = await (here ?? this.here(params))
         if (response instanceof Response) return believed(response)
         if (response === 'unknown') isDoubtful = true
       } else if (owner !== null) {
-        if (this.#isFull(asked)) return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
+        if (this.#isFull(params)) return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
         if (send !== null) this.counted.sentAgain += 1
-        send ??= this.#sender(asked)
+        send ??= this.#sender(params)
         const sinceMs = clock.monotonicMs()
         const outcome = await send(owner)
         if (outcome.kind === 'answered') {
@@ -157,10 +160,15 @@ export class OwnerRoute {
         // An owner that this node alone does not reach keeps its shards: each attempt may last 45 s, and there must not be 200 of them.
         if (outcome.kind === 'unknown' && !leaving.aborted && this.#pauseMs(owner, shard) === AGAIN_MS)
           patience.leftMs -= clock.monotonicMs() - sinceMs
-        if (outcome.kind === 'not_owner' && !isTold && outcome.owner !== null && outcome.owner.id !== owners.self.id) {
+        if (
+          outcome.kind === 'not_owner' &&
+          !isRedirected &&
+          outcome.owner !== null &&
+          outcome.owner.id !== owners.self.id
+        ) {
           // This node may see less of the cluster than the other. Once: two that name each other would do so for ever.
-          told = outcome.owner
-          isTold = true
+          redirect = outcome.owner
+          isRedirected = true
           continue
         }
       }
@@ -170,7 +178,7 @@ export class OwnerRoute {
     }
   }
 
-  #isFull({ request, shard }: Asked): boolean {
+  #isFull({ request, shard }: OwnedRequest): boolean {
     const { forwardedMax = FORWARDED_MAX, forwardedFeedsMax = FORWARDED_FEEDS_MAX } = this.#options
     const { forwardedOfShardMax = FORWARDED_OF_SHARD_MAX } = this.#options
     if (this.#open >= forwardedMax || (this.#openOf.get(shard) ?? 0) >= forwardedOfShardMax) return true
@@ -184,17 +192,17 @@ export class OwnerRoute {
   }
 
   /** How long to wait, at most, after this owner has not answered. */
-  #pauseMs(asked: ReturnType<Owners['ownerOf']>, shard: number): number {
+  #pauseMs(tried: ReturnType<Owners['ownerOf']>, shard: number): number {
     const owner = this.#options.owners.ownerOf(shard)
     if (owner === null) return HOLD_MS_MAX
-    const isSame = owner === asked || (owner !== 'self' && asked !== 'self' && owner.id === asked?.id)
+    const isSame = owner === tried || (owner !== 'self' && tried !== 'self' && owner.id === tried?.id)
     return isSame ? AGAIN_MS : 0
   }
 
   /** The answer made here, if the shard is owned from before the request is decided until it is answered. */
-  async here(asked: Asked): Promise<Response | Undecided> {
-    const { request, isOperatorSession, body, answer } = asked
-    const term = this.#options.termOf(asked.shard)
+  async here(params: OwnedRequest): Promise<Response | Undecided> {
+    const { request, isOperatorSession, body, answer } = params
+    const term = this.#options.termOf(params.shard)
     try {
       if (isOperatorSession) await this.#options.refreshSession(request)
       if (!isSafe(request)) await body.lend()
@@ -202,14 +210,14 @@ export class OwnerRoute {
       // The database is away, or the client: it is tried again while there is time.
       return 'not_done'
     }
-    return this.ifDecided(asked, await answer(request), term)
+    return this.ifDecided(params, await answer(request), term)
   }
 
   /**
    * The answer, unless it is not the owner's because the shard was lost while it was made.
    * @param term before it was made (ShardHost.termOf)
    */
-  ifDecided({ shard, request }: Asked, response: Response, term: number | null): Response | Undecided {
+  ifDecided({ shard, request }: OwnedRequest, response: Response, term: number | null): Response | Undecided {
     const { status } = response
     if (status === NOT_OWNER_STATUS) return 'not_done'
     if (this.#options.termOf(shard) === term) return response
@@ -222,7 +230,7 @@ export class OwnerRoute {
   }
 
   /** Sends the request to a node: the same every time, so that a write is made once. */
-  #sender({ listener, request, shard, body }: Asked): (node: NodeAddress) => Promise<CallOutcome> {
+  #sender({ listener, request, shard, body }: OwnedRequest): (node: NodeAddress) => Promise<CallOutcome> {
     const { hops, newId, owners, clock, leaving, fetch } = this.#options
     const isRead = isSafe(request)
     const isOurKey = !isRead && !request.headers.has('idempotency-key')

@@ -14,9 +14,9 @@ import { HOLD_MS_MAX, Holding } from './holding.ts'
 import { HOP_HEADER, type Hop, type ListenerName, SERVED_BY_HEADER } from './hop.ts'
 import { KeptBody } from './kept-body.ts'
 import {
-  type Asked,
   type EntryListener,
   isSafe,
+  type OwnedRequest,
   OwnerRoute,
   type OwnerRouteOptions,
   type Undecided,
@@ -110,25 +110,25 @@ export class RequestEntry {
       const response = answer(request)
       return response instanceof Promise ? response.then((made) => this.#signed(made)) : this.#signed(response)
     }
-    const asked = { listener, request, answer, shard, isOperatorSession, body }
+    const params = { listener, request, answer, shard, isOperatorSession, body }
     const { owners, termOf } = this.#options
-    if (!isSafe(request) || isOperatorSession || owners.ownerOf(shard) !== 'self') return this.#toOwner(asked)
+    if (!isSafe(request) || isOperatorSession || owners.ownerOf(shard) !== 'self') return this.#toOwner(params)
     // The fast path: a read with nothing to wait for.
     const term = termOf(shard)
     const response = answer(request)
     if (response instanceof Promise)
       return this.#toOwner(
-        asked,
-        response.then((made) => this.#route.ifDecided(asked, made, term)),
+        params,
+        response.then((made) => this.#route.ifDecided(params, made, term)),
       )
-    const decided = this.#route.ifDecided(asked, response, term)
-    return decided instanceof Response ? this.#signed(decided) : this.#toOwner(asked)
+    const decided = this.#route.ifDecided(params, response, term)
+    return decided instanceof Response ? this.#signed(decided) : this.#toOwner(params)
   }
 
-  async #toOwner(asked: Asked, made: Promise<Response | Undecided> | null = null): Promise<Response> {
-    const { request, shard } = asked
+  async #toOwner(params: OwnedRequest, made: Promise<Response | Undecided> | null = null): Promise<Response> {
+    const { request, shard } = params
     if (!isSafe(request)) this.#shards.set(request, shard)
-    const answer = await this.#route.answer(asked, made)
+    const answer = await this.#route.answer(params, made)
     if (!(answer instanceof Response)) return this.#unanswered(answer, request)
     return this.#signed(isSafe(request) ? answer : await withoutOurKey(request, answer, this.#requestIdOf(request)))
   }
@@ -149,7 +149,7 @@ export class RequestEntry {
     const { shard } = hop
     this.#peers.set(request, hop.peer)
     this.#shards.set(request, shard)
-    const asked = {
+    const params = {
       ...{ listener, request, shard, body: new KeptBody(request) },
       answer: hop.listener === listener.name ? answer : (this.#answers.get(hop.listener) ?? answer),
       isOperatorSession: await this.#isOperatorSession(listener, request),
@@ -159,7 +159,7 @@ export class RequestEntry {
     const waiting = { shard, client: request.signal }
     while (owner === null && (await this.#holding.wait(waiting, patience, HOLD_MS_MAX)) === 'waited')
       owner = owners.ownerOf(shard)
-    const response = owner === 'self' ? await this.#route.here(asked) : 'not_done'
+    const response = owner === 'self' ? await this.#route.here(params) : 'not_done'
     if (response instanceof Response) return this.#signed(response)
     this.#counted.misdirected += 1
     const next = owners.ownerOf(shard)

@@ -35,7 +35,7 @@ import {
   type NotFound,
   newBookingOf,
   type Outcome,
-  type QuoteAsked,
+  type QuoteRequest,
   type Turn,
   type UnitArchived,
   type WriteMode,
@@ -48,7 +48,7 @@ import {
   replayLine,
   successLine,
 } from './durable-writes.ts'
-import { OfferSearch, type OffersAsked, type OffersFound } from './offer-search.ts'
+import { OfferSearch, type OfferSearchParams, type OffersFound } from './offer-search.ts'
 import { RefusalNotRecordedError } from './write-error.ts'
 
 const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
@@ -97,22 +97,22 @@ export class BookingCommands {
   }
 
   /** A page of the stays that `book` would accept, with the totals that it would write (OfferSearch). */
-  search(agency: Agency, inventory: Inventory, asked: OffersAsked): Promise<OffersFound> {
-    return this.#offers.page(agency, inventory, asked)
+  search(agency: Agency, inventory: Inventory, params: OfferSearchParams): Promise<OffersFound> {
+    return this.#offers.page(agency, inventory, params)
   }
 
   /** Prices a stay with the engine that also prices its booking. Synchronous when unit and fees are in memory. */
-  quote(agency: Agency, asked: QuoteAsked): QuoteAnswer | Promise<QuoteAnswer> {
-    const state = this.#directory.peek(asked.unit.id)
+  quote(agency: Agency, params: QuoteRequest): QuoteAnswer | Promise<QuoteAnswer> {
+    const state = this.#directory.peek(params.unit.id)
     const inventory = this.#catalogue.peekInventory(agency.id)
-    if (state === null || inventory === null) return this.#quoteLater(agency, asked)
-    return quoteStay(state, { ...asked, tariff: tariffOf(agency, inventory) })
+    if (state === null || inventory === null) return this.#quoteLater(agency, params)
+    return quoteStay(state, { ...params, tariff: tariffOf(agency, inventory) })
   }
 
-  async #quoteLater(agency: Agency, asked: QuoteAsked): Promise<QuoteAnswer> {
+  async #quoteLater(agency: Agency, params: QuoteRequest): Promise<QuoteAnswer> {
     const tariff = tariffOf(agency, await this.#catalogue.inventory(agency.id))
-    const state = await this.#directory.read({ agencyId: agency.id, unitId: asked.unit.id })
-    return quoteStay(state, { ...asked, tariff })
+    const state = await this.#directory.read({ agencyId: agency.id, unitId: params.unit.id })
+    return quoteStay(state, { ...params, tariff })
   }
 
   /**

@@ -35,7 +35,7 @@ export interface BookingRequest {
   readonly isAgreed?: BookStay['isAgreed']
 }
 
-export interface QuoteAsked {
+export interface QuoteRequest {
   readonly unit: Unit
   readonly stay: Stay
   readonly children: number
@@ -56,7 +56,7 @@ export type Outcome =
       readonly inventory: Inventory
       /** Null when nothing changed. */
       readonly seq: number | null
-      /** Of a dry run: what the stay costs by the rates of now; null if nobody pays for it, or it is cancelled. */
+      /** Of a dry run: what the stay costs at the present rates; null if nobody pays for it, or it is cancelled. */
       readonly quote?: Quote | null
     }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }

@@ -19,7 +19,7 @@ import { ListReadError } from './booking-lists.ts'
 import { OfferPage, type OfferSort } from './offer-page.ts'
 
 /** Validated. Null: any. */
-export interface OffersAsked {
+export interface OfferSearchParams {
   /** A stay of given dates is the only one of its window. */
   readonly window: StayWindow
   readonly adults: number
@@ -87,9 +87,9 @@ export class OfferSearch {
    * between. Fees are those of `inventory`.
    * @throws ListReadError when the agency's share of searches is in use
    */
-  async page(...asked: Parameters<OfferSearch['find']>): Promise<OffersFound> {
+  async page(...params: Parameters<OfferSearch['find']>): Promise<OffersFound> {
     try {
-      return await this.#shares.run(asked[0].id, () => this.find(...asked))
+      return await this.#shares.run(params[0].id, () => this.find(...params))
     } catch (error) {
       if (!(error instanceof NoPlaceError)) throw error
       throw new ListReadError('busy', "Cannot search: the agency's share of searches is in use", { cause: error })
@@ -100,12 +100,12 @@ export class OfferSearch {
   async find(
     agency: Agency,
     inventory: Inventory,
-    asked: OffersAsked,
+    params: OfferSearchParams,
     slices = new Slices(STEPS_PER_SLICE),
   ): Promise<OffersFound> {
-    const units = inventory.listed.filter(unitFilter(asked)).sort((a, b) => compareCodePoints(a.name, b.name))
-    const page = new OfferPage(asked.sort, asked.page, ranksOf(units))
-    const stays = new StaysOfUnits(asked, everyStayFees(inventory.feeTypes), this.#prices, page)
+    const units = inventory.listed.filter(unitFilter(params)).sort((a, b) => compareCodePoints(a.name, b.name))
+    const page = new OfferPage(params.sort, params.page, ranksOf(units))
+    const stays = new StaysOfUnits(params, everyStayFees(inventory.feeTypes), this.#prices, page)
     let all = 0
     for (let i = 0; i < units.length; i++) {
       if (i % UNITS_AT_ONCE === 0) {
@@ -130,24 +130,24 @@ export class OfferSearch {
 
 /** Adds the offers of one unit after the other to a page. */
 class StaysOfUnits {
-  readonly #asked: OffersAsked
+  readonly #params: OfferSearchParams
   readonly #fees: EveryStayFees
   readonly #prices: PricedNightsCache
   readonly #page: OfferPage
   readonly #arrivals: Uint32Array
 
-  constructor(asked: OffersAsked, fees: EveryStayFees, prices: PricedNightsCache, page: OfferPage) {
-    this.#asked = asked
+  constructor(params: OfferSearchParams, fees: EveryStayFees, prices: PricedNightsCache, page: OfferPage) {
+    this.#params = params
     this.#fees = fees
     this.#prices = prices
     this.#page = page
-    this.#arrivals = new Uint32Array(wordsFor(asked.window))
+    this.#arrivals = new Uint32Array(wordsFor(params.window))
   }
 
   /** @returns how many steps it took */
   add(unit: number, state: UnitState): number {
-    const { window, each, children, extraBed } = this.#asked
-    const maxTotal = this.#asked.maxTotal ?? Number.POSITIVE_INFINITY
+    const { window, each, children, extraBed } = this.#params
+    const maxTotal = this.#params.maxTotal ?? Number.POSITIVE_INFINITY
     const { from, nights } = window
     const { computed } = this.#prices
     const priced = this.#prices.of(state, from, window.to)
@@ -178,7 +178,7 @@ class StaysOfUnits {
   }
 }
 
-function unitFilter({ adults, children, city, area, bedrooms }: OffersAsked): (unit: Unit) => boolean {
+function unitFilter({ adults, children, city, area, bedrooms }: OfferSearchParams): (unit: Unit) => boolean {
   const isIn = (wanted: string | null) => {
     if (wanted === null) return () => true
     const folded = foldCase(wanted)

@@ -5,10 +5,10 @@ import { JournalError } from '../journal/journal-error.ts'
  * What is known about a write that failed outside of the journal.
  * - `not_written`: it never reached the database, or the database rolled it back.
  * - `unknown`: it was sent, and the outcome is unknown.
- * - `begun`: a part of it is durable; repeating the request continues with the rest.
+ * - `started`: a part of it is durable; repeating the request continues with the rest.
  * - `made`: it is durable, but what the answer needs could not be read.
  */
-export type WriteOutcome = 'not_written' | 'unknown' | 'begun' | 'made'
+export type WriteOutcome = 'not_written' | 'unknown' | 'started' | 'made'
 
 /** A write failed. Handled once, where the request is answered. */
 export class WriteError extends Error {

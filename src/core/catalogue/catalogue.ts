@@ -196,7 +196,7 @@ export class Catalogue {
 
   /**
    * Of a cluster: which ownership of the agency this is; null: another process has it. What was read or written in one is not put in a
-   * later one, which has read the agency anew: another process may have changed it in between.
+   * later one, which has read the agency again: another process may have changed it in between.
    */
   termOf(agencyId: string): number | null {
     return this.#served.termOf(agencyId)

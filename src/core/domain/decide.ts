@@ -138,7 +138,7 @@ export function totalOf(state: UnitState, booking: NewBooking | Booking, tariff:
   return quoteOf(state, booking, tariff)?.total ?? 0
 }
 
-/** What the stay costs by the rates of now; null for a stay that nobody pays for. */
+/** What the stay costs at the present rates; null for a stay that nobody pays for. */
 export function quoteOf(state: UnitState, booking: NewBooking | Booking, tariff: Tariff): Quote | null {
   if (booking.type !== 'guest') return null
   const { children, extraBed } = booking

@@ -112,26 +112,26 @@ export function nightConflict(
   stay: Stay,
   options: { readonly enforcement: Enforcement; readonly own?: Stay },
 ): BookingConflict | null {
-  const taken = takenNights(state, stay, options.own)
-  const first = taken[0]
-  const last = taken[taken.length - 1]
+  const conflicting = takenNights(state, stay, options.own)
+  const first = conflicting[0]
+  const last = conflicting[conflicting.length - 1]
   if (first === undefined || last === undefined) return null
   return {
     code: 'BOOKING_CONFLICT',
     conflict: {
       from: first,
       to: addNights(last, 1),
-      nights: taken,
+      nights: conflicting,
       bookableFrom: firstBookable(state, addNights(stay.arrival, 1), nightsOf(stay), options.enforcement),
     },
   }
 }
 
 function takenNights(state: UnitState, stay: Stay, own: Stay | undefined): Night[] {
-  const taken = state.occupied.anyIn(stay.arrival, stay.departure)
+  const isOccupied = state.occupied.anyIn(stay.arrival, stay.departure)
     ? state.occupied.nightsIn(stay.arrival, stay.departure)
     : []
-  return own === undefined ? taken : taken.filter((night) => night < own.arrival || night >= own.departure)
+  return own === undefined ? isOccupied : isOccupied.filter((night) => night < own.arrival || night >= own.departure)
 }
 
 /**
@@ -185,8 +185,8 @@ function firstBookable(state: UnitState, from: Night, nights: number, enforcemen
 /** Returns the arrival when nothing is in the way, otherwise a later night before which no arrival can pass. */
 function passObstacle(state: UnitState, stay: Stay, enforcement: Enforcement): Night {
   const { arrival, departure } = stay
-  const taken = state.occupied.firstIn(arrival, departure)
-  if (taken !== null) return state.occupied.firstFreeFrom(taken)
+  const firstOccupied = state.occupied.firstIn(arrival, departure)
+  if (firstOccupied !== null) return state.occupied.firstFreeFrom(firstOccupied)
   if (enforcement === 'agency') return arrival
   if (state.cleaning.has(arrival)) return state.cleaning.firstFreeFrom(arrival)
   for (const extension of state.extensions) if (overlapsExtension(extension, stay)) return extension.to

@@ -4,7 +4,7 @@
  * - `full`: too many records already wait.
  * - `held_too_long`: the record was not written within the time that a write may wait.
  * - `fenced`: another writer has taken over; this process is exiting.
- * - `not_owner`: another process of the cluster owns the shard, or will in a moment; this one goes on with its other shards.
+ * - `not_owner`: another process of the cluster owns the shard, or will in a moment; this one continues with its other shards.
  * - `closed`: this process is exiting.
  * - `poisoned`: the database rejected the data: a bug of ours (J4).
  * - `outcome_unknown`: the batch was sent, and it is no longer possible to find out whether it was written.

@@ -4,7 +4,7 @@
  *
  * - J1 One append in flight per shard. A batch holds its shards (shard-logs.ts); their records wait for it, whichever lane is free.
  * - J5 The only writer that is fenced for one shard stops as a whole. It stops serving first, then refuses what waits; every lane
- *   finds out the outcome of its batch in flight. A process of a cluster loses the fenced shards, and goes on with the others.
+ *   finds out the outcome of its batch in flight. A process of a cluster loses the fenced shards, and continues with the others.
  * - J8 A shard that a lock holds up is sent alone, and never by the last free lane while others have one.
  */
 import { assert, unreachable } from '../../lib/assert.ts'

@@ -4,7 +4,7 @@
  * - J2 A batch is one statement, all or nothing.
  * - J3 batch.ts finds out the outcome of a batch that was sent.
  * - J4 A data error is our bug: the batch is bisected, so that only the poisoned record fails.
- * - J5 Of a shard that was lost, whichever lane learned of it, nothing is sent any more. What is left of the batch in flight goes on:
+ * - J5 Of a shard that was lost, whichever lane learned of it, nothing is sent any more. What is left of the batch in flight continues:
  *   the shards that are still this writer's.
  * - J8 A batch that a lock holds up waits again, and each of its shards is sent alone (journal.ts).
  */
@@ -160,7 +160,7 @@ export class Lane {
     else rejectAll(batch.records, () => (written === false ? this.#fencedError(cause) : outcomeUnknown(cause)))
   }
 
-  /** The sequence numbers of a poisoned batch were not used: the halves get them anew. */
+  /** The sequence numbers of a poisoned batch were not used: the halves get them again. */
   async #bisect(batch: readonly Sent[], cause: unknown): Promise<void> {
     if (batch.length === 1) return rejectAll(batch, () => poisoned(cause))
     const middle = batch.length >> 1

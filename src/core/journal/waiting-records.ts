@@ -69,16 +69,16 @@ export class WaitingRecords {
 
   /** The first of them that fit, at most `max`; the others keep their places. */
   take(max: number, fits: (waiting: WaitingRecord) => boolean): WaitingRecord[] {
-    const taken: WaitingRecord[] = []
+    const batch: WaitingRecord[] = []
     const passed: WaitingRecord[] = []
-    while (taken.length < max) {
+    while (batch.length < max) {
       const next = this.#queue.shift()
       if (next === undefined) break
-      if (fits(next)) taken.push(next)
+      if (fits(next)) batch.push(next)
       else passed.push(next)
     }
     if (passed.length > 0) this.#queue.unshiftAll(passed)
-    return taken
+    return batch
   }
 
   #takeAll(): WaitingRecord[] {

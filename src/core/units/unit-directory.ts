@@ -143,7 +143,7 @@ export class UnitDirectory {
     return this.peek(unit.unitId) ?? (await this.#actor(unit)).state
   }
 
-  /** As `read`; null for a damaged unit, so that a list of several can go on without it (D1). */
+  /** As `read`; null for a damaged unit, so that a list of several can continue without it (D1). */
   async readUnlessDamaged(unit: UnitAddress): Promise<UnitState | null> {
     try {
       return await this.read(unit)
@@ -254,9 +254,9 @@ export class UnitDirectory {
   }
 
   /** Writes a snapshot of every resident unit that has changed since its last one. For a clean shutdown. */
-  async snapshotAll(isAsked: (agencyId: string) => boolean = () => true): Promise<void> {
+  async snapshotAll(isIncluded: (agencyId: string) => boolean = () => true): Promise<void> {
     const changed = [...this.#resident.values()].filter(
-      ({ tailLength, agencyId }) => tailLength > 0 && isAsked(agencyId),
+      ({ tailLength, agencyId }) => tailLength > 0 && isIncluded(agencyId),
     )
     for (let i = 0; i < changed.length; i += SNAPSHOT_CHUNK) await this.#snapshot(changed.slice(i, i + SNAPSHOT_CHUNK))
   }
@@ -265,9 +265,9 @@ export class UnitDirectory {
    * The units of some agencies take no turn any more, and are no longer read: another process decides for them, or will. Turns that
    * wait are refused as not written; those that run end as they would, which `left` waits for.
    */
-  close(isAsked: (agencyId: string) => boolean): void {
+  close(isIncluded: (agencyId: string) => boolean): void {
     for (const [unitId, actor] of this.#resident) {
-      if (!isAsked(actor.agencyId)) continue
+      if (!isIncluded(actor.agencyId)) continue
       this.#resident.delete(unitId)
       if (!actor.isIdle) this.#leaving.set(unitId, actor)
       actor.close(notOwner)
@@ -275,9 +275,9 @@ export class UnitDirectory {
   }
 
   /** Resolves when no turn of these agencies runs, and none of their units is being activated. */
-  async left(isAsked: (agencyId: string) => boolean): Promise<void> {
+  async left(isIncluded: (agencyId: string) => boolean): Promise<void> {
     const isOpen = () =>
-      [...this.#leaving.values(), ...this.#activating.values()].some(({ agencyId }) => isAsked(agencyId))
+      [...this.#leaving.values(), ...this.#activating.values()].some(({ agencyId }) => isIncluded(agencyId))
     while (isOpen()) await new Promise<void>((resolve) => this.#onLeft.add(resolve))
   }
 

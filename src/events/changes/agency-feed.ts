@@ -98,12 +98,12 @@ export class AgencyFeed<C extends ChangeInLog> {
   }
 
   /**
-   * No changes, for a reader that has found nothing after `position`: it goes on there, or at today's end if there is still nothing.
+   * No changes, for a reader that has found nothing after `position`: it continues there, or at today's end if there is still nothing.
    * @param upTo of the page that the reader has got last
    */
   sameAgain(position: LogPosition, upTo: number): ChangePage<C> {
     const end = this.#currentEnd()
-    // A change whose batch is still in doubt may be in the log already, and others may have read it. So the reader goes on only to a
+    // A change whose batch is still in doubt may be in the log already, and others may have read it. So the reader continues only to a
     // place up to which this process knows the log: of a change before it, it would have been told (F1).
     const isKnown = this.#lastSeq <= upTo && end.seq <= this.#options.endOfLog().seq
     return this.#emptyPage(isKnown && end.seq > position.seq ? end : position, upTo)
@@ -131,7 +131,7 @@ export class AgencyFeed<C extends ChangeInLog> {
 
   /**
    * Waits for a change after those of a page.
-   * @param upTo of the page: a read of the log covers every change that was noted when it was begun (F1)
+   * @param upTo of the page: a read of the log covers every change that was noted when it started (F1)
    */
   wait(upTo: number, ms: number, place: Place): Promise<Woken> {
     if (place.isEnded || this.#isEnded) return Promise.resolve('ended')

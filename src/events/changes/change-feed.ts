@@ -23,7 +23,7 @@ export const FROM_START = 'start'
 
 const DELAY_BOUNDS_MS = [1, 2, 3, 5, 7.5, 10, 25, 50, 100, 250, 500, 1_000, 2_500] as const
 
-export interface AskedChanges extends Pick<Waiting, 'keyId' | 'sessionId' | 'isServed'> {
+export interface ChangesRequest extends Pick<Waiting, 'keyId' | 'sessionId' | 'isServed'> {
   readonly agencyId: string
   /** Whose share of the waiting places it takes from; left out: the agency's. */
   readonly ownerId?: string
@@ -105,15 +105,15 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     }
   }
 
-  /** Where reading goes on after everything that is durable now; also for whoever reads the state and then its changes. */
+  /** Where reading continues after everything that is durable now; also for whoever reads the state and then its changes. */
   endCursor(agencyId: string): string {
     return this.#feedOf(agencyId).endPage().cursor
   }
 
   /** What is in memory of these agencies is void, or another process has them: what waits for their changes ends at once, empty. */
-  forget(isAsked: (agencyId: string) => boolean): void {
+  forget(isIncluded: (agencyId: string) => boolean): void {
     for (const [agencyId, feed] of this.#agencies) {
-      if (!isAsked(agencyId)) continue
+      if (!isIncluded(agencyId)) continue
       this.#agencies.delete(agencyId)
       feed.end()
     }
@@ -128,17 +128,17 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
    * The changes after a cursor. If there are none, waits for one.
    * @throws what the database rejects with
    */
-  async page(asked: AskedChanges & { readonly waitMs: number }): Promise<ChangePage<C> | NoChanges> {
-    const reader = this.#reader(asked)
+  async page(params: ChangesRequest & { readonly waitMs: number }): Promise<ChangePage<C> | NoChanges> {
+    const reader = this.#reader(params)
     if ('kind' in reader) return reader
     const first = await reader.read()
     if (first === null) return { kind: 'expired' }
     // Without a cursor, today's end is the answer.
-    if (first.changes.length > 0 || asked.waitMs === 0 || asked.after === null) return first
-    const place = this.#take(asked, 'request')
+    if (first.changes.length > 0 || params.waitMs === 0 || params.after === null) return first
+    const place = this.#take(params, 'request')
     if ('kind' in place) return place
     try {
-      return (await reader.next(asked.waitMs, place)) ?? reader.nothing()
+      return (await reader.next(params.waitMs, place)) ?? reader.nothing()
     } finally {
       place.release()
     }
@@ -148,10 +148,10 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
    * A stream of the changes after a cursor. It takes a place until it is closed.
    * @throws what the database rejects with
    */
-  async stream(asked: AskedChanges): Promise<ChangeStream<C> | NoChanges> {
-    const reader = this.#reader(asked)
+  async stream(params: ChangesRequest): Promise<ChangeStream<C> | NoChanges> {
+    const reader = this.#reader(params)
     if ('kind' in reader) return reader
-    const place = this.#take(asked, 'stream')
+    const place = this.#take(params, 'stream')
     if ('kind' in place) return place
     let first: ChangePage<C> | null = null
     try {
@@ -170,7 +170,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     }
   }
 
-  #reader({ agencyId, after, limit, onWaited = () => {} }: AskedChanges): ChangeReader<C> | NoChanges {
+  #reader({ agencyId, after, limit, onWaited = () => {} }: ChangesRequest): ChangeReader<C> | NoChanges {
     const from = this.#readFrom(agencyId, after)
     if (from !== null && typeof from === 'object' && 'kind' in from) return from
     const onAnswered = (ms: number) => this.#delayMs.count(ms)
@@ -190,8 +190,8 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     }
   }
 
-  #take(asked: AskedChanges, kind: Waiting['kind']): Place | NoChanges {
-    const { agencyId, ownerId = agencyId, keyId, sessionId, isServed, signal } = asked
+  #take(params: ChangesRequest, kind: Waiting['kind']): Place | NoChanges {
+    const { agencyId, ownerId = agencyId, keyId, sessionId, isServed, signal } = params
     const place = this.#places.take({ ownerId, keyId, sessionId, kind, isServed })
     if (typeof place === 'string') return { kind: place }
     const leave = (): void => {

@@ -18,7 +18,7 @@ export interface ChangeEntry extends StoredEntry {
 export interface ReadChanges {
   /** In the order of the log. */
   readonly entries: readonly ChangeEntry[]
-  /** The end of the log: the agency has no entry up to there that is not in `entries`, unless `entries` has the asked size. */
+  /** The end of the log: the agency has no entry up to there that is not in `entries`, unless `entries` has the requested size. */
   readonly end: LogPosition
 }
 
@@ -50,7 +50,7 @@ export interface FeedView<C extends ChangeInLog> {
 }
 
 export interface ChangeInLog {
-  /** Reading goes on after the change. */
+  /** Reading continues after the change. */
   readonly cursor: string
 }
 
@@ -64,7 +64,7 @@ export interface Change extends ChangeInLog {
 /** What all readers of an agency at the same place get. */
 export interface ChangePage<C extends ChangeInLog = Change> {
   readonly changes: readonly C[]
-  /** Where reading goes on; also as a cursor. */
+  /** Where reading continues; also as a cursor. */
   readonly position: LogPosition
   readonly cursor: string
   /** There were more changes already. */

@@ -64,7 +64,7 @@ export class ChangeReader<C extends ChangeInLog> {
     }
   }
 
-  /** An empty page for a reader that has read before: it goes on where it is, or at today's end. */
+  /** An empty page for a reader that has read before: it continues where it is, or at today's end. */
   nothing(): ChangePage<C> {
     const from = this.#from
     assert(from !== null && from !== 'start', 'Cannot continue reading changes: nothing was read before')

@@ -118,8 +118,8 @@ export class SenderProcess {
     return this.#child?.pid ?? null
   }
 
-  /** Resolves when the sender has begun to send, or after this time. Until then it takes much of the processor. */
-  async begun(withinMs: number): Promise<void> {
+  /** Resolves when the sender has started to send, or after this time. Until then it takes much of the processor. */
+  async started(withinMs: number): Promise<void> {
     await Promise.race([this.#firstReport.promise, sleep(this.#clock, withinMs)])
   }
 

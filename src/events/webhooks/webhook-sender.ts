@@ -150,8 +150,8 @@ export class WebhookSender {
   }
 
   /** Other nodes send for these agencies from now on: what is queued here is left to them. */
-  leave(isAsked: (agencyId: string) => boolean): void {
-    for (const actor of this.#actors.values()) if (isAsked(actor.agencyId)) this.#requeue(actor)
+  leave(isIncluded: (agencyId: string) => boolean): void {
+    for (const actor of this.#actors.values()) if (isIncluded(actor.agencyId)) this.#requeue(actor)
   }
 
   /** Starts no more attempts and waits for those in flight. The next sender repeats attempts that are cut off (W1). */

@@ -46,9 +46,9 @@ export class WakeCollector {
 
   /** Empties it. @returns null when it was empty */
   take(): WokenAgencies | null {
-    const taken = this.#isAll ? 'all' : [...this.#agencies]
+    const woken = this.#isAll ? 'all' : [...this.#agencies]
     this.#isAll = false
     this.#agencies = new Set()
-    return taken.length === 0 ? null : taken
+    return woken.length === 0 ? null : woken
   }
 }

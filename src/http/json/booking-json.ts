@@ -86,15 +86,15 @@ export function timestampOrNull(instant: number | null): string | null {
  * an unknown unit or status gives an empty list).
  */
 export function bookingFilterOf(
-  asked: { from?: string; to?: string; status?: string; unit?: string },
+  params: { from?: string; to?: string; status?: string; unit?: string },
   inventory: Inventory,
 ): BookingFilter | null {
-  const status = asked.status === undefined ? null : BOOKING_STATUSES.find((known) => known === asked.status)
-  const unit = asked.unit === undefined ? null : (inventory.unitBySlug(asked.unit) ?? undefined)
+  const status = params.status === undefined ? null : BOOKING_STATUSES.find((known) => known === params.status)
+  const unit = params.unit === undefined ? null : (inventory.unitBySlug(params.unit) ?? undefined)
   if (status === undefined || unit === undefined) return null
   return {
-    from: asked.from === undefined ? null : nightOf(asked.from),
-    to: asked.to === undefined ? null : nightOf(asked.to),
+    from: params.from === undefined ? null : nightOf(params.from),
+    to: params.to === undefined ? null : nightOf(params.to),
     status,
     unitId: unit?.id ?? null,
   }

@@ -17,7 +17,7 @@ export const CalendarsJson = Type.Object({
   ...pageSchema('units', UnitCalendarJson).properties,
 })
 
-interface CalendarsAsked {
+interface CalendarsRequest {
   readonly range: NightRange
   readonly withPrices: boolean
   readonly page: Page
@@ -34,7 +34,7 @@ export async function calendarsText(
   commands: Pick<BookingCommands, 'activate' | 'listedCalendar'>,
   agency: Agency,
   units: readonly Unit[],
-  { range, withPrices, page }: CalendarsAsked,
+  { range, withPrices, page }: CalendarsRequest,
   slices = new Slices(STEPS_PER_SLICE),
 ): Promise<string> {
   const onPage = sliceOf(units, page)

@@ -38,10 +38,10 @@ export interface NightRange {
 }
 
 /** The range, or why the two dates make none (docs/contract.md#get-availability). Both have passed the schema. */
-export function rangeOf(asked: { from: string; to: string }): NightRange | Problem {
-  const range = { from: nightOf(asked.from), to: nightOf(asked.to) }
+export function rangeOf(params: { from: string; to: string }): NightRange | Problem {
+  const range = { from: nightOf(params.from), to: nightOf(params.to) }
   const days = range.to - range.from
-  if (days < 0) return invalidField('to', `must not be before from (${asked.from})`)
+  if (days < 0) return invalidField('to', `must not be before from (${params.from})`)
   if (days <= RANGE_DAYS_MAX) return range
   const last = formatNight((range.from + RANGE_DAYS_MAX) as Night)
   return invalidField('to', `must be at most ${RANGE_DAYS_MAX} days after from (${last})`)

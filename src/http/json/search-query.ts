@@ -1,7 +1,7 @@
 /** What a search is asked, over REST and as a tool (docs/partner-additions.md#3-get-search-what-can-be-booked-with-exact-totals). */
 import { Type } from '@sinclair/typebox'
 import { OFFER_SORTS } from '../../core/bookings/offer-page.ts'
-import type { OffersAsked } from '../../core/bookings/offer-search.ts'
+import type { OfferSearchParams } from '../../core/bookings/offer-search.ts'
 import type { StayWindow } from '../../core/domain/bookable-arrivals.ts'
 import { formatNight, type Night, nightsOf } from '../../core/domain/night.ts'
 import { invalid, invalidField, type Problem } from '../problems.ts'
@@ -70,7 +70,7 @@ const SEARCHED = Type.Object(SEARCH_FIELDS)
 type Searched = typeof SEARCHED.static
 
 /** The search that the fields ask for, or what is wrong with them. Each has passed its schema. */
-export function searchOf(fields: Searched, extraBed: boolean, { offset, limit }: Page): OffersAsked | Problem {
+export function searchOf(fields: Searched, extraBed: boolean, { offset, limit }: Page): OfferSearchParams | Problem {
   const window = windowOf(fields)
   if ('code' in window) return window
   const { adults = 2, children = 0, city = null, area = null, bedrooms = null, maxTotal = null } = fields

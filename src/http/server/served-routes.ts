@@ -25,7 +25,7 @@ export function servedRoutes(app: AnyElysia): ServedRoutes {
   for (const route of app.routes) {
     if (!METHODS.has(route.method) || route.path.endsWith('*')) continue
     const path = encodeURI(route.path)
-    routes[path] = { ...routes[path], [route.method]: compiledWhenAsked(app, route) }
+    routes[path] = { ...routes[path], [route.method]: compiledOnFirstRequest(app, route) }
   }
   const direct = (app.config.serve?.routes ?? {}) as ServedRoutes
   for (const [path, byMethod] of Object.entries(direct)) routes[path] = { ...routes[path], ...byMethod }
@@ -35,7 +35,7 @@ export function servedRoutes(app: AnyElysia): ServedRoutes {
 type Route = AnyElysia['routes'][number]
 
 /** Compiled on first use: compiling all routes at once would double the time to start. */
-function compiledWhenAsked(app: AnyElysia, route: Route): Answering {
+function compiledOnFirstRequest(app: AnyElysia, route: Route): Answering {
   let compiled: Answering | null = null
   return (request) => {
     compiled ??= createBunRouteHandler(app, route) as Answering

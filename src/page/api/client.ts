@@ -60,7 +60,7 @@ export const client = createClient<PortalPaths, 'application/json'>({
     if (!isSomebodyThere()) request.headers.set(AUTOMATIC_HEADER, '1')
     const sentAt = performance.now()
     const response = await send(request)
-    // One that went out with the cookie of before says nothing about the session of now.
+    // One that went out with the previous cookie says nothing about the present session.
     if (response.status === 401 && sentAt >= signedInAt()) sessionEnded()
     return response
   },

@@ -1,6 +1,6 @@
 /**
  * Whether the service can be reached, and whether somebody works with the page. After a failure the service is asked again and again, and
- * screens load anew once it answers.
+ * screens reload once it answers.
  */
 import { Store } from '../lib/store.ts'
 
@@ -98,12 +98,12 @@ addEventListener('online', () => connection.retry())
 const PRESENT_MS = 60_000
 
 /** Opening the page counts. */
-let lastDeedAt = performance.now()
+let lastActionAt = performance.now()
 
 for (const type of ['pointerdown', 'keydown', 'wheel', 'touchstart'])
-  addEventListener(type, () => (lastDeedAt = performance.now()), { capture: true, passive: true })
+  addEventListener(type, () => (lastActionAt = performance.now()), { capture: true, passive: true })
 
 /** Whether somebody works with the page. What it reads by itself beyond that must not keep the session alive for ever. */
 export function isSomebodyThere(): boolean {
-  return performance.now() - lastDeedAt < PRESENT_MS
+  return performance.now() - lastActionAt < PRESENT_MS
 }

@@ -68,7 +68,7 @@ interface PlannedRow {
 const ROWS_PER_FRAME = 4
 
 /**
- * Which rows are drawn for which days in this frame. A scroll bar that is pulled asks for all rows anew, frame after frame; only a few
+ * Which rows are drawn for which days in this frame. A scroll bar that is pulled asks for all rows again, frame after frame; only a few
  * take part in each, those in sight first, and the others follow in the next ones. So no frame is long, however fast one scrolls.
  */
 export class DrawPlan {

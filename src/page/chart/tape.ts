@@ -27,7 +27,7 @@ export interface ChartTape {
   /** Exclusive. */
   readonly to: Day
   readonly today: Day
-  /** Where the changes go on from. */
+  /** Where the changes continue from. */
   readonly cursor: string
   readonly units: readonly ChartUnit[]
   readonly stays: readonly Stay[]

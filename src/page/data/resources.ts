@@ -1,5 +1,5 @@
 /**
- * What screens have read, by key, so that going back to a screen shows it at once and reads it anew meanwhile. Keys begin with the
+ * What screens have read, by key, so that going back to a screen shows it at once and reloads it meanwhile. Keys begin with the
  * name of the collection: `bookings`, `bookings/bkg_…`.
  */
 import { type Problem, problemOf } from '../api/problem.ts'
@@ -40,7 +40,7 @@ export class Resource<T> extends Store<ResourceState<T>> {
     }
   }
 
-  /** Reads it anew; a read that is under way is given up. Never throws: the error is in the state. */
+  /** Reloads it; a read that is under way is given up. Never throws: the error is in the state. */
   async refresh(): Promise<void> {
     this.#reading?.abort()
     this.#reading = null
@@ -61,7 +61,7 @@ export class Resource<T> extends Store<ResourceState<T>> {
     if (this.#isOutdated) await this.refresh()
   }
 
-  /** Reads it anew, for a change by others: once a read that is under way has ended, or changes that never pause would let none end. */
+  /** Reloads it, for a change by others: once a read that is under way has ended, or changes that never pause would let none end. */
   follow(): void {
     if (this.#reading === null) void this.refresh()
     else this.#isOutdated = true
@@ -96,7 +96,7 @@ class Resources {
     return found.map(([, resource]) => resource).filter(({ isWatched }) => isWatched)
   }
 
-  /** Reads anew what is on the screen, and forgets the rest. `''`: everything. */
+  /** Reloads what is on the screen, and forgets the rest. `''`: everything. */
   invalidate(prefix: string): void {
     for (const resource of this.#watched(prefix)) void resource.refresh()
   }

@@ -21,7 +21,7 @@ interface MutationOptions<Input, Result> {
   readonly version?: (input: Input) => number | undefined
   /** Shows the outcome before the service has answered. @returns takes it back if the service refuses */
   readonly optimistic?: (input: Input) => () => void
-  /** Prefixes of the resources to be read anew after success. */
+  /** Prefixes of the resources to be reloaded after success. */
   readonly invalidates?: readonly string[]
   readonly onDone?: (result: Result, input: Input) => void
   /** Where a refusal is shown. `inline`: the caller shows `problem`, as forms do. */

@@ -5,11 +5,11 @@ import { Icon, type IconName } from '../design/icon.tsx'
 import { instantText, relativeTime } from '../format/instants.ts'
 import {
   type AuditEntry,
+  actionWords,
   actorWords,
   type ChangedMember,
-  changeDeed,
+  changeAction,
   changedMembers,
-  deedWords,
   outcomeWords,
 } from './history-words.ts'
 
@@ -35,7 +35,7 @@ function HistoryLine({ entry }: { entry: AuditEntry }) {
       </span>
       <div class="history-text">
         <p>
-          <Deed entry={entry} />
+          <Action entry={entry} />
         </p>
         {members.length > 0 && (
           <ul class="history-members">
@@ -56,7 +56,7 @@ function HistoryLine({ entry }: { entry: AuditEntry }) {
 }
 
 /** `Demo desk confirmed it`; of what was refused: `Harbour website tried to cancel it, but …`. */
-function Deed({ entry }: { entry: AuditEntry }): ComponentChildren {
+function Action({ entry }: { entry: AuditEntry }): ComponentChildren {
   const { name, kind } = actorWords(entry)
   const who = (
     <>
@@ -66,7 +66,7 @@ function Deed({ entry }: { entry: AuditEntry }): ComponentChildren {
   )
   const { reason } = outcomeWords(entry.outcome)
   if (reason !== null) {
-    const plain = deedWords(entry.route).plain.replace('a booking', 'it')
+    const plain = actionWords(entry.route).plain.replace('a booking', 'it')
     return (
       <>
         {who} tried to {plain}, but {reason}
@@ -76,10 +76,11 @@ function Deed({ entry }: { entry: AuditEntry }): ComponentChildren {
   }
   if (entry.outcome === 'REPLAYED') return <>{who} repeated a request that had already been carried out</>
   if (entry.route === 'hold timer') return <>The hold expired, and the nights are free again</>
-  const deed = entry.change === null ? deedWords(entry.route).past.replace('a booking', 'it') : changeDeed(entry.change)
+  const action =
+    entry.change === null ? actionWords(entry.route).past.replace('a booking', 'it') : changeAction(entry.change)
   return (
     <>
-      {who} {deed}
+      {who} {action}
     </>
   )
 }

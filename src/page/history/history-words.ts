@@ -7,7 +7,7 @@ import { type Currency, money } from '../format/numbers.ts'
 import { nameText } from '../format/texts.ts'
 import { stayDates } from '../stays/stay-name.ts'
 
-interface DeedWords {
+interface ActionWords {
   /** `cancelled a booking`. */
   readonly past: string
   /** `cancel a booking`. */
@@ -46,7 +46,7 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
 }
 
 /** What was done. Each deed reads after a name, and after "tried to". @param route method and path template, `POST /partner/v1/bookings` */
-export function deedWords(route: string): DeedWords {
+export function actionWords(route: string): ActionWords {
   const short = route
     .replace(/ \/(?:partner|portal)\/v1\//, ' ')
     .replace(/agencies\/\{agencySlug\}\/?/, '')
@@ -93,9 +93,9 @@ export interface WordsContext {
 }
 
 /** What was done to the booking, after a name: `confirmed it`. */
-export function changeDeed({ kind, before, after }: AuditChange): string {
+export function changeAction({ kind, before, after }: AuditChange): string {
   if (kind === 'unit_set' || after === null) return 'changed the unit'
-  if (before === null) return createdDeed(after)
+  if (before === null) return creationAction(after)
   if (kind === 'booking_cancelled')
     return before.status === 'option' || before.status === 'draft' ? 'released the hold' : 'cancelled it'
   if (before.status !== after.status) return STATUS_DEEDS[after.status]
@@ -116,7 +116,7 @@ const STATUS_DEEDS: Readonly<Record<Stay['status'], string>> = {
   cancelled: 'cancelled it',
 }
 
-function createdDeed({ type, status }: Stay): string {
+function creationAction({ type, status }: Stay): string {
   if (type !== 'guest') return `added it: ${TYPE_LOOKS[type].label.toLowerCase()}`
   if (status === 'option' || status === 'draft') return 'put the nights on hold'
   return status === 'confirmed' ? 'booked it' : `added it: ${STATUS_LOOKS[status].label.toLowerCase()}`

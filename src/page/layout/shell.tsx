@@ -17,7 +17,7 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
   useEffect(() => {
     document.title = `${screen.label} · ${agency.name}`
     scrollTo(0, 0)
-    // A screen reader goes on at the new screen's name; not when the page has just been opened.
+    // A screen reader continues at the new screen's name; not when the page has just been opened.
     if (!isFirst.current) main.current?.querySelector<HTMLElement>('h1')?.focus()
     isFirst.current = false
   }, [screen.path])

@@ -99,7 +99,7 @@ export function SignInAgain() {
   )
 }
 
-/** The page was opened while the service does not answer. It goes on by itself once it does. */
+/** The page was opened while the service does not answer. It continues by itself once it does. */
 export function Unreachable({ problem }: { problem: Problem }) {
   return (
     <Front title="The service is not responding">

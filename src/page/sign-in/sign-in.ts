@@ -28,7 +28,7 @@ export async function signIn(token: string): Promise<void> {
   await enter(actor)
 }
 
-/** Ends the session at the service. @throws Problem when it does not answer: the session then goes on */
+/** Ends the session at the service. @throws Problem when it does not answer: the session then continues */
 export async function signOut(): Promise<void> {
   await answerOf(client.DELETE('/portal/session'))
   resources.clear()

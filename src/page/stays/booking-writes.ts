@@ -140,7 +140,7 @@ interface UsedTried {
 }
 
 /**
- * What a write would do, asked anew whenever the input is another.
+ * What a write would do, asked again whenever the input changes.
  * @param input names everything that `load` depends on; null: nothing to ask yet
  */
 export function useTried(input: object | null, load: (signal: AbortSignal) => Promise<Tried>): UsedTried {

@@ -28,7 +28,7 @@ interface ChangeListener {
 /**
  * Follows the changes of the agency. While the stream is open they come as they happen. When it breaks, those that were missed are
  * read page by page from the last cursor, and then the stream is opened again; if the service cannot be reached, the connection mark
- * says so, and this goes on when it is back, or when the person has signed in again.
+ * says so, and this continues when it is back, or when the person has signed in again.
  *
  * A tab that is not looked at has no stream: over HTTP/1.1 a browser opens six connections to a service for all of its tabs together,
  * and with as many streams no tab could read anything else. When it is looked at again, what it has missed is read.
@@ -49,12 +49,12 @@ export class ChangeStream {
     this.#path = path
     this.#cursor = cursor
     this.#listener = listener
-    const goOn = () => void this.#catchUp()
-    const seen = () => (document.hidden ? this.#shut() : goOn())
+    const resume = () => void this.#catchUp()
+    const seen = () => (document.hidden ? this.#shut() : resume())
     document.addEventListener('visibilitychange', seen)
     this.#stopListening = [
-      connection.onBack(goOn),
-      onSignedInAgain(goOn),
+      connection.onBack(resume),
+      onSignedInAgain(resume),
       () => document.removeEventListener('visibilitychange', seen),
     ]
     this.#open()
@@ -142,7 +142,7 @@ const AGAIN_MS = 10_000
 const STAYS = ['booking.']
 
 /**
- * While it is drawn, every change of a booking, by whomever, reads anew what is under these prefixes.
+ * While it is drawn, every change of a booking, whoever made it, reloads what is under these prefixes.
  * @param events how the names of other changes begin, to follow those instead
  */
 export function useLiveStays(prefixes: readonly string[], events: readonly string[] = STAYS): void {
@@ -181,7 +181,7 @@ export function useLiveStays(prefixes: readonly string[], events: readonly strin
         // What was read before the cursor was given may be older than it, and nothing would announce the changes in between.
         readAnew()
       } catch (error) {
-        // The session's end is told elsewhere, and who has signed in again begins anew.
+        // The session's end is told elsewhere, and whoever has signed in again starts over.
         if (!closing.signal.aborted && problemOf(error).status !== 401)
           opening = setTimeout(() => void open(), AGAIN_MS)
       }

@@ -54,11 +54,11 @@ export function MoveDialog(props: MoveDialogProps) {
   // Nothing has been dragged: what is wanted is entered here.
   const [areFieldsOpen] = useState(isSame)
   const change = { unit: to.unit, arrival: isoOf(to.arrival), departure: isoOf(to.departure) }
-  const asked = useSettled(isSame ? null : JSON.stringify(change))
-  const isSettled = asked === (isSame ? null : JSON.stringify(change))
+  const settled = useSettled(isSame ? null : JSON.stringify(change))
+  const isSettled = settled === (isSame ? null : JSON.stringify(change))
   const { tried, problem, isLoading, retry } = useTried(
-    asked === null ? null : { id: stay.id, version: stay.version, asked },
-    (signal) => tryPatch(JSON.parse(asked ?? '{}'), { ...path, bookingId: stay.id }, signal),
+    settled === null ? null : { id: stay.id, version: stay.version, settled },
+    (signal) => tryPatch(JSON.parse(settled ?? '{}'), { ...path, bookingId: stay.id }, signal),
   )
   const isWaiting = !isSame && (isLoading || !isSettled)
   const nameOf = (slug: string) => units.find((unit) => unit.slug === slug)?.name ?? slug
@@ -190,7 +190,7 @@ export function PriceChoice({
 }: {
   /** Minor units: as agreed. */
   before: number
-  /** At the rates of now. */
+  /** At the present rates. */
   after: number
   pricing: Pricing
   onChoose: (pricing: Pricing) => void

@@ -1,5 +1,5 @@
 /**
- * A connection to one server for postgres.js, encrypted if that is asked for. postgres.js would go on in plain text with a server that
+ * A connection to one server for postgres.js, encrypted if that is asked for. postgres.js would continue in plain text with a server that
  * refuses encryption (`prefer`), cannot be given a certificate authority by URL, and has no deadline for a handshake that hangs.
  */
 import net from 'node:net'

@@ -118,7 +118,7 @@ export async function settleBacklog(
   // What a statement without an answer has settled, the next one passes over.
   const chunk = () => whileTooSlow(limit, statement, { isRepeatable: true })
   if ((await chunk()).count === 0) return false
-  while ((await begun(chunk())).count > 0);
+  while ((await started(chunk())).count > 0);
   return true
 }
 
@@ -129,29 +129,29 @@ export async function settleBacklog(
 export async function dropOfDeleted(
   sql: Sql,
   epoch: number,
-  asked: Omit<Settling, 'choice'>,
+  params: Omit<Settling, 'choice'>,
   limit: BatchLimit,
 ): Promise<void> {
-  const settling = { ...asked, choice: 'drop', status: 'deleted' } as const
-  const isBegun = await settleBacklog(sql, epoch, settling, limit)
+  const settling = { ...params, choice: 'drop', status: 'deleted' } as const
+  const isStarted = await settleBacklog(sql, epoch, settling, limit)
   const rest = fencedWrite(sql`
-    with fence as (select check_fence(${shardOf(asked.agencyId)}, ${epoch}) as held)
+    with fence as (select check_fence(${shardOf(params.agencyId)}, ${epoch}) as held)
     ${settlement(
       sql,
       settling,
       sql`(select held from fence)
           and (select e.status from webhook_endpoint e
-               where e.agency_id = ${uuidOf(asked.agencyId)}
-                 and e.endpoint_id = ${uuidIn('whe', asked.endpointId)}) = 'deleted'`,
+               where e.agency_id = ${uuidOf(params.agencyId)}
+                 and e.endpoint_id = ${uuidIn('whe', params.endpointId)}) = 'deleted'`,
     )}`)
-  await (isBegun ? begun(rest) : rest)
+  await (isStarted ? started(rest) : rest)
 }
 
 /** A part of the change is already durable: whatever happens to the rest, something was changed. */
-export async function begun<T>(rest: Promise<T>): Promise<T> {
+export async function started<T>(rest: Promise<T>): Promise<T> {
   try {
     return await rest
   } catch (error) {
-    throw new WriteError('begun', 'Cannot finish a change that has begun', { cause: error })
+    throw new WriteError('started', 'Cannot finish a change that has started', { cause: error })
   }
 }

@@ -61,8 +61,8 @@ export class PostgresAgencyBookings implements AgencyBookings {
       agencyId,
       sql<StoredAgencyBooking[]>`
         select ${bookingColumns(sql)}, ${guestColumn(sql)}
-        from jsonb_array_elements_text(${JSON.stringify(uuids)}::text::jsonb) as asked (id)
-        join booking on booking.agency_id = ${uuidOf(agencyId)} and booking.booking_id = asked.id::uuid ${guestJoin(sql)}`,
+        from jsonb_array_elements_text(${JSON.stringify(uuids)}::text::jsonb) as wanted (id)
+        join booking on booking.agency_id = ${uuidOf(agencyId)} and booking.booking_id = wanted.id::uuid ${guestJoin(sql)}`,
     )
     return new Map(rows.map(agencyBookingOf).map((found) => [found.booking.id, found]))
   }

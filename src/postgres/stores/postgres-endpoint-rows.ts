@@ -21,7 +21,7 @@ import {
   resentDelivery,
 } from './kept-webhook-answers.ts'
 import type { ListReads } from './list-reads.ts'
-import { begun, dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement, whileTooSlow } from './pending-deliveries.ts'
+import { dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement, started, whileTooSlow } from './pending-deliveries.ts'
 import { ofBooking } from './postgres-agency-bookings.ts'
 import { selected } from './table.ts'
 import { ENDPOINT } from './tables.ts'
@@ -81,7 +81,7 @@ export class PostgresEndpointRows implements EndpointRows {
     const isDropping = pending === 'drop'
     // Settle pending deliveries before the endpoint is enabled: a dropped delivery must not be sent in the meantime.
     const settling = pending === undefined ? null : { agencyId, endpointId, choice: pending, at: change.at }
-    const isBegun =
+    const isStarted =
       settling !== null &&
       (await settleBacklog(sql, this.#epochOf(agencyId), { ...settling, status: 'disabled' }, this.#limit))
     const before =
@@ -119,7 +119,7 @@ export class PostgresEndpointRows implements EndpointRows {
       returning ${endpointColumns(sql, isDropping ? sql`exists (select from off)` : undefined)}`
     const answerBody = keptEndpointRow(sql, change.at)
     const write = this.#endpointWrite({ agencyId, audit, change: update, before, alone: isDropping, answerBody })
-    return isBegun ? begun(write) : write
+    return isStarted ? started(write) : write
   }
 
   async delete({ agencyId, endpointId, at }: Parameters<EndpointRows['delete']>[0], audit: ChangeLine) {
@@ -143,12 +143,12 @@ export class PostgresEndpointRows implements EndpointRows {
       await drop()
       return null
     }
-    if (deleted.hasMore) await begun(drop())
+    if (deleted.hasMore) await started(drop())
     return found
   }
 
-  async replaceSecret(asked: Parameters<EndpointRows['replaceSecret']>[0], audit: ChangeLine) {
-    const { agencyId, endpointId, secretSealed, previousSecretUntil: until, at } = asked
+  async replaceSecret(params: Parameters<EndpointRows['replaceSecret']>[0], audit: ChangeLine) {
+    const { agencyId, endpointId, secretSealed, previousSecretUntil: until, at } = params
     const sql = this.#sql
     const change = sql`
       update webhook_endpoint e set

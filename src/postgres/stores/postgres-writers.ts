@@ -3,7 +3,7 @@ import type { Sql } from '../client/connect.ts'
 /** A writer that has not beaten for this long is gone, or hangs: five heartbeats. */
 export const SILENT_MS = 5_000
 
-/** NODE_IDs of the nodes of a cluster that serve this database, in order. One that hangs is none: it is fenced when it goes on. */
+/** NODE_IDs of the nodes of a cluster that serve this database, in order. One that hangs is none: it is fenced when it continues. */
 export async function servingNodes(writers: Pick<PostgresWriters, 'list'>): Promise<readonly string[]> {
   return (await writers.list())
     .filter(isServing)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { OFFER_SORTS } from '../../../src/core/bookings/offer-page.ts'
-import { type Offer, OfferSearch, type OffersAsked } from '../../../src/core/bookings/offer-search.ts'
+import { type Offer, OfferSearch, type OfferSearchParams } from '../../../src/core/bookings/offer-search.ts'
 import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { decideBookStay, quoteStay } from '../../../src/core/domain/decide.ts'
 import { addNights, type Night } from '../../../src/core/domain/night.ts'
@@ -41,7 +41,7 @@ function generatedWorld(random: SeededRandom): World {
   return { units, states, feeTypes: generatedFees(random) }
 }
 
-function generatedSearch(random: SeededRandom): OffersAsked {
+function generatedSearch(random: SeededRandom): OfferSearchParams {
   const from = addNights(ABOUT, random.int(-60, 60))
   const days = random.int(1, 92)
   const nights = random.chance(0.3) ? days : random.int(1, Math.min(days, random.pick([2, 7, 60])))
@@ -67,7 +67,7 @@ function directoryOf({ states }: Pick<World, 'states'>) {
 }
 
 /** Every stay of every unit, each booked and quoted on its own. */
-function bruteForce({ units, states, feeTypes }: World, asked: OffersAsked): Offer[] {
+function bruteForce({ units, states, feeTypes }: World, asked: OfferSearchParams): Offer[] {
   const { window, children, extraBed } = asked
   const folded = (text: string | null) => text?.toLowerCase() ?? null
   const offers: Offer[] = []
@@ -95,7 +95,7 @@ function bruteForce({ units, states, feeTypes }: World, asked: OffersAsked): Off
   return offers.filter(({ total }) => asked.maxTotal === null || total <= asked.maxTotal).sort(orderOf(asked))
 }
 
-function orderOf({ sort }: OffersAsked): (a: Offer, b: Offer) => number {
+function orderOf({ sort }: OfferSearchParams): (a: Offer, b: Offer) => number {
   const byName = (a: Offer, b: Offer) => {
     const [one, other] = [a, b].map(({ unit }) => Buffer.from(unit.name, 'utf8')) as [Buffer, Buffer]
     // UTF-8 is in the order of the code points.
@@ -138,7 +138,7 @@ test('new rates, bookings and fees are in the next search', async () => {
   const state = UnitState.empty(unit.id)
   state.apply({ kind: 'unit_set', unit }, 1)
   const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }))
-  const asked: OffersAsked = {
+  const asked: OfferSearchParams = {
     ...{ window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 2 }, adults: 2, children: 0, extraBed: false },
     ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'arrival' },
     page: { offset: 0, limit: 10 },
@@ -187,7 +187,7 @@ describe('a large agency', () => {
     return { units, states }
   })()
   const inventory = new Inventory(world.units, [])
-  const asked: OffersAsked = {
+  const asked: OfferSearchParams = {
     ...{ window: { from: ABOUT, to: addNights(ABOUT, 92), nights: 2 }, adults: 2, children: 0, extraBed: false },
     ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'total' },
     page: { offset: 0, limit: 200 },
@@ -297,7 +297,7 @@ test('A1: one search of an agency runs at a time, so that of others is not behin
       if (first?.agencyId === AGENCY.id) await held.promise
     },
   })
-  const asked: OffersAsked = {
+  const asked: OfferSearchParams = {
     ...{ window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 3 }, adults: 2, children: 0, extraBed: false },
     ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'total' },
     page: { offset: 0, limit: 10 },

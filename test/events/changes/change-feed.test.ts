@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { Journal } from '../../../src/core/journal/journal.ts'
 import type { JournalRecord } from '../../../src/core/journal/record.ts'
 import {
-  type AskedChanges,
   ChangeFeed,
   type ChangeStream,
+  type ChangesRequest,
   HEARTBEAT_MS,
 } from '../../../src/events/changes/change-feed.ts'
 import type { ChangePage } from '../../../src/events/changes/change-page.ts'
@@ -44,13 +44,13 @@ async function opened() {
   const { journal, feed } = await start()
   const append = (record: JournalRecord) => journal.append(record)
   const book = (agencyId = A) => append(booked(`${++records}`, { agencyId }))
-  const asked = (after: string | null, change: Partial<AskedChanges> = {}) => ({ ...askedFor(A, after), ...change })
-  const page = async (after: string | null, waitMs = 0, change: Partial<AskedChanges> = {}): Promise<ChangePage> =>
+  const asked = (after: string | null, change: Partial<ChangesRequest> = {}) => ({ ...askedFor(A, after), ...change })
+  const page = async (after: string | null, waitMs = 0, change: Partial<ChangesRequest> = {}): Promise<ChangePage> =>
     pageIn(await feed.page({ ...asked(after, change), waitMs }))
   return { clock, store, rows, journal, feed, start, append, book, asked, page }
 }
 
-function askedFor(agencyId: string, after: string | null): AskedChanges {
+function askedFor(agencyId: string, after: string | null): ChangesRequest {
   const signal = new AbortController().signal
   const keyId = sampleId('key', ++records)
   // Each with a share of its own.

@@ -52,7 +52,7 @@ test('whoever waits until the sender has begun waits for its first report, and n
     "process.on('message', () => process.send({ kind: 'stats', stats: {} })); process.send({ kind: 'up' })"
   const sender = senderThat(reports, systemClock)
   sender.start()
-  await sender.begun(60_000)
+  await sender.started(60_000)
   expect(sender.stats.sender).not.toBeNull()
   await sender.stop(0)
 
@@ -60,7 +60,7 @@ test('whoever waits until the sender has begun waits for its first report, and n
   const mute = senderThat("process.on('message', () => {}); process.send({ kind: 'up' })", clock)
   mute.start()
   let isOver = false
-  void mute.begun(5_000).then(() => {
+  void mute.started(5_000).then(() => {
     isOver = true
   })
   await eventually('it is up', () => mute.stats.isUp)
@@ -142,7 +142,7 @@ test('a sender that has ended has no stats: what it was doing, nobody does', asy
     clock,
   )
   sender.start()
-  await sender.begun(60_000)
+  await sender.started(60_000)
   expect(sender.stats.sender as unknown).toEqual({ inFlightFast: 7 })
   await eventually('it has ended', () => clock.nextTimerIn !== null && sender.pid === null)
   expect(sender.stats).toEqual({ isUp: false, restarts: 0, sender: null })

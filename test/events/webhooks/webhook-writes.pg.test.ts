@@ -248,7 +248,7 @@ describe('a large backlog of pending deliveries', () => {
   test('of which part was finished before a failure is finished by a repeated call', async () => {
     const id = await withBacklog()
     const change = commands.change(agency.id, id, { pending: 'drop' }, refusedLine())
-    expect(await failureOf(change)).toMatchObject({ outcome: 'begun' })
+    expect(await failureOf(change)).toMatchObject({ outcome: 'started' })
     expect(await countOf('dropped')).toBeGreaterThan(0)
     expect(await commands.find(agency.id, id)).toMatchObject({ status: 'disabled' })
     await commands.change(agency.id, id, { pending: 'drop' }, line())

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { type AuditChange, changeDeed, changedMembers } from '../../../src/page/history/history-words.ts'
+import { type AuditChange, changeAction, changedMembers } from '../../../src/page/history/history-words.ts'
 
 type Stay = NonNullable<AuditChange['after']>
 
@@ -29,7 +29,7 @@ describe('what was done to a booking', () => {
     ['released the hold', change('booking_cancelled', HOLD, { ...HOLD, status: 'cancelled', holdExpiresAt: null })],
     ['cancelled it', change('booking_cancelled', STAY, { ...STAY, status: 'cancelled' })],
   ])('%s', (words, told) => {
-    expect(changeDeed(told)).toBe(words)
+    expect(changeAction(told)).toBe(words)
   })
 })
 

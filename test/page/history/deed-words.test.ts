@@ -3,7 +3,7 @@ import { partnerDocument } from '../../../src/api/partner/partner-surface.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import { isWrite } from '../../../src/http/operation.ts'
 import { PROBLEMS } from '../../../src/http/problems.ts'
-import { deedWords, OUTCOMES } from '../../../src/page/history/history-words.ts'
+import { actionWords, OUTCOMES } from '../../../src/page/history/history-words.ts'
 
 /** Of the partner's: asking for a price is no write. */
 async function partnerWrites(): Promise<string[]> {
@@ -17,7 +17,7 @@ test('every write that the audit trail can show is told in words', async () => {
   const portal = PORTAL_OPERATIONS.filter(isWrite).map(({ method, path }) => `${method} ${path}`)
   const routes = [...portal, ...(await partnerWrites())]
   expect(routes.length).toBeGreaterThan(20)
-  const wordless = routes.filter((route) => deedWords(route).past === 'sent a request')
+  const wordless = routes.filter((route) => actionWords(route).past === 'sent a request')
   expect(wordless).toEqual([])
 })
 

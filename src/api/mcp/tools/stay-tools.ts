@@ -76,11 +76,11 @@ export const SEARCH_STAYS = toolOf({
   output: OffersJson,
   run: async ({ access, catalogue, commands }, agency, args) => {
     const page = toolPageOf(args)
-    const asked = searchOf(args, args.extraBed ?? false, page)
-    if ('code' in asked) return fault(asked.title)
+    const search = searchOf(args, args.extraBed ?? false, page)
+    if ('code' in search) return fault(search.title)
     const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
-    const found = await commands.search(agency, inventory, asked)
+    const found = await commands.search(agency, inventory, search)
     await access.takeParts(agency.id, found.steps / STEPS_PER_PART)
-    return offersText(agency, found, asked.window.nights, page)
+    return offersText(agency, found, search.window.nights, page)
   },
 })

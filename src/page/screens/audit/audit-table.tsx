@@ -8,10 +8,10 @@ import { instantText, relativeTime } from '../../format/instants.ts'
 import { count } from '../../format/numbers.ts'
 import {
   type AuditEntry,
+  actionWords,
   actorWords,
-  changeDeed,
+  changeAction,
   changedMembers,
-  deedWords,
   outcomeWords,
   type WordsContext,
 } from '../../history/history-words.ts'
@@ -75,13 +75,13 @@ function What({ entry, context }: { entry: AuditEntry; context: WordsContext }) 
 
 function titleOf({ change, route, outcome }: AuditEntry): string {
   const { reason } = outcomeWords(outcome)
-  if (reason !== null) return capital(`tried to ${deedWords(route).plain}, but ${reason}`)
+  if (reason !== null) return capital(`tried to ${actionWords(route).plain}, but ${reason}`)
   if (route === 'hold timer') return 'A hold expired'
-  if (change === null) return capital(deedWords(route).past)
-  if (change.kind === 'unit_set') return capital(deedWords(route).past)
+  if (change === null) return capital(actionWords(route).past)
+  if (change.kind === 'unit_set') return capital(actionWords(route).past)
   if (change.before === null && change.after !== null) return createdTitle(change.after)
   // Here the entry is not read beside its booking.
-  const words = changeDeed(change)
+  const words = changeAction(change)
     .replace(/\bits dates\b/, 'the dates of a booking')
     .replace(/\bit\b/, 'a booking')
   return capital(words)

@@ -137,7 +137,7 @@ function shareText(share: number): string {
   return share > 0 && share < 0.01 ? `less than ${percent(0.01)}` : percent(share)
 }
 
-/** What the month will come to if it goes on like this, to two figures; null while it is too early to say. */
+/** What the month will come to if it continues like this, to two figures; null while it is too early to say. */
 function paceOf({ month, used, now }: { month: string; used: number; now: number }): number | null {
   const start = dayOf(`${month}-01`)
   const startMs = start * 86_400_000

@@ -49,7 +49,7 @@ export function useVersionedWrite<Input>({
 }): VersionedWrite<Input> {
   const { path } = useSession()
   const bookingPath = { ...path, bookingId: booking.id }
-  // As it was when the dialog was opened: what is on the screen behind it may be read anew meanwhile.
+  // As it was when the dialog was opened: what is on the screen behind it may be reloaded meanwhile.
   const [seen, setSeen] = useState(booking)
   const [conflict, setConflict] = useState<Conflict | null>(null)
   const mutation = useMutation<VersionedInput<Input>, { booking: Booking }>({

@@ -21,7 +21,7 @@ interface FoundBookings {
 }
 
 type Path = { readonly agencySlug: string }
-interface Asked {
+interface SearchParams {
   readonly path: Path
   readonly filter: BookingFilter
   /** `YYYY-MM-DD`. */
@@ -29,14 +29,14 @@ interface Asked {
   readonly signal: AbortSignal
 }
 
-export async function searchBookings(asked: Asked): Promise<FoundBookings> {
-  const [byId, byReference, byGuest] = await Promise.all([withId(asked), withReference(asked), ofGuests(asked)])
+export async function searchBookings(params: SearchParams): Promise<FoundBookings> {
+  const [byId, byReference, byGuest] = await Promise.all([withId(params), withReference(params), ofGuests(params)])
   const all = new Map([...byId, ...byReference, ...byGuest.bookings].map((booking) => [booking.id, booking]))
-  const bookings = [...all.values()].toSorted(soonestFirst(asked.today))
+  const bookings = [...all.values()].toSorted(soonestFirst(params.today))
   return { bookings, guests: byGuest.guests, hasMore: byGuest.hasMore }
 }
 
-async function withId({ path, filter: { search }, signal }: Asked): Promise<Booking[]> {
+async function withId({ path, filter: { search }, signal }: SearchParams): Promise<Booking[]> {
   if (!/^bkg_\w{1,60}$/.test(search)) return []
   try {
     const { booking } = await answerOf(
@@ -52,7 +52,7 @@ async function withId({ path, filter: { search }, signal }: Asked): Promise<Book
   }
 }
 
-async function withReference({ path, filter, signal }: Asked): Promise<Booking[]> {
+async function withReference({ path, filter, signal }: SearchParams): Promise<Booking[]> {
   const query = { ...listQuery(filter), sourceRef: filter.search, pageSize: STAYS_PER_GUEST }
   const { bookings } = await answerOf(
     client.GET('/portal/v1/agencies/{agencySlug}/bookings', { params: { path, query }, signal }),
@@ -60,7 +60,7 @@ async function withReference({ path, filter, signal }: Asked): Promise<Booking[]
   return bookings
 }
 
-async function ofGuests({ path, filter, signal }: Asked) {
+async function ofGuests({ path, filter, signal }: SearchParams) {
   // The service ignores a shorter one, and would list every guest.
   if ([...filter.search].length < SEARCH_LENGTH_MIN)
     return { bookings: [], guests: { total: 0, shown: [] }, hasMore: false }

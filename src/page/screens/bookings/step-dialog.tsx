@@ -36,9 +36,17 @@ export function stepAfter({ status, type }: Booking): Step | null {
   return status === 'confirmed' ? CHECK_IN : status === 'checked_in' ? CHECK_OUT : null
 }
 
-/** @param asked the next step; that of the opening stays, also when the booking has taken it while the dialog is still closing */
-export function StepDialog({ step: asked, booking, onClose }: { step: Step; booking: Booking; onClose: () => void }) {
-  const [step] = useState(asked)
+/** @param step the next one; that of the opening stays, also when the booking has taken it while the dialog is still closing */
+export function StepDialog({
+  step: initialStep,
+  booking,
+  onClose,
+}: {
+  step: Step
+  booking: Booking
+  onClose: () => void
+}) {
+  const [step] = useState(initialStep)
   const { currency, agency } = useSession()
   const [early, setEarly] = useState(EARLY_CHOICE)
   const write = useVersionedWrite<BookingPatch>({

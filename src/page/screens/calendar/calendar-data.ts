@@ -57,8 +57,8 @@ export class CalendarData {
       ...{ revision: 0, today: null, loadedFrom: from, loadedTo: from, isLoading: true, problem: null },
     })
     this.rows.subscribe(() => this.#set({ revision: this.rows.revision }))
-    const goOn = () => void this.#read()
-    this.#stopListening = [connection.onBack(goOn), onSignedInAgain(goOn)]
+    const resume = () => void this.#read()
+    this.#stopListening = [connection.onBack(resume), onSignedInAgain(resume)]
     void this.#read()
   }
 
@@ -95,7 +95,7 @@ export class CalendarData {
       for (let page = this.#nextPage(); page !== null; page = this.#nextPage()) {
         this.#set({ isLoading: true })
         const tape = readTape(await getTape(this.#path, page, this.#closing.signal))
-        this.#took(tape)
+        this.#apply(tape)
       }
       this.#set({ isLoading: false, problem: null })
     } catch (error) {
@@ -116,7 +116,7 @@ export class CalendarData {
     return null
   }
 
-  #took(tape: ChartTape): void {
+  #apply(tape: ChartTape): void {
     const { today, loadedFrom, loadedTo } = this.state.value
     if (today === null) {
       this.rows.replace(tape.units, tape.stays)
@@ -132,7 +132,7 @@ export class CalendarData {
     }
   }
 
-  /** What is known cannot be brought up to date: everything is read anew, and shown as it was until then. */
+  /** What is known cannot be brought up to date: everything is reloaded, and shown as it was until then. */
   #begin(): void {
     const { loadedFrom, loadedTo } = this.state.value
     this.#wanted = { from: Math.max(loadedFrom, loadedTo - PAGE_DAYS_MAX), to: loadedTo }

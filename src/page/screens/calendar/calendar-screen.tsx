@@ -25,7 +25,7 @@ import { useStayChanges } from './use-stay-changes.ts'
 /** What is open over the chart. Details of a stay are in the address instead. */
 type Open =
   | { readonly kind: 'new'; readonly to: Placement }
-  /** `stay`: as it was when the change was begun. */
+  /** `stay`: as it was when the change started. */
   | { readonly kind: 'change'; readonly stay: Stay; readonly to: Placement; readonly refusal: Problem | null }
 
 const FOUND_MAX = 500
@@ -59,11 +59,11 @@ export function CalendarScreen() {
   const filterKey = JSON.stringify(filter)
   const { revision } = state
   const { freeFrom, freeTo } = filter
-  const isFreeAsked = freeFrom !== null && freeTo !== null
+  const wantsFreeUnits = freeFrom !== null && freeTo !== null
   // Of days that are not loaded nothing is known: every unit would look free.
-  const isFreeKnown = !isFreeAsked || (state.loadedFrom <= freeFrom && freeTo <= state.loadedTo)
+  const isFreeKnown = !wantsFreeUnits || (state.loadedFrom <= freeFrom && freeTo <= state.loadedTo)
   useEffect(() => {
-    if (isFreeAsked && !isFreeKnown) data.want({ from: freeFrom, to: freeTo })
+    if (wantsFreeUnits && !isFreeKnown) data.want({ from: freeFrom, to: freeTo })
   }, [data, freeFrom, freeTo, isFreeKnown])
   const units = useMemo(
     () => (isFreeKnown ? unitsShown(data.rows.units, filter, (unit) => data.rows.staysOf(unit)) : []),
@@ -234,7 +234,7 @@ export function CalendarScreen() {
           unit={data.rows.units.find(({ slug }) => slug === openStay.unit) ?? null}
           {...{ today, nowS }}
           onTook={(booking) => {
-            changes.took(booking)
+            changes.apply(booking)
             // Cancelled by the person who looks at it: there is nothing left to show.
             if (booking.status === 'cancelled') setQuery({ booking: null }, { replace: true })
           }}

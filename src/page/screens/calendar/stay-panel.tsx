@@ -33,7 +33,7 @@ interface StayPanelProps {
 /** A stay with its details and what can be done with it. */
 export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: StayPanelProps) {
   const { path, agency, may } = useSession()
-  // Read anew with every version: the stream has told of it.
+  // Reloaded for each new version that the change stream reports.
   const { data, error } = useResource(`bookings/${stay.id}?version=${stay.version}`, (signal) =>
     getBooking(path, stay.id, signal),
   )
@@ -89,11 +89,11 @@ export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: 
   )
 }
 
-/** The agreed total, and how the rates of now come to theirs. */
+/** The agreed total, and how the present rates come to theirs. */
 function StayPrice({ stay }: { stay: Stay }) {
   const { path, currency, may } = useSession()
-  const isAsked = may('desk')
-  const { tried } = useTried(isAsked ? { lines: stay.id, version: stay.version } : null, (signal) =>
+  const mayEdit = may('desk')
+  const { tried } = useTried(mayEdit ? { lines: stay.id, version: stay.version } : null, (signal) =>
     tryPatch({}, { ...path, bookingId: stay.id }, signal),
   )
   const quote = tried?.quote ?? null

@@ -21,7 +21,7 @@ interface StayChanges {
   /** @returns why it was refused, or null */
   move(stay: Stay, to: Placement, pricing: Pricing): Promise<Problem | null>
   /** Shows a booking that a write has answered with. */
-  took(booking: Booking): void
+  apply(booking: Booking): void
   /** Says that a stay was entered; what nobody pays for can be undone. */
   created(booking: Booking): void
 }
@@ -32,7 +32,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
   const { path, currency } = useSession()
   const [inFlight, setInFlight] = useState(NONE)
 
-  const took = (booking: Booking) => {
+  const apply = (booking: Booking) => {
     rows.put(stayOfBooking(booking))
     resources.invalidate('bookings')
   }
@@ -44,7 +44,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
     setInFlight((ids) => new Set([...ids, stay.id]))
     try {
       const { booking } = await patchBooking(change, { ...path, bookingId: stay.id }, headers)
-      took(booking)
+      apply(booking)
       return booking
     } catch (error) {
       const problem = problemOf(error)
@@ -90,7 +90,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
   }
 
   function created(booking: Booking): void {
-    took(booking)
+    apply(booking)
     const stay = stayOfBooking(booking)
     const text = `${barText(stay)} ${isHold(stay.status) ? 'on hold' : 'added'}: ${dayRange(stay.arrival, stay.departure)}`
     const isPaid = stay.type === 'guest'
@@ -100,12 +100,12 @@ export function useStayChanges(rows: ChartRows): StayChanges {
   async function remove(stay: Stay): Promise<void> {
     const headers = { 'Idempotency-Key': newIdempotencyKey(), 'If-Match': `"${stay.version}"` }
     try {
-      took((await cancelBooking('', { ...path, bookingId: stay.id }, headers)).booking)
+      apply((await cancelBooking('', { ...path, bookingId: stay.id }, headers)).booking)
       toast({ tone: 'good', text: `${barText(stay)} removed` })
     } catch (error) {
       toast({ tone: 'bad', text: `Could not undo: ${problemOf(error).message}` })
     }
   }
 
-  return { inFlight, move, took, created }
+  return { inFlight, move, apply, created }
 }

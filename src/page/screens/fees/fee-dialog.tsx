@@ -154,13 +154,13 @@ function Example({ draft, isComplete, example }: { draft: Draft; isComplete: boo
   const { unit, accommodation } = example
   if (!isComplete || unit === undefined || accommodation === 0) return null
   const amount = money(feeOf(draft, accommodation), currency)
-  const asked = draft.application === 'on_request' ? ', if the guest asks for it' : ''
+  const condition = draft.application === 'on_request' ? ', if the guest asks for it' : ''
   return (
     <Note role="status">
       <p>
         A stay of {plural(EXAMPLE_NIGHTS, 'night')} for 2 in {unit.name} ({money(accommodation, currency)}) pays{' '}
         <strong class="numeric">{amount}</strong>
-        {asked}.
+        {condition}.
       </p>
     </Note>
   )

@@ -20,7 +20,7 @@ const LIVE_EVENTS = ['booking.', 'unit.']
 /** The day at a glance: who comes, who goes, what needs a decision, and how the months go. */
 export function OverviewScreen() {
   const { agency, path } = useSession()
-  // Left open overnight, it goes on to the next day.
+  // Left open overnight, it continues with the next day.
   const today = todayIn(agency.timezone, useNowS() * 1_000)
   useLiveStays(LIVE, LIVE_EVENTS)
   const { data, error, refresh } = useResource(`tape/overview?today=${today}`, async (signal) =>

@@ -12,7 +12,7 @@ import { toast } from '../../design/toast.tsx'
 import { navigate } from '../../route/router.ts'
 import { bodyOf, changeOf, draftOf, missingOf, NEW_UNIT, slugOf, type Unit, type UnitDraft } from './unit-words.ts'
 
-/** Asks for a new unit, makes it, and goes on to its prices. */
+/** Asks for a new unit, makes it, and opens its prices. */
 export function NewUnit({ onClose }: { onClose: () => void }) {
   const { path, currency } = useSession()
   const [draft, setDraft] = useState<UnitDraft>(NEW_UNIT)

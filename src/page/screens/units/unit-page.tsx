@@ -163,7 +163,7 @@ function UnitStatusButtons({ unit }: { unit: Unit }) {
     toast({ tone: 'good', text: `${unit.name} ${DONE[status]}`, undo })
   }
   const direct = useStatusChange(unit, 'toast', done)
-  const asked = useStatusChange(unit, 'inline', done)
+  const archiving = useStatusChange(unit, 'inline', done)
   if (unit.status === 'archived') {
     return (
       <Button isBusy={direct.isRunning} onClick={() => void direct.run({ status: 'active', before: 'archived' })}>
@@ -180,7 +180,7 @@ function UnitStatusButtons({ unit }: { unit: Unit }) {
       )}
       <Button
         onClick={() => {
-          asked.reset()
+          archiving.reset()
           setAsking(true)
         }}
       >
@@ -190,9 +190,9 @@ function UnitStatusButtons({ unit }: { unit: Unit }) {
         <ConfirmDialog
           title={`Archive ${unit.name}?`}
           action="Archive unit"
-          isBusy={asked.isRunning}
-          problem={asked.problem}
-          onConfirm={() => void asked.run({ status: 'archived', before: unit.status })}
+          isBusy={archiving.isRunning}
+          problem={archiving.problem}
+          onConfirm={() => void archiving.run({ status: 'archived', before: unit.status })}
           onClose={() => setAsking(false)}
         >
           <p>

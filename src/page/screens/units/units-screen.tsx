@@ -29,7 +29,7 @@ export function UnitsScreen() {
     if (last.current === slug) return
     last.current = slug
     scrollTo(0, 0)
-    // A screen reader goes on at the name of what is shown now.
+    // A screen reader continues at the name of what is shown now.
     document.querySelector<HTMLElement>('main h1')?.focus()
   }, [slug])
   return slug === undefined ? <UnitList /> : <UnitPage key={slug} slug={slug} />
@@ -157,8 +157,8 @@ function passes({ status }: Unit, filter: Filter): boolean {
 }
 
 function matches(unit: Unit, text: string): boolean {
-  const plain = (words: string) => words.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
+  const plain = (given: string) => given.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase()
   const wanted = plain(text).split(/\s+/)
-  const told = plain(`${unit.name} ${placeOf(unit)} ${unit.slug}`)
-  return wanted.every((word) => told.includes(word))
+  const words = plain(`${unit.name} ${placeOf(unit)} ${unit.slug}`)
+  return wanted.every((word) => words.includes(word))
 }

@@ -23,7 +23,7 @@ export function WebhooksScreen() {
   return id === undefined ? <EndpointList /> : <EndpointPage key={id} endpointId={id} />
 }
 
-/** The addresses that are told of every booking. */
+/** The addresses that every booking is reported to. */
 function EndpointList() {
   const { may } = useSession()
   const [isRegistering, setRegistering] = useState(false)

@@ -142,7 +142,7 @@ function Row({ row, tabStop, pointed, ...grid }: PriceGridProps & { row: GridRow
           class="price-season"
           aria-hidden="true"
           title={name}
-          // A short season's name goes on below the nights after it.
+          // A short season's name continues below the nights after it.
           style={{ gridColumn: `${from + 2} / ${(runs[index + 1]?.from ?? grid.columns) + 2}` }}
         >
           {name}

@@ -32,8 +32,8 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
   const [arrival, setArrival] = useState<Day | null>(null)
   const stay = stayOf(query)
   const { base, draft, errors, isUnsaved, slug } = editing
-  const asked = stay === null ? null : { arrival: isoOf(stay.arrival), departure: isoOf(stay.departure), ...party }
-  const window = { from: start, to: monthStart(start, MONTHS), stay: asked }
+  const requested = stay === null ? null : { arrival: isoOf(stay.arrival), departure: isoOf(stay.departure), ...party }
+  const window = { from: start, to: monthStart(start, MONTHS), stay: requested }
   const request: PreviewRequest | null =
     errors.size > 0 ? null : { ...window, rates: ratesOf(draft), prices: changedPrices(base.prices, draft) }
   const { preview, isBehind, problem } = usePreview(slug, request)
@@ -173,21 +173,21 @@ interface UsedPreview {
 /** What the service would charge. @param request null: nothing is asked, and the last answer stays */
 function usePreview(slug: string, request: PreviewRequest | null): UsedPreview {
   const { path } = useSession()
-  const [answered, setAnswered] = useState<{ asked: string; preview: Preview | null; problem: Problem | null }>({
-    ...{ asked: '', preview: null, problem: null },
+  const [answered, setAnswered] = useState<{ key: string; preview: Preview | null; problem: Problem | null }>({
+    ...{ key: '', preview: null, problem: null },
   })
-  const asked = request === null ? null : JSON.stringify(request)
+  const key = request === null ? null : JSON.stringify(request)
   const isFirst = useRef(true)
   useEffect(() => {
-    if (asked === null || request === null) return
+    if (key === null || request === null) return
     const giveUp = new AbortController()
     const timer = setTimeout(
       async () => {
         try {
           const preview = await answerOf(post(path, slug, request, giveUp.signal))
-          setAnswered({ asked, preview, problem: null })
+          setAnswered({ key: key, preview, problem: null })
         } catch (error) {
-          if (!giveUp.signal.aborted) setAnswered(({ preview }) => ({ asked, preview, problem: problemOf(error) }))
+          if (!giveUp.signal.aborted) setAnswered(({ preview }) => ({ key: key, preview, problem: problemOf(error) }))
         }
       },
       isFirst.current ? 0 : PAUSE_MS,
@@ -197,8 +197,8 @@ function usePreview(slug: string, request: PreviewRequest | null): UsedPreview {
       clearTimeout(timer)
       giveUp.abort()
     }
-  }, [slug, asked])
-  return { preview: answered.preview, problem: answered.problem, isBehind: asked !== answered.asked }
+  }, [slug, key])
+  return { preview: answered.preview, problem: answered.problem, isBehind: key !== answered.key }
 }
 
 function post(

@@ -95,7 +95,7 @@ export function useRates(slug: string, unit: Schema<'Unit'> | undefined): UsedRa
     },
     onDone: ({ body, tag }) => {
       const saved = { rates: body.rates, tag }
-      // At once: else it would look for a moment as if a colleague had saved the rates of before.
+      // At once: else it would look for a moment as if a colleague had saved the previous rates.
       show(() => saved)
       setState((now) => now && { ...now, base: { ...now.base, ...saved } })
     },
@@ -166,7 +166,7 @@ export function useRates(slug: string, unit: Schema<'Unit'> | undefined): UsedRa
   }
 }
 
-/** What was read anew. Without a draft it is shown; else the person decides (`theirs`), but for prices that they have not changed. */
+/** Rates just reloaded. Shown at once if there is no draft; otherwise the user decides (`theirs`), except for prices they did not edit. */
 function followed(now: Editing | null, read: Read): Editing {
   const isSame = now !== null && canonical(now.base.rates) === canonical(read.rates)
   if (now === null || !isChanged(now.base, now.draft)) {
