@@ -121,12 +121,10 @@ function mediansOf(all: readonly Measured[]): object[] {
       const figures = all.filter((each) => each.nodes === nodes && each.shape === shape).map((each) => each.figures)
       const of = (figure: (of: Figures) => number) => medianOf(figures.map(figure))
       return {
-        ...{
-          nodes,
-          shape,
-          perSecond: of(({ perSecond }) => perSecond),
-          perCommit: of(({ perCommit }) => perCommit ?? 0),
-        },
+        nodes,
+        shape,
+        perSecond: of(({ perSecond }) => perSecond),
+        perCommit: of(({ perCommit }) => perCommit ?? 0),
         nodesUs: of((each) => usEach(each, cpusOfNodes(each))),
         postgresUs: of((each) => usEach(each, each.postgres)),
         standbysUs: of((each) => usEach(each, each.standbys)),

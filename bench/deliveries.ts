@@ -52,7 +52,9 @@ async function makeAll(url: string, postmasterPid: number): Promise<{ ms: number
   const term = await store.takeOver(EPOCH)
   let made = 0
   const maker = new DeliveryMaker({
-    ...{ store, clock: systemClock, term },
+    store,
+    clock: systemClock,
+    term,
     onMade: (deliveries) => {
       made += deliveries
     },

@@ -83,9 +83,11 @@ export class Harness {
       await sql`checkpoint`
       const receiver = await startReceiver()
       const env = {
-        ...{ RESIDENT_UNITS_MAX: '200000', LOG_LEVEL: 'info' },
+        RESIDENT_UNITS_MAX: '200000',
+        LOG_LEVEL: 'info',
         // In production, a service sends webhooks to no private address. Nothing else depends on it.
-        ...{ NODE_ENV: 'test', WEBHOOK_ALLOW_HOSTS: new URL(receiver.url).host },
+        NODE_ENV: 'test',
+        WEBHOOK_ALLOW_HOSTS: new URL(receiver.url).host,
       }
       const service = await startService(url, env, serviceFlags)
       const peer = JsonChild.start(join(import.meta.dir, 'peer/server.ts'), { DATABASE_URL: url, ...poolOfPeer() })

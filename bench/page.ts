@@ -183,7 +183,10 @@ async function chartRounds(browser: Browser, baseUrl: string) {
     return [name, { ...frames, ...cpu }]
   })
   return {
-    ...{ units: UNITS, stays: UNITS * STAYS_PER_UNIT, days: DAYS, ...counts },
+    units: UNITS,
+    stays: UNITS * STAYS_PER_UNIT,
+    days: DAYS,
+    ...counts,
     firstViewMs: spreadOf(views.map(({ ms }) => ms)),
     drawMs: spreadOf(views.map(({ sinceAnswerMs }) => sinceAnswerMs)),
     drawBusyMs: spreadOf(views.map(({ busyMs }) => busyMs)),

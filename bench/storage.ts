@@ -39,8 +39,11 @@ export async function measureStorage(say: (text: string) => void): Promise<void>
         if (place === undefined) throw new Error('Cannot book: there is no unit')
         const { arrival, departure } = saleOf(Math.floor(sale / places.length))
         const guest = {
-          ...{ firstName: 'Maria', lastName: `Pereira ${sale}`, email: `maria.pereira.${sale}@example.com` },
-          ...{ phone: `+351 9${String(sale).padStart(8, '0')}`, nationality: 'PT' },
+          firstName: 'Maria',
+          lastName: `Pereira ${sale}`,
+          email: `maria.pereira.${sale}@example.com`,
+          phone: `+351 9${String(sale).padStart(8, '0')}`,
+          nationality: 'PT',
         }
         const request = requestFor(place.unit, arrival, departure, { guest, sourceRef: `REF-${100_000 + sale}` })
         const outcome = await ledger.commands.book(place.agency, request, {

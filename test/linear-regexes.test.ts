@@ -61,7 +61,8 @@ function costOf({ source, flags }: Regex): string {
 
 function* regexesIn(text: string): Generator<Regex & { line: number }> {
   const { tokens } = parse(text, {
-    ...{ sourceType: 'module', tokens: true },
+    sourceType: 'module',
+    tokens: true,
     plugins: ['typescript', 'jsx', 'explicitResourceManagement'],
   })
   for (const { type, value, loc } of tokens ?? [])

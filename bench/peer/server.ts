@@ -85,7 +85,10 @@ const app = new Elysia({ serve: { development: false, reusePort: false } })
       const reasons = conflictsOf(row, body)
       const { quote } = priced
       return json({
-        ...{ available: reasons.length === 0, instantBook: row.instant_book, currency: row.currency, reasons },
+        available: reasons.length === 0,
+        instantBook: row.instant_book,
+        currency: row.currency,
+        reasons,
         quote: {
           ...quote,
           lines: quote.lines.map((line) => ({ ...line, from: dateOf(line.from), to: dateOf(line.to) })),
@@ -110,24 +113,40 @@ const app = new Elysia({ serve: { development: false, reusePort: false } })
       const { arrival, departure, adults = 2, sourceRef = null } = body
       const totalAmount = priced.quote.total
       const booking = {
-        ...{ id: newId('bkg'), unitSlug: body.unit, unitName: row.name, type: 'guest', status: 'confirmed' },
-        ...{
-          source: 'partner',
-          arrival,
-          departure,
-          nights: nightOf(departure) - nightOf(arrival),
-          adults,
-          children: 0,
-        },
-        ...{ totalAmount, sourceRef, createdAt: at, updatedAt: at, holdExpiresAt: null, cancelledAt: null },
+        id: newId('bkg'),
+        unitSlug: body.unit,
+        unitName: row.name,
+        type: 'guest',
+        status: 'confirmed',
+        source: 'partner',
+        arrival,
+        departure,
+        nights: nightOf(departure) - nightOf(arrival),
+        adults,
+        children: 0,
+        totalAmount,
+        sourceRef,
+        createdAt: at,
+        updatedAt: at,
+        holdExpiresAt: null,
+        cancelledAt: null,
         cancelReason: null,
       }
       const event = JSON.stringify({ event: 'booking.created', occurredAt: at, data: booking })
       try {
         await inTurn(() =>
           insertBooking(sql, {
-            ...{ agencyId: row.agency_id, keyId: row.key_id, unitId, bookingId: booking.id },
-            ...{ arrival, departure, adults, totalAmount, sourceRef, event, requestId: newId('req') },
+            agencyId: row.agency_id,
+            keyId: row.key_id,
+            unitId,
+            bookingId: booking.id,
+            arrival,
+            departure,
+            adults,
+            totalAmount,
+            sourceRef,
+            event,
+            requestId: newId('req'),
           }),
         )
       } catch (error) {
@@ -151,7 +170,11 @@ const app = new Elysia({ serve: { development: false, reusePort: false } })
       const event = JSON.stringify({ event: 'booking.cancelled', occurredAt: at, data: booking })
       await inTurn(() =>
         cancelBooking(sql, {
-          ...{ agencyId: key?.['agency_id'], keyId: key?.['key_id'], bookingId: params.id, reason, event },
+          agencyId: key?.['agency_id'],
+          keyId: key?.['key_id'],
+          bookingId: params.id,
+          reason,
+          event,
           requestId: newId('req'),
         }),
       )
@@ -196,8 +219,12 @@ function hashOf(request: Request): string {
 
 function rulesOf(row: UnitRow): UnitRules {
   return {
-    ...{ basePrice: row.base_price, cleaningFee: row.cleaning_fee, extraBedFee: row.extra_bed_fee },
-    ...{ minStay: row.min_stay, turnoverNights: row.turnover_nights, rates: decodeRates(row.rates) },
+    basePrice: row.base_price,
+    cleaningFee: row.cleaning_fee,
+    extraBedFee: row.extra_bed_fee,
+    minStay: row.min_stay,
+    turnoverNights: row.turnover_nights,
+    rates: decodeRates(row.rates),
   }
 }
 

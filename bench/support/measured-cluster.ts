@@ -149,7 +149,9 @@ function figuresOf(
   const [cpuS, limited] = [grown((use) => use.cpuS), grown((use) => use.limited)]
   const all = sum(answers)
   return {
-    ...{ node, agencies: answers.length, perSecond: Math.round(all / seconds) },
+    node,
+    agencies: answers.length,
+    perSecond: Math.round(all / seconds),
     cpus: rounded(cpuS / seconds, 3),
     cpuUsEach: all === 0 ? null : Math.round((cpuS * 1e6) / all),
     throttledShare: limited === 0 ? 0 : rounded(grown((use) => use.throttled) / limited, 2),

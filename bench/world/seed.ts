@@ -55,18 +55,39 @@ export async function seedLedger(sql: Sql, size: WorldSize, onStep: (step: strin
 async function seedAgency(store: AgencyStore, agency: number): Promise<void> {
   const id = agencyIdOf(agency)
   const line = (): AuditDraft => ({
-    ...{ auditId: systemIds('aud'), at: AT, actor: { kind: 'system', id: null }, route: 'seed', outcome: 'OK' },
-    ...{ bookingId: null, requestId: null, count: 1 },
+    auditId: systemIds('aud'),
+    at: AT,
+    actor: { kind: 'system', id: null },
+    route: 'seed',
+    outcome: 'OK',
+    bookingId: null,
+    requestId: null,
+    count: 1,
   })
   const made: Agency = {
-    ...{ id, slug: `agency-${agency}`, name: `Agency ${agency}`, currency: 'EUR', timezone: 'Europe/Lisbon' },
-    ...{ status: 'active', plan: PLAN, defaultHoldHours: 48, createdAt: AT },
+    id,
+    slug: `agency-${agency}`,
+    name: `Agency ${agency}`,
+    currency: 'EUR',
+    timezone: 'Europe/Lisbon',
+    status: 'active',
+    plan: PLAN,
+    defaultHoldHours: 48,
+    createdAt: AT,
   }
   await store.insertAgency(made, line())
   const { prefix, sha256 } = keySecretOf(secretOf(agency))
   const key: ApiKey = {
-    ...{ id: keyIdOf(agency), agencyId: id, name: null, prefix, secretSha256: sha256, scopes: SCOPES },
-    ...{ createdAt: AT, expiresAt: null, revokedAt: null, lastUsedAt: null },
+    id: keyIdOf(agency),
+    agencyId: id,
+    name: null,
+    prefix,
+    secretSha256: sha256,
+    scopes: SCOPES,
+    createdAt: AT,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
   }
   await store.insertKey(key, line())
   for (const fee of feeTypesOf(agency)) await store.insertFeeType(id, fee, line())
@@ -150,7 +171,11 @@ function guestOf(n: number): NonNullable<JournalRecord['guest']> {
   const firstName = FIRST_NAMES[n % FIRST_NAMES.length] ?? 'Ana'
   const lastName = `${LAST_NAMES[n % LAST_NAMES.length] ?? 'Reis'} ${n}`
   return {
-    ...{ guestId: `gst_${Bun.hash(String(n)).toString(16).padStart(32, '0')}`, firstName, lastName },
-    ...{ email: `guest${n}@example.com`, phone: `+351 9${String(n).padStart(8, '0')}`, nationality: 'PT' },
+    guestId: `gst_${Bun.hash(String(n)).toString(16).padStart(32, '0')}`,
+    firstName,
+    lastName,
+    email: `guest${n}@example.com`,
+    phone: `+351 9${String(n).padStart(8, '0')}`,
+    nationality: 'PT',
   }
 }

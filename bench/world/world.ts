@@ -151,9 +151,25 @@ export function listedBookingOf(size: WorldSize, n: number): Booking {
 function bookingOf(id: string, unitId: string, arrival: Night, departure: Night): Booking {
   const at = Date.UTC(2026, 10, 1)
   return {
-    ...{ id, unitId, type: 'guest', status: 'confirmed', source: 'partner', sourceRef: `REF-${id.slice(-6)}` },
-    ...{ arrival, departure, adults: 2, children: 0, extraBed: false, totalAmount: 45_000, holdExpiresAt: null },
-    ...{ expectedUntil: null, cancelledAt: null, cancelReason: null, createdAt: at, updatedAt: at, version: 1 },
+    id,
+    unitId,
+    type: 'guest',
+    status: 'confirmed',
+    source: 'partner',
+    sourceRef: `REF-${id.slice(-6)}`,
+    arrival,
+    departure,
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    totalAmount: 45_000,
+    holdExpiresAt: null,
+    expectedUntil: null,
+    cancelledAt: null,
+    cancelReason: null,
+    createdAt: at,
+    updatedAt: at,
+    version: 1,
   }
 }
 

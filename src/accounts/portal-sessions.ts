@@ -163,7 +163,8 @@ export class PortalSessions {
     const stored = { sha256: sha256Of(secret), holder, createdAt: now, seenAt: now }
     await this.#rows.insert(stored)
     const session: Session = {
-      ...{ ...stored, storedSeenAt: now },
+      ...stored,
+      storedSeenAt: now,
       tokenSha256: 'operatorToken' in by ? null : by.token.secretSha256,
     }
     this.#add(session)
@@ -291,7 +292,8 @@ export class PortalSessions {
     try {
       const idleSince = this.#clock.now() - SESSION_IDLE_MS_MAX
       await this.#rows.keep({
-        ...{ ended, idleSince },
+        ended,
+        idleSince,
         seen: seen.map(({ sha256, storedSeenAt }) => ({ sha256, seenAt: storedSeenAt })),
       })
     } catch (error) {

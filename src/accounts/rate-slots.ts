@@ -164,7 +164,10 @@ export class RateSlots {
     const slots = dirty.flatMap(({ slot, counts }) => {
       const ageMs = Math.max(0, now - this.#since - (slot + 1) * SLOT_MS)
       const end = {
-        ...{ slot, ageMs, wallMs: wallMs - ageMs, bootId: boot?.bootId ?? null },
+        slot,
+        ageMs,
+        wallMs: wallMs - ageMs,
+        bootId: boot?.bootId ?? null,
         bootMs: boot === null ? null : boot.ms + CLOCK_STEP_MS - ageMs,
       }
       return this.#byShard(counts).map((part): RateSlot => ({ ...end, ...part }))

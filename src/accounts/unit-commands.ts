@@ -42,7 +42,8 @@ export class UnitCommands {
     const inventory = await this.#catalogue.inventory(agency.id)
     if (inventory.size >= UNITS_PER_AGENCY_MAX)
       return refused({
-        ...{ code: 'VALIDATION', field: 'slug' },
+        code: 'VALIDATION',
+        field: 'slug',
         message: `slug must be that of a unit that exists: the agency has ${UNITS_PER_AGENCY_MAX} units, archived ones included, the maximum`,
       })
     const isTaken = () => (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(draft.slug) !== null

@@ -58,7 +58,8 @@ export function openCounters(options: CounterOptions) {
       insert: (session) => reportingFence(ownership.sessions.insert(session)),
       keep: (what) => reportingFence(ownership.sessions.keep(what)),
     },
-    ...{ catalogue, clock },
+    catalogue,
+    clock,
     onFailure: watch.onHousekeepingFailure,
   })
   /** Those of this writer: they must not count from an earlier moment. */

@@ -25,12 +25,14 @@ export function openHousekeeping(options: {
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params),
-    ...{ clock, onFailure },
+    clock,
+    onFailure,
   })
   const monthsAhead = new MonthsAhead({
     ensure: () => ensureMonths(stores.sql),
     onNewest: (month) => writing().journal.setNewestMonth(month),
-    ...{ clock, onFailure },
+    clock,
+    onFailure,
   })
   const withoutSnapshot = new PostgresUnitsWithoutSnapshot(stores.sql)
   const monthSnapshots = new MonthSnapshots({
@@ -41,7 +43,10 @@ export function openHousekeeping(options: {
         return { units: units.filter(({ agencyId }) => ownership.termOf(agencyId) !== null), next }
       },
     },
-    ...{ store: stores.store, clock, onDefect, onFailure },
+    store: stores.store,
+    clock,
+    onDefect,
+    onFailure,
   })
   const parts = [expiredAnswers, monthsAhead, monthSnapshots]
   return {

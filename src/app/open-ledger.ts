@@ -55,7 +55,11 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   const stores = openStores({ ...options, epochOf: (agencyId) => writing().journal.epochOf(agencyId) })
   const { sql, lists, probes, writers, writerId, store, catalogueStore } = stores
   const ownership = options.openOwnership({
-    ...{ databaseUrl, secretKey: options.secretKey, holder: options.holder, stores, clock },
+    databaseUrl,
+    secretKey: options.secretKey,
+    holder: options.holder,
+    stores,
+    clock,
     onFailure: watch.onHousekeepingFailure,
     onKeyChanged: (cause) => watch.onFenced(cause, Promise.resolve()),
   })
@@ -123,7 +127,12 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   })
 
   const { usage, limiter, access, refusals, sessions, openRateSlots } = openCounters({
-    ...{ stores, catalogue, clock, watch, ownership, writing },
+    stores,
+    catalogue,
+    clock,
+    watch,
+    ownership,
+    writing,
   })
 
   const { idempotencyRows } = stores
@@ -155,7 +164,11 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     })
     const { lostTo } = ownership
     const journal = new Journal({
-      ...{ store, clock, lanes: APPEND_LANES, term: acquired.term, chainKeys: acquired.chainKeys },
+      store,
+      clock,
+      lanes: APPEND_LANES,
+      term: acquired.term,
+      chainKeys: acquired.chainKeys,
       limits: {
         waitingMax: limits.journalWaitingMax,
         agencyWaitingMax: Math.ceil(limits.journalWaitingMax * AGENCY_SHARE_OF_QUEUE),
@@ -187,7 +200,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     })
     const rateSlots = await openRateSlots(journal)
     const heartbeat = new Heartbeat({
-      ...{ clock, since: acquired.since, beat: () => ownership.beat() },
+      clock,
+      since: acquired.since,
+      beat: () => ownership.beat(),
       onReplaced: () => void ownership.findLost(),
       onConfirmed: (isConfirmed) => {
         places.pause(!isConfirmed)
@@ -195,7 +210,15 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       },
     })
     ownership.serveWith({
-      ...{ journal, directory, catalogue, usage, limiter, sessions, rateSlots, refusals, holdTimer },
+      journal,
+      directory,
+      catalogue,
+      usage,
+      limiter,
+      sessions,
+      rateSlots,
+      refusals,
+      holdTimer,
       feeds: [changes, agencyChanges],
     })
     started = { journal, rateSlots, heartbeat }

@@ -56,14 +56,30 @@ export function openPortal(
   const usageRows = new PostgresUsageRows(sql)
   const renderings = new Renderings(clock)
   return {
-    ...{ clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency, changes, tags },
+    clock,
+    newId,
+    catalogue,
+    commands,
+    guestList,
+    bookingList,
+    usage,
+    refusals,
+    idempotency,
+    changes,
+    tags,
     agencies: new AgencyCommands({
-      ...{ catalogue, store, clock, newId },
+      catalogue,
+      store,
+      clock,
+      newId,
       onSuspended: (agencyId) => ledger.sessions.endOfAgency(agencyId),
     }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
     accessTokens: new AccessTokenCommands({
-      ...{ catalogue, store, clock, newId },
+      catalogue,
+      store,
+      clock,
+      newId,
       makeSecret: () => newTokenSecret(randomBytes),
     }),
     units: new UnitCommands({ catalogue, commands, newId }),
@@ -71,7 +87,10 @@ export function openPortal(
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings,
     bookingNotes: new BookingNotes({
-      ...{ bookings, store, clock, newId },
+      bookings,
+      store,
+      clock,
+      newId,
       onErased: (agencyId) => {
         for (const feed of [ledger.changes, ledger.agencyChanges]) feed.forget((id) => id === agencyId)
       },
@@ -81,7 +100,10 @@ export function openPortal(
     tapeStays: new PostgresTapeStays(lists),
     auditList: new PostgresAuditList(lists),
     calendarFeeds: new CalendarFeeds({
-      ...{ rows: new PostgresCalendarFeedRows(sql, epochOf), secretKey, clock, newId },
+      rows: new PostgresCalendarFeedRows(sql, epochOf),
+      secretKey,
+      clock,
+      newId,
       termOf: ledger.ownership.termOf,
     }),
     webhooks,

@@ -110,7 +110,10 @@ function makeSurfaces(options: SurfaceOptions) {
   const { catalogue, sessions } = ledger
   const rateLimit = new TokenRateLimit({ clock: systemClock, requestsPerMinute: config.limits.portalRequestsPerMinute })
   const publicPortal = portalOn(listeners.public, {
-    ...{ operatorTokens: admin === null ? portalTokens : [], catalogue, sessions, rateLimit },
+    operatorTokens: admin === null ? portalTokens : [],
+    catalogue,
+    sessions,
+    rateLimit,
   })
   const adminPortal =
     admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
@@ -125,7 +128,11 @@ function makeSurfaces(options: SurfaceOptions) {
     ),
     metricsRoute(
       openMetrics({
-        ...{ ledger, sender: webhooks.sender, requestStats, throttle, openRequests },
+        ledger,
+        sender: webhooks.sender,
+        requestStats,
+        throttle,
+        openRequests,
         others: () => entrance.metrics(),
       }),
       routeOptions,

@@ -43,7 +43,10 @@ export function openWebhooks(
   const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
   const sender = new SenderProcess({
     settings: {
-      ...{ databaseUrl, allowHosts, logLevel, trustedCa },
+      databaseUrl,
+      allowHosts,
+      logLevel,
+      trustedCa,
       secretKeyHex: Buffer.from(secretKey).toString('hex'),
       // A getter, because the epoch may have increased by the time the sender is restarted.
       get epoch() {
@@ -93,6 +96,10 @@ export function openWebhookCommands(
     resolver,
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),
-    ...{ clock, newId, allowHosts, onChange, onRegister },
+    clock,
+    newId,
+    allowHosts,
+    onChange,
+    onRegister,
   })
 }

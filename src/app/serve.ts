@@ -147,7 +147,9 @@ async function start(
   const untilTurn = ({ writers, warmUp }: Turn) => {
     const onFailure = (err: unknown) => log.warn({ err }, 'the standby cannot reach the database')
     return awaitTurn({
-      ...{ clock: systemClock, isOver, isCancelled },
+      clock: systemClock,
+      isOver,
+      isCancelled,
       writers: {
         list: async () => (await writers.list()).filter((writer) => membership.waitsFor(writer)),
         change: (params) => writers.change(params),
@@ -188,7 +190,9 @@ async function start(
   const demo = database.isEmbedded
     ? await service.during(
         ensureDemo(ledger, {
-          ...{ dataDir: config.dataDir, onStep, webhooks: webhooks.commands },
+          dataDir: config.dataDir,
+          onStep,
+          webhooks: webhooks.commands,
           store: agencyStore(ledger),
           keepUsage: usageKeeper(ledger),
         }),

@@ -35,7 +35,10 @@ export function readFolder(path: string, members: FolderMembers): Folder {
     )
   return {
     agency,
-    ...{ units: units ?? [], rates: rates ?? [], 'fee-types': feeTypes ?? [], guests: guests ?? [] },
+    units: units ?? [],
+    rates: rates ?? [],
+    'fee-types': feeTypes ?? [],
+    guests: guests ?? [],
     bookings: bookings ?? [],
   }
 }

@@ -60,7 +60,11 @@ export class ClusterNode {
     this.#keeper = new LeaseKeeper(
       { ...self, state: 'up', reachesDatabase: true },
       {
-        ...{ etcd, clock, keys, confirmation: this.confirmation, isOver },
+        etcd,
+        clock,
+        keys,
+        confirmation: this.confirmation,
+        isOver,
         watch: {
           onGranted: async (member) => {
             this.view.apply([member])
@@ -81,14 +85,22 @@ export class ClusterNode {
       },
     )
     this.moves = new ShardMoves({
-      ...{ self: self.id, etcd, clock, keys, view: this.view, host, watch },
+      self: self.id,
+      etcd,
+      clock,
+      keys,
+      view: this.view,
+      host,
+      watch,
       wanted: () => this.wanted,
       lease: () => (this.confirmation.hasLease && !this.#closing.signal.aborted ? this.#keeper.lease : null),
       onChanged: () => this.#changed(),
       onEtcdFailure: (error) => this.#etcdFailed(error),
     })
     this.#failsafe = new Failsafe({
-      ...{ clock, host, confirmation: this.confirmation },
+      clock,
+      host,
+      confirmation: this.confirmation,
       hasLease: () => this.#keeper.lease !== null,
       onConfirmed: () => this.owners.tell(),
     })

@@ -85,7 +85,10 @@ export function clusterStatus(node: ClusterNode): ClusterStatus {
     nodes: [...view.members.values()]
       .sort((a, b) => (a.id < b.id ? -1 : 1))
       .map(({ id, url, version, startedAt, state }) => ({
-        ...{ id, url, version, startedAt: new Date(startedAt).toISOString() },
+        id,
+        url,
+        version,
+        startedAt: new Date(startedAt).toISOString(),
         state: state === 'up' && view.drained.has(id) ? 'drained' : state,
         serving: view.claims.filter((claim) => claim?.node === id && claim.isServing).length,
         wanted: wanted.filter((owner) => owner === id).length,

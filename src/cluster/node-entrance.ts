@@ -43,7 +43,12 @@ export function openEntrance({
   const directory = new AgencyDirectory(new PostgresDirectoryRows(sql), clock)
   const sessionRows = new PostgresSessionRows(sql)
   const requests = new RequestEntry({
-    ...{ owners: node.owners, clock, newId, leaving, fetch, hops: new Hops(secrets) },
+    owners: node.owners,
+    clock,
+    newId,
+    leaving,
+    fetch,
+    hops: new Hops(secrets),
     onRefused: ({ id, url }) =>
       log.error({ node: id, url }, 'requests refused by another node: its CLUSTER_SECRET is different'),
     termOf: (shard) => shards.termOf(shard),

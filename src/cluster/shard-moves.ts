@@ -101,7 +101,11 @@ export class ShardMoves {
     }
     for (const [shard, at] of this.#notBefore) if (at <= now) this.#notBefore.delete(shard)
     const steps = stepsOf({
-      ...{ self, lease, claims: view.claims, wanted: wanted(), owned: host.owned },
+      self,
+      lease,
+      claims: view.claims,
+      wanted: wanted(),
+      owned: host.owned,
       busy: new Set([...this.#busy.keys(), ...this.#notBefore.keys()]),
       moving: this.#moving.size + this.releasing,
       isResting: this.#rests(now),
@@ -247,7 +251,9 @@ export class ShardMoves {
     const value = claimText({ node: self, isServing: true })
     await this.commit(
       shards.map((shard) => ({
-        ...{ key: keys.shard(shard), value, lease },
+        key: keys.shard(shard),
+        value,
+        lease,
         condition: view.claims[shard] === null ? 'absent' : { lease },
       })),
     )

@@ -88,8 +88,11 @@ export async function takeOver(
   ])
   await options.prepare()
   const retries: RetryOptions = {
-    ...{ clock, withinMs: TAKE_OVER_MS_MAX, pauseMs: PAUSE_MS },
-    ...{ isOver: isCancelled, onFailure },
+    clock,
+    withinMs: TAKE_OVER_MS_MAX,
+    pauseMs: PAUSE_MS,
+    isOver: isCancelled,
+    onFailure,
   }
   let since = clock.monotonicMs()
   const ask = async () => {

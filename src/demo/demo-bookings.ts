@@ -91,7 +91,12 @@ function weekRequest(unit: Unit, stay: WeekStay, today: Night, random: SeededRan
   const { type, status, source, holdHours, notes, guest } = stay
   const night = (offset: number): Night => asNight(today + offset)
   return {
-    ...{ unit, type, status, source, holdHours, notes },
+    unit,
+    type,
+    status,
+    source,
+    holdHours,
+    notes,
     stay: { arrival: night(stay.arrival), departure: night(stay.departure) },
     sourceRef: sourceRefOf(source, random),
     adults: guest === null ? 1 : Math.min(unit.maxGuests, 2 + (guest % 2)),

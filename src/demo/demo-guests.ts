@@ -59,7 +59,10 @@ export function demoGuest(index: number): NonNullable<BookingRequest['guest']> {
   const [firstName, lastName, nationality] = DEMO_GUESTS[at] ?? DEMO_GUESTS[0]
   const phone = FICTIONAL_PHONES[nationality]
   return {
-    ...{ firstName, lastName, nationality, email: emailOf(firstName, lastName) },
+    firstName,
+    lastName,
+    nationality,
+    email: emailOf(firstName, lastName),
     phone: phone === undefined ? null : `${phone}${10 + at}`,
   }
 }

@@ -66,7 +66,8 @@ export async function ensureDemo(
   const makeSecret = () => newKeySecret(randomBytes)
   const secret = keepPrivateFile(keyFile, () => makeSecret().secret)
   const commands = {
-    ...{ webhooks, keepUsage },
+    webhooks,
+    keepUsage,
     agencies: new AgencyCommands(options),
     fees: new FeeCommands(options),
     keys: new KeyCommands({ ...options, makeSecret: () => keySecretOf(secret) }),

@@ -39,7 +39,9 @@ export const CHANGES_QUERY = Type.Object({
   ),
   wait: Type.Optional(
     Type.Integer({
-      ...{ minimum: 0, maximum: WAIT_S_MAX, default: 0 },
+      minimum: 0,
+      maximum: WAIT_S_MAX,
+      default: 0,
       description: 'Seconds to wait when there is no change yet. Ignored without `after`.',
     }),
   ),
@@ -87,7 +89,8 @@ async function stream<C extends ChangeInLog>(params: ChangeRequest<C>): Promise<
     headers.set('Content-Type', 'text/event-stream')
     const body = eventStream(
       {
-        ...{ first, close },
+        first,
+        close,
         next: async () => {
           const page = await next()
           return page === null ? null : rendered(params, page)
@@ -110,7 +113,9 @@ function changesRequest<C extends ChangeInLog>(params: ChangeRequest<C>, after: 
   const { reader, request, stream, query } = params
   return {
     ...reader,
-    ...{ after: after ?? null, limit: query.limit ?? LIMIT_DEFAULT, signal: request.signal },
+    after: after ?? null,
+    limit: query.limit ?? LIMIT_DEFAULT,
+    signal: request.signal,
     onWaited: (ms) => {
       stream.open.waitedMs = (stream.open.waitedMs ?? 0) + ms
     },

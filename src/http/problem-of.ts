@@ -79,7 +79,9 @@ export function problemOfRejection(rejection: Rejection): Problem {
         `The price is no longer the quoted one: it is now ${total} in minor units of ${currency}`,
         {
           quote: {
-            ...{ nights, currency, total },
+            nights,
+            currency,
+            total,
             lines: lines.map((line) => ({ ...line, from: formatOrNull(line.from), to: formatOrNull(line.to) })),
           },
         },

@@ -217,8 +217,15 @@ export const PROBLEMS = {
         total: 40_800,
         lines: [
           {
-            ...{ kind: 'accommodation', label: 'Nightly rate', from: '2027-03-01', to: '2027-03-05', quantity: 4 },
-            ...{ unitAmount: 10_200, pct: null, amount: 40_800, feeTypeId: null },
+            kind: 'accommodation',
+            label: 'Nightly rate',
+            from: '2027-03-01',
+            to: '2027-03-05',
+            quantity: 4,
+            unitAmount: 10_200,
+            pct: null,
+            amount: 40_800,
+            feeTypeId: null,
           },
         ],
       },

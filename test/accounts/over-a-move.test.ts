@@ -148,7 +148,10 @@ test('an address of a calendar that the other node has changed is open here, alt
         return version
       },
     },
-    ...{ secretKey: new Uint8Array(32), clock, newId: systemIds, termOf: () => term },
+    secretKey: new Uint8Array(32),
+    clock,
+    newId: systemIds,
+    termOf: () => term,
   })
   await feeds.change(AGENCY, unit, CALLER).catch(() => {})
   await goesAndComesBack(() => (version = 1))

@@ -19,7 +19,9 @@ function openAccess(plan: Partial<Plan> = {}) {
   const clock = new FakeClock()
   const written: RateSlot[] = []
   const slots = new RateSlots({
-    ...{ clock, bootTime: () => null, onFailure: () => {} },
+    clock,
+    bootTime: () => null,
+    onFailure: () => {},
     shardOf: (agencyId) => (agencyId === AGENCY.id ? 7 : 8),
     persist: async (keep) => void written.push(...keep.slots),
   })
@@ -30,7 +32,8 @@ function openAccess(plan: Partial<Plan> = {}) {
   const limiter = new RateLimiter(clock)
   limiter.keepIn(slots)
   const access = new PartnerAccess({
-    ...{ catalogue, clock },
+    catalogue,
+    clock,
     limiter,
     meter: new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} }),
   })

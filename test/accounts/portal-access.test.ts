@@ -11,8 +11,15 @@ const NOW = Date.UTC(2027, 0, 1)
 const OPERATOR_TOKENS = ['o'.repeat(32), 'p'.repeat(40)]
 const { secret, prefix, sha256 } = newTokenSecret((bytes) => new Uint8Array(bytes).fill(7))
 const TOKEN: AccessToken = {
-  ...{ id: sampleId('tok', 'a'), agencyId: AGENCY.id, name: 'Maria', role: 'desk', prefix, secretSha256: sha256 },
-  ...{ createdAt: 0, expiresAt: null, revokedAt: null },
+  id: sampleId('tok', 'a'),
+  agencyId: AGENCY.id,
+  name: 'Maria',
+  role: 'desk',
+  prefix,
+  secretSha256: sha256,
+  createdAt: 0,
+  expiresAt: null,
+  revokedAt: null,
 }
 
 function accessTo(options: { token?: Partial<AccessToken>; agency?: Partial<Agency>; pace?: AnswerPace } = {}) {

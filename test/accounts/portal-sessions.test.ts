@@ -48,8 +48,15 @@ class Rows {
 function setUp({ rows = new Rows(), clock = new FakeClock(), operatorTokens = OPERATOR_TOKENS, stored = true } = {}) {
   const failures: unknown[] = []
   let token: AccessToken = {
-    ...{ id: sampleId('tok', 'a'), agencyId: AGENCY.id, name: 'Maria', role: 'desk', prefix, secretSha256: sha256 },
-    ...{ createdAt: 0, expiresAt: null, revokedAt: null },
+    id: sampleId('tok', 'a'),
+    agencyId: AGENCY.id,
+    name: 'Maria',
+    role: 'desk',
+    prefix,
+    secretSha256: sha256,
+    createdAt: 0,
+    expiresAt: null,
+    revokedAt: null,
   }
   let agency: Agency = AGENCY
   const catalogue = {
@@ -60,7 +67,11 @@ function setUp({ rows = new Rows(), clock = new FakeClock(), operatorTokens = OP
   sessions.start(stored ? [...rows.stored.values()] : [])
   const access = new PortalAccess({ operatorTokens, catalogue, clock, sessions })
   return {
-    ...{ rows, clock, sessions, access, failures },
+    rows,
+    clock,
+    sessions,
+    access,
+    failures,
     change: (changed: Partial<AccessToken>, changedAgency: Partial<Agency> = {}) => {
       token = { ...token, ...changed }
       agency = { ...agency, ...changedAgency }
@@ -290,7 +301,10 @@ describe('of too many sessions', () => {
     const sessions = new PortalSessions({ rows: new Rows(), catalogue, clock: new FakeClock(), onFailure: () => {} })
     const now = new FakeClock().now()
     const session = (name: string, holder: StoredSession['holder'], seenAt: number): StoredSession => ({
-      ...{ sha256: sha256Hex(name.padStart(43, '0')), holder, createdAt: now, seenAt },
+      sha256: sha256Hex(name.padStart(43, '0')),
+      holder,
+      createdAt: now,
+      seenAt,
     })
     const ofAgency = (agencyId: string, name: string) =>
       ({ kind: 'access_token', agencyId, tokenId: sampleId('tok', name) }) as const

@@ -329,7 +329,9 @@ describe('the stored slots', () => {
     const written: RateSlotsToKeep[] = []
     const gate = Promise.withResolvers<void>()
     const slots = new RateSlots({
-      ...{ clock, bootTime: () => null, onFailure: () => {} },
+      clock,
+      bootTime: () => null,
+      onFailure: () => {},
       shardOf: (agencyId) => Number(agencyId),
       persist: async (keep) => {
         written.push(keep)
@@ -357,7 +359,9 @@ describe('the stored slots', () => {
     const clock = new FakeClock()
     const written: RateSlotsToKeep[] = []
     const slots = new RateSlots({
-      ...{ clock, bootTime: () => null, onFailure: () => {} },
+      clock,
+      bootTime: () => null,
+      onFailure: () => {},
       persist: async (keep) => void written.push(keep),
     })
     const kept = new KeyCounters('agc_a')

@@ -100,15 +100,15 @@ test('a fenced process can still write its refusals', async () => {
 
 test('of two lines, the one that the database rejects does not keep the other from being written', async () => {
   const line = (id: string, route: string) => ({
-    ...{
-      auditId: sampleId('aud', id),
-      at: clock.now(),
-      count: 1,
-      agencyId: REFUSED.agencyId,
-      actor: REFUSED.actor,
-      route,
-    },
-    ...{ outcome: REFUSED.code, bookingId: null, requestId: REFUSED.requestId },
+    auditId: sampleId('aud', id),
+    at: clock.now(),
+    count: 1,
+    agencyId: REFUSED.agencyId,
+    actor: REFUSED.actor,
+    route,
+    outcome: REFUSED.code,
+    bookingId: null,
+    requestId: REFUSED.requestId,
   })
   const keeping = new PostgresRefusalRows(ledger.sql).keep([line('1', 'POST \u0000'), line('2', REFUSED.route)])
   await expect(keeping).rejects.toThrow()

@@ -24,19 +24,27 @@ import { AGENCY, CALLER, sampleId, sampleUnit } from '../support/samples.ts'
  */
 
 const KEY: ApiKey = {
-  ...{ id: sampleId('key', 'a'), agencyId: AGENCY.id, name: null, prefix: 'hr_live_', secretSha256: 'a', scopes: [] },
-  ...{ createdAt: 0, expiresAt: null, revokedAt: null, lastUsedAt: null },
+  id: sampleId('key', 'a'),
+  agencyId: AGENCY.id,
+  name: null,
+  prefix: 'hr_live_',
+  secretSha256: 'a',
+  scopes: [],
+  createdAt: 0,
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
 }
 const TOKEN: AccessToken = {
-  ...{
-    id: sampleId('tok', 'a'),
-    agencyId: AGENCY.id,
-    name: 'Maria',
-    role: 'desk',
-    prefix: 'hp_live_',
-    secretSha256: 'b',
-  },
-  ...{ createdAt: 0, expiresAt: null, revokedAt: null },
+  id: sampleId('tok', 'a'),
+  agencyId: AGENCY.id,
+  name: 'Maria',
+  role: 'desk',
+  prefix: 'hp_live_',
+  secretSha256: 'b',
+  createdAt: 0,
+  expiresAt: null,
+  revokedAt: null,
 }
 const FEE: FeeType = {
   ...({ id: sampleId('fee', 'a'), label: 'City tax', kind: 'fixed', amount: 800, basisPoints: null } as const),

@@ -9,8 +9,14 @@ import { systemIds } from '../../src/lib/ids.ts'
 import { AGENCY, CALLER, sampleUnit } from '../support/samples.ts'
 
 const FEE: FeeType = {
-  ...{ id: 'fee_new', label: 'Linen', kind: 'fixed', amount: 800, basisPoints: null },
-  ...{ includesWeeklyCleaning: false, application: 'every_stay', active: false },
+  id: 'fee_new',
+  label: 'Linen',
+  kind: 'fixed',
+  amount: 800,
+  basisPoints: null,
+  includesWeeklyCleaning: false,
+  application: 'every_stay',
+  active: false,
 }
 
 function catalogueOf(inventory: Inventory) {

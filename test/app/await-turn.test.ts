@@ -17,8 +17,15 @@ let reads: number
 const READS_MAX = 1_000
 
 const WRITER: Writer = {
-  ...{ writerId: 'w1', name: 'host 1', node: null, run: 'run 1', shards: 256 },
-  ...{ beatAt: 0, silentMs: 0, isDraining: false, isReleased: false },
+  writerId: 'w1',
+  name: 'host 1',
+  node: null,
+  run: 'run 1',
+  shards: 256,
+  beatAt: 0,
+  silentMs: 0,
+  isDraining: false,
+  isReleased: false,
 }
 
 /** Time passes, and with it the silence of every writer. */

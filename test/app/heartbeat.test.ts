@@ -15,7 +15,8 @@ let heartbeat: Heartbeat
 
 function start(since = clock.monotonicMs()): void {
   heartbeat = new Heartbeat({
-    ...{ clock, since },
+    clock,
+    since,
     beat: async () => {
       const given = answer
       if (given !== 'away') beatAt = clock.monotonicMs()

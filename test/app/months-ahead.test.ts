@@ -9,7 +9,10 @@ function open(ensure: () => Promise<string>) {
   const newest: string[] = []
   const failures: unknown[] = []
   const months = new MonthsAhead({
-    ...{ ensure, clock, onNewest: (month) => newest.push(month), onFailure: (error) => failures.push(error) },
+    ensure,
+    clock,
+    onNewest: (month) => newest.push(month),
+    onFailure: (error) => failures.push(error),
   })
   months.start()
   return { clock, months, newest, failures }

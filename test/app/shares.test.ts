@@ -16,7 +16,8 @@ function routeNames(): string[] {
     ledger,
     portal: { ledger, access: {} as never, throttled: () => null, throttledSignIn: () => null },
     mounts: [() => ({ path: '/mcp', fetch: () => new Response() })],
-    ...{ log: { error: () => {} }, onBug: () => {} },
+    log: { error: () => {} },
+    onBug: () => {},
   })
     .use(healthRoutes({} as never, watch))
     .use(metricsRoute({} as never, watch))

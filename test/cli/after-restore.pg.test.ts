@@ -41,7 +41,10 @@ test('after-restore fences every writer, leaves a gap in the numbers, and switch
   await ledger.close()
   for (const status of ['active', 'deleted'])
     await insertEndpoint(sql, {
-      ...{ agencyId: agency.id, endpointId: sampleId('whe', status), sealed: 'sealed', status },
+      agencyId: agency.id,
+      endpointId: sampleId('whe', status),
+      sealed: 'sealed',
+      status,
     })
   const stateOf = async () =>
     (

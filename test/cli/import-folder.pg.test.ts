@@ -96,11 +96,14 @@ describe('an import of CSV files', () => {
     expect(rates.rates.weekdayAdjustments).toEqual([{ weekday: 5, pct: 12.5 }])
     expect(bookings.totalItems).toBe(4)
     expect(bookings.bookings.find(({ sourceRef }: { sourceRef: string }) => sourceRef === 'HM1')).toMatchObject({
-      ...{ notes: 'two\nlines', children: 1, source: 'airbnb' },
+      notes: 'two\nlines',
+      children: 1,
+      source: 'airbnb',
       guest: { firstName: 'Ana', lastName: 'Reis "da" Silva', email: 'ana@example.com' },
     })
     expect(guests.guests.find(({ firstName }: { firstName: string }) => firstName === 'Bo')).toMatchObject({
-      ...{ lastName: '=HYPERLINK(1)', phone: '+351 1' },
+      lastName: '=HYPERLINK(1)',
+      phone: '+351 1',
     })
     expect(guests.totalItems).toBe(2)
 

@@ -141,8 +141,16 @@ describe('of three nodes', () => {
       const host = new MemoryShardHost(epochs)
       const events: string[] = []
       const watch: NodeWatch = {
-        ...{ onJoined() {}, onLeaseLost() {}, onNodeIdTaken() {}, onEtcdFailure() {}, onEtcdBack() {} },
-        ...{ onAcquired() {}, onReleased() {}, onDropped() {}, onFenced() {}, onMoveFailure() {} },
+        onJoined() {},
+        onLeaseLost() {},
+        onNodeIdTaken() {},
+        onEtcdFailure() {},
+        onEtcdBack() {},
+        onAcquired() {},
+        onReleased() {},
+        onDropped() {},
+        onFenced() {},
+        onMoveFailure() {},
         onDatabaseMissed: ({ shards }) => void events.push(`gave up ${shards > 0 ? 'shards' : 'nothing'}`),
         onDatabaseBack: () => void events.push('back'),
       }

@@ -49,7 +49,9 @@ describeWithEtcd('etcd through its gateway', () => {
     const lease = await client.grant(60)
     const in_ = prefix()
     const changes = Array.from({ length: 256 }, (_, index) => ({
-      ...{ key: `${in_}${index}`, value: 'x', lease },
+      key: `${in_}${index}`,
+      value: 'x',
+      lease,
       condition: 'absent' as const,
     }))
     expect(new Set((await client.commit(changes)).done)).toEqual(new Set([true]))

@@ -3,10 +3,12 @@ import { parseEtcdEndpoints } from '../../src/cluster/etcd/etcd-endpoints.ts'
 
 test('several endpoints have the scheme and the user of the first one', () => {
   expect(parseEtcdEndpoints('http://a:2379,b:2380, c')).toEqual({
-    ...{ origins: ['http://a:2379', 'http://b:2380', 'http://c:2379'], user: null },
+    origins: ['http://a:2379', 'http://b:2380', 'http://c:2379'],
+    user: null,
   })
   expect(parseEtcdEndpoints('https://n:p%40ss@a:2379,b')).toEqual({
-    ...{ origins: ['https://a:2379', 'https://b:2379'], user: { name: 'n', password: 'p@ss' } },
+    origins: ['https://a:2379', 'https://b:2379'],
+    user: { name: 'n', password: 'p@ss' },
   })
 })
 

@@ -150,7 +150,12 @@ describe('the lease of a node', () => {
 test('C6: a node that has a lease again serves nothing that another one claimed meanwhile', async () => {
   const host = new MemoryShardHost(new SharedEpochs())
   const node = new ClusterNode({
-    ...{ self: SELF, etcd, clock, keys: KEYS, host, isOver: () => false },
+    self: SELF,
+    etcd,
+    clock,
+    keys: KEYS,
+    host,
+    isOver: () => false,
     watch: {
       ...QUIET_WATCH,
       onLeaseLost: () => {
@@ -198,7 +203,12 @@ test.each(['says that it is lost', 'does not answer'])(
       return confirm()
     }
     const node = new ClusterNode({
-      ...{ self: SELF, etcd, clock, keys: KEYS, host, isOver: () => false },
+      self: SELF,
+      etcd,
+      clock,
+      keys: KEYS,
+      host,
+      isOver: () => false,
       watch: {
         ...QUIET_WATCH,
         onLeaseLost: () => {
@@ -232,7 +242,12 @@ async function owningNode(onLeaseLost: () => void) {
   const epochs = new SharedEpochs()
   const host = new MemoryShardHost(epochs)
   const node = new ClusterNode({
-    ...{ self: SELF, etcd, clock, keys: KEYS, host, isOver: () => false },
+    self: SELF,
+    etcd,
+    clock,
+    keys: KEYS,
+    host,
+    isOver: () => false,
     watch: {
       ...QUIET_WATCH,
       onLeaseLost,

@@ -74,8 +74,11 @@ function open() {
       },
       forget: (agencyId) => agencies.delete(agencyId),
     },
-    ...{ usage: counters('usage'), limiter: counters('limiter'), sessions: counters('sessions') },
-    ...{ rateSlots: counters('rate slots'), refusals: counters('refusals') },
+    usage: counters('usage'),
+    limiter: counters('limiter'),
+    sessions: counters('sessions'),
+    rateSlots: counters('rate slots'),
+    refusals: counters('refusals'),
     feeds: [{ forget: () => void note('feeds end') }],
     holdTimer: { expectExpiry: () => {} },
   }

@@ -24,7 +24,12 @@ async function moving() {
   for (let shard = 0; shard < SHARDS; shard++) claim(shard, shard < OWN ? 'a' : 'b', shard < OWN ? a : b)
   view.replace(await etcd.read())
   const moves = new ShardMoves({
-    ...{ self: 'a', etcd, clock, keys: KEYS, view, host },
+    self: 'a',
+    etcd,
+    clock,
+    keys: KEYS,
+    view,
+    host,
     watch: QUIET_WATCH,
     wanted: () => Array.from({ length: SHARDS }, () => 'b'),
     lease: () => a,
@@ -32,7 +37,9 @@ async function moving() {
     onEtcdFailure: () => {},
   })
   return {
-    ...{ clock, host, moves },
+    clock,
+    host,
+    moves,
     /** `b` serves whatever was given up. */
     taken: async () => {
       await eventually('the group is given up', () => moves.isIdle)
@@ -70,7 +77,12 @@ async function alone() {
   const lease = await etcd.grant()
   view.replace(await etcd.read())
   const moves = new ShardMoves({
-    ...{ self: 'a', etcd, clock, keys: KEYS, view, host },
+    self: 'a',
+    etcd,
+    clock,
+    keys: KEYS,
+    view,
+    host,
     watch: QUIET_WATCH,
     wanted: () => Array.from({ length: SHARDS }, () => 'a'),
     lease: () => lease,

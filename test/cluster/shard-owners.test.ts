@@ -21,7 +21,8 @@ beforeEach(() => {
   claim = null
   guess = null
   owners = new ShardOwners({
-    ...{ self: { id: 'a', url: 'http://a' }, clock },
+    self: { id: 'a', url: 'http://a' },
+    clock,
     isConfirmed: () => isConfirmed,
     isServed: () => isServed,
     claimOf: () => claim,

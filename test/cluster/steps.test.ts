@@ -19,8 +19,15 @@ function stepOf(
 ) {
   const { claim = null, isOwned = false, owner = 'a', ...rest } = situation
   const steps = stepsOf({
-    ...{ self: 'a', lease: '1', claims: [claim], wanted: [owner], owned: new Set(isOwned ? [0] : []) },
-    ...{ busy: new Set(), moving: 0, isResting: false, isLeaving: false },
+    self: 'a',
+    lease: '1',
+    claims: [claim],
+    wanted: [owner],
+    owned: new Set(isOwned ? [0] : []),
+    busy: new Set(),
+    moving: 0,
+    isResting: false,
+    isLeaving: false,
     ...rest,
   })
   const names = (Object.keys(steps) as (keyof Steps)[]).filter((name) => steps[name].length > 0)
@@ -78,7 +85,12 @@ describe('what a node does about a shard', () => {
 describe('the number of shards that move', () => {
   /** Of this node, which has the first 200 and should have none; the others are served by `b`. */
   const many = ({ isAlone = false, moving = 0, isResting = false, isLeaving = false, served = 56 }): Situation => ({
-    ...{ self: 'a', lease: '1', busy: new Set(), isLeaving, isResting, moving },
+    self: 'a',
+    lease: '1',
+    busy: new Set(),
+    isLeaving,
+    isResting,
+    moving,
     claims: Array.from({ length: 200 + served }, (_, shard) => (shard < 200 ? MINE : THEIRS)),
     wanted: Array.from({ length: 200 + served }, () => (isAlone ? null : 'b')),
     owned: new Set(Array.from({ length: 200 }, (_, shard) => shard)),

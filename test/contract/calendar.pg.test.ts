@@ -149,9 +149,14 @@ describe('200', () => {
     await unit('sea-view')
     const answer = await ask(RANGE)
     expect(answer.body).toEqual({
-      ...{ from: '2027-03-01', to: '2027-03-08', currency: 'EUR' },
+      from: '2027-03-01',
+      to: '2027-03-08',
+      currency: 'EUR',
       units: [{ unit: 'sea-view', blocked: [] }],
-      ...{ page: 1, pageSize: 100, totalItems: 1, pageCount: 1 },
+      page: 1,
+      pageSize: 100,
+      totalItems: 1,
+      pageCount: 1,
     })
     expect(Object.keys(answer.body).slice(0, 4)).toEqual(['from', 'to', 'currency', 'units'])
   })
@@ -174,7 +179,8 @@ describe('200', () => {
     const season = { name: 'Spring', from: night('2027-03-03'), to: night('2027-03-05'), nightlyPrice: 500, minStay: 4 }
     await unit('sea-view', {
       rules: sampleRules({
-        ...{ basePrice: 100, minStay: 2 },
+        basePrice: 100,
+        minStay: 2,
         rates: {
           seasons: [season],
           // 7 March 2027 is a Sunday.
@@ -246,7 +252,8 @@ test('of generated units, the calendar agrees with /availability night by night,
       const first = random.int(0, 100)
       const nights = random.int(1, 110 - first)
       const stay = {
-        ...{ unit: calendar.unit, arrival: formatNight(addNights(from, first)) },
+        unit: calendar.unit,
+        arrival: formatNight(addNights(from, first)),
         departure: formatNight(addNights(from, first + nights)),
       }
       const quoted = await service.call('/quote', { key, json: stay })

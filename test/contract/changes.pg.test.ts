@@ -324,15 +324,14 @@ describe('waiting requests', () => {
   test(`a process holds at most ${WAITING_MAX}, then 500 INTERNAL with Retry-After`, async () => {
     const { cursor } = (await changes()).body
     const asked = (n: number) => ({
-      ...{
-        agencyId: agency.id,
-        ownerId: `agency ${n >> 4}`,
-        keyId: sampleId('key', n),
-        after: cursor,
-        limit: 1,
-        waitMs: 20_000,
-      },
-      ...{ isServed: () => true, signal: leaving.signal },
+      agencyId: agency.id,
+      ownerId: `agency ${n >> 4}`,
+      keyId: sampleId('key', n),
+      after: cursor,
+      limit: 1,
+      waitMs: 20_000,
+      isServed: () => true,
+      signal: leaving.signal,
     })
     const leaving = new AbortController()
     const held = Array.from({ length: WAITING_MAX }, (_, n) => service.ledger.changes.page(asked(n >> 4)))
@@ -414,7 +413,9 @@ describe('server-sent events', () => {
     const { body } = await changes({ after: 'start' })
     expect(open.events).toEqual(
       body.changes.map((change: { cursor: string; event: string }) => ({
-        ...{ id: change.cursor, event: change.event, data: JSON.stringify(change) },
+        id: change.cursor,
+        event: change.event,
+        data: JSON.stringify(change),
       })),
     )
     open.close()

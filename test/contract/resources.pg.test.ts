@@ -35,7 +35,11 @@ beforeAll(async () => {
   const made = await service.call('/bookings', {
     key: key.secret,
     json: {
-      ...{ unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04', sourceRef: 'A-1', notes: 'late' },
+      unit: 'sea-view',
+      arrival: '2027-03-01',
+      departure: '2027-03-04',
+      sourceRef: 'A-1',
+      notes: 'late',
       guest: { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' },
     },
   })

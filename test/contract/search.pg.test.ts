@@ -219,7 +219,8 @@ test('drafts are offered, archived units are not, and nothing of another agency'
 
 /** Weekends cost more: 5 and 6 March 2027 are a Friday and a Saturday. */
 const WEEKENDS = {
-  ...{ seasons: [], lengthOfStayDiscounts: [] },
+  seasons: [],
+  lengthOfStayDiscounts: [],
   weekdayAdjustments: [
     { weekday: 5 as const, basisPoints: 5_000 },
     { weekday: 6 as const, basisPoints: 5_000 },
@@ -299,17 +300,30 @@ describe('200', () => {
     })
     const { body } = await ask(STAY)
     const quoted = await service.call('/quote', {
-      ...{ key, json: { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' } },
+      key,
+      json: { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' },
     })
     expect(body).toEqual({
       offers: [
         {
-          ...{ unit: 'sea-view', name: 'Sea View', city: null, area: 'Alfama', bedrooms: 2, maxGuests: 4 },
-          ...{ arrival: '2027-03-01', departure: '2027-03-04', nights: 3, currency: 'EUR' },
-          ...{ total: quoted.body.quote.total, instantBook: false },
+          unit: 'sea-view',
+          name: 'Sea View',
+          city: null,
+          area: 'Alfama',
+          bedrooms: 2,
+          maxGuests: 4,
+          arrival: '2027-03-01',
+          departure: '2027-03-04',
+          nights: 3,
+          currency: 'EUR',
+          total: quoted.body.quote.total,
+          instantBook: false,
         },
       ],
-      ...{ page: 1, pageSize: 100, totalItems: 1, pageCount: 1 },
+      page: 1,
+      pageSize: 100,
+      totalItems: 1,
+      pageCount: 1,
     })
     expect(Object.keys(body.offers[0])).toEqual(
       'unit name city area bedrooms maxGuests arrival departure nights currency total instantBook'.split(' '),
@@ -342,7 +356,9 @@ describe('an offer is a stay that would be booked at that moment', () => {
   test('the extension of the guest in house', async () => {
     const seaView = await unit('sea-view')
     const request = requestFor(seaView, '2027-03-01', '2027-03-03', {
-      ...{ status: 'checked_in', expectedUntil: night('2027-03-05'), enforcement: 'agency' },
+      status: 'checked_in',
+      expectedUntil: night('2027-03-05'),
+      enforcement: 'agency',
     })
     await service.ledger.commands.book(agency, request, CALLER)
     expect(await daysIn()).toEqual([5, 6, 7])
@@ -410,8 +426,14 @@ test('of generated agencies, each offer is quoted and booked at its total, and e
     const from = addNights(about, random.int(-10, 20))
     const to = addNights(from, 30)
     const query = new URLSearchParams({
-      ...{ from: formatNight(from), to: formatNight(to), nights: String(nights), each: 'stay', pageSize: '200' },
-      ...{ adults: String(party.adults), children: String(party.children), extraBed: String(party.extraBed) },
+      from: formatNight(from),
+      to: formatNight(to),
+      nights: String(nights),
+      each: 'stay',
+      pageSize: '200',
+      adults: String(party.adults),
+      children: String(party.children),
+      extraBed: String(party.extraBed),
     })
     const offers: Offer[] = []
     for (let page = 1; page === 1 || offers.length === 200 * (page - 1); page++)

@@ -23,7 +23,8 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
   let haproxy: Bun.Subprocess | undefined
   const nodes = HOSTS.map((host) =>
     Bun.serve({
-      ...{ hostname: '127.0.0.1', port: 0 },
+      hostname: '127.0.0.1',
+      port: 0,
       fetch: async (request) => {
         const { pathname } = new URL(request.url)
         if (pathname === '/readyz') return new Response()

@@ -73,7 +73,11 @@ describe.each(documents)('%s', (path) => {
   test('names only commands that exist', async () => {
     for (const [, name = ''] of markdown.matchAll(/`nightledger ([a-z][a-z-]*)(?=[ `])/g)) {
       const code = await runCli([name, '--help'], {
-        ...{ env: {}, isTty: false, out: () => {}, err: () => {}, readInput: async () => '' },
+        env: {},
+        isTty: false,
+        out: () => {},
+        err: () => {},
+        readInput: async () => '',
       })
       expect([name, code]).toEqual([name, 0])
     }

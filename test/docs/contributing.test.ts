@@ -43,7 +43,9 @@ test('the route that CONTRIBUTING shows answers, refuses, and is described', asy
   const unit = sampleUnit()
   const dependencies = {
     ledger: {
-      ...{ clock: systemClock, newId: systemIds, access: { admit: () => ADMISSION, takeAnswer: () => {} } },
+      clock: systemClock,
+      newId: systemIds,
+      access: { admit: () => ADMISSION, takeAnswer: () => {} },
       catalogue: { inventory: async () => new Inventory([unit], []) },
     },
     requestStats: new RequestStats({ clock: systemClock, log: null }),

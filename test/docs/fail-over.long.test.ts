@@ -30,8 +30,12 @@ test('operating.md: a standby is made, commits wait for it, and a switch-over lo
   const [copy, wait, switchOver, rejoin] = BLOCKS.map(({ script }) => script)
   const [first, second] = pair.nodes
   const env = {
-    ...{ PRIMARY_HOST: '127.0.0.1', PRIMARY_PORT: String(first.port), USER_OF_REPLICATION: 'nightledger' },
-    ...{ PRIMARY_DATA: first.folder, STANDBY_DATA: second.folder, STANDBY_PORT: String(second.port) },
+    PRIMARY_HOST: '127.0.0.1',
+    PRIMARY_PORT: String(first.port),
+    USER_OF_REPLICATION: 'nightledger',
+    PRIMARY_DATA: first.folder,
+    STANDBY_DATA: second.folder,
+    STANDBY_PORT: String(second.port),
     PRIMARY_URL: pair.urlOf(first),
   }
   await pair.shell(copy ?? '', env)

@@ -20,7 +20,8 @@ describe
   let isSilent = false
   let haproxy: Bun.Subprocess | undefined
   const service = Bun.serve({
-    ...{ hostname: '127.0.0.1', port: 0 },
+    hostname: '127.0.0.1',
+    port: 0,
     fetch: ({ url, headers }) => {
       if (new URL(url).pathname === '/readyz') return new Response()
       received.push(headers.get('x-request-id'))
@@ -89,14 +90,20 @@ describe
 
   test('what it lets nobody reach is no route', async () => {
     expect(await ask('GET /metrics HTTP/1.1\r\nHost: host\r\nX-Request-Id: trace-2')).toEqual({
-      ...{ status: 404, code: 'NOT_FOUND', requestId: 'trace-2', retryAfter: undefined },
+      status: 404,
+      code: 'NOT_FOUND',
+      requestId: 'trace-2',
+      retryAfter: undefined,
     })
   })
 
   test('a write that gets no answer may have been made', async () => {
     isSilent = true
     expect(await ask(`${booking}\r\nX-Request-Id: trace-3`)).toEqual({
-      ...{ status: 500, code: 'INTERNAL', requestId: 'trace-3', retryAfter: '1' },
+      status: 500,
+      code: 'INTERNAL',
+      requestId: 'trace-3',
+      retryAfter: '1',
     })
     expect(received).toEqual(['trace-3'])
   })
@@ -122,7 +129,8 @@ describe
       at = `127.0.0.1:${(servers.address() as AddressInfo).port}`
       await start()
       const response = await fetch(`http://127.0.0.1:${port}/partner/v1/bookings`, {
-        ...{ method: 'POST', headers: { 'idempotency-key': 'a' } },
+        method: 'POST',
+        headers: { 'idempotency-key': 'a' },
       })
       expect([attempts, response.status]).toEqual([2, status])
       if (status === 500)

@@ -78,7 +78,11 @@ const CLUSTER: ClusterStats = {
   shards: { served: 256, claimed: 0, without_owner: 0 },
   own: { owned: 85, acquiring: 0, releasing: 0 },
   moves: { acquired: 85, released: 0, dropped: 0, fenced: 0, failures: 0 },
-  ...{ isEtcdUp: true, etcdFailures: 0, leaseMs: 3_000, isFailsafe: false, isConfirmed: true },
+  isEtcdUp: true,
+  etcdFailures: 0,
+  leaseMs: 3_000,
+  isFailsafe: false,
+  isConfirmed: true,
   entry: { forwarded: 1, sentAgain: 0, misdirected: 0, held: 0, unanswered: 0, refused: 0, holding: 0 },
 }
 const NODE_PAGE = metricsText(CLUSTER_METRICS, CLUSTER)

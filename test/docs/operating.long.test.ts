@@ -192,7 +192,9 @@ describe.skipIf(programs === null)('backup and restore', () => {
 
       const [dump = '', restore = ''] = blocksUnder('Backup and restore')
       const env = {
-        ...{ DATABASE_URL: server.url, RESTORED_URL: restored.url, SECRET_KEY: TEST_SECRET_KEY },
+        DATABASE_URL: server.url,
+        RESTORED_URL: restored.url,
+        SECRET_KEY: TEST_SECRET_KEY,
         PATH: `${programs}:${process.env['PATH']}`,
       }
       await bash(dump, env)

@@ -80,7 +80,8 @@ describeWithEtcd('a cluster of processes', () => {
     const a = await nodes.start('a')
     await settled(a, 1)
     const token = await makeAgencyByPortal(a, {
-      ...{ slug: 'agency', scopes: ['read:units'] },
+      slug: 'agency',
+      scopes: ['read:units'],
       plan: AMPLE_PLAN,
     })
     const failed = new Set<string>()

@@ -91,7 +91,9 @@ test(`the total of a quote is the total of its booking, for ${STAYS} generated s
       unit: `unit-${i % 10}`,
       arrival: day(from),
       departure: day(from + random.int(1, 9)),
-      ...{ adults: random.int(1, 4), children, extraBed: random.chance(0.5) },
+      adults: random.int(1, 4),
+      children,
+      extraBed: random.chance(0.5),
     }
     const quoted = await service.call('/quote', { key, json })
     const booked = await service.call('/bookings', { key, json })

@@ -37,11 +37,20 @@ for (const target of ['a moment', 'a restore point', 'the end of the archive, it
     const { primary, standby: restored } = pair
     const folder = join(primary.folder, '..')
     const env = {
-      ...{ PRIMARY_DATA: primary.folder, PRIMARY_HOST: '127.0.0.1', PRIMARY_PORT: String(primary.port) },
-      ...{ USER_OF_REPLICATION: 'nightledger', PRIMARY_URL: pair.urlOf(primary), WAL_ARCHIVE: join(folder, 'archive') },
-      ...{ ARCHIVE_TIMEOUT: '2', BACKUP: join(folder, 'backup'), RESTORED_DATA: restored.folder },
-      ...{ RESTORED_PORT: String(restored.port), RESTORED_URL: pair.urlOf(restored), SECRET_KEY: TEST_SECRET_KEY },
-      ...{ BUN: process.execPath, MAIN: resolve('src/main.ts') },
+      PRIMARY_DATA: primary.folder,
+      PRIMARY_HOST: '127.0.0.1',
+      PRIMARY_PORT: String(primary.port),
+      USER_OF_REPLICATION: 'nightledger',
+      PRIMARY_URL: pair.urlOf(primary),
+      WAL_ARCHIVE: join(folder, 'archive'),
+      ARCHIVE_TIMEOUT: '2',
+      BACKUP: join(folder, 'backup'),
+      RESTORED_DATA: restored.folder,
+      RESTORED_PORT: String(restored.port),
+      RESTORED_URL: pair.urlOf(restored),
+      SECRET_KEY: TEST_SECRET_KEY,
+      BUN: process.execPath,
+      MAIN: resolve('src/main.ts'),
     }
     await pair.shell(ARCHIVING, env)
     await prepareForLoad(env.PRIMARY_URL)

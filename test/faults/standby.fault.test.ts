@@ -197,7 +197,8 @@ describe('P3: a writer that alone loses the database', () => {
     started.push(service)
     await forgetRuns()
     const token = await makeAgencyByPortal(service, {
-      ...{ slug: 'cut-off', plan: AMPLE_PLAN },
+      slug: 'cut-off',
+      plan: AMPLE_PLAN,
       scopes: ['write:bookings', 'read:availability', 'read:rates', 'read:bookings', 'read:units'],
     })
     const stay = { unit: 'sea-view', arrival: '2027-05-01', departure: '2027-05-03' }

@@ -6,7 +6,11 @@ import { notFound } from '../../src/http/problems.ts'
 type Tagged = Parameters<typeof taggedAnswer>[0]
 
 const rate = (limit: number, remaining: number): RateDecision => ({
-  ...{ allowed: true, limit, remaining, resetAtS: 1_000 + remaining, retryAfterS: 0 },
+  allowed: true,
+  limit,
+  remaining,
+  resetAtS: 1_000 + remaining,
+  retryAfterS: 0,
 })
 
 test('answers of one limit do not share headers, whatever is set on one of them and whenever it is read', () => {

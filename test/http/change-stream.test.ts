@@ -13,7 +13,10 @@ const BYTES_MAX = 50_000_000
 
 const PAGE: ChangePage = {
   changes: [{ event: 'booking.created', cursor: 'c', json: JSON.stringify('x'.repeat(PAGE_BYTES)) }],
-  ...{ position: { seq: 1, fingerprint: '' }, cursor: 'c', hasMore: true, upTo: 1 },
+  position: { seq: 1, fingerprint: '' },
+  cursor: 'c',
+  hasMore: true,
+  upTo: 1,
 }
 
 /** A history without end. It counts what is read of it. */
@@ -39,7 +42,10 @@ test('a stream whose first page cannot be answered gives up its place', async ()
   const request = new Request('http://localhost/', { headers: { accept: 'text/event-stream' } })
   const feed = { stream: async () => stream } as unknown as ChangeFeed
   const failed = answerChanges({
-    ...{ feed, request, query: {}, of: 'key' },
+    feed,
+    request,
+    query: {},
+    of: 'key',
     reader: { agencyId: 'agc_a', keyId: 'key_a', isServed: () => true },
     render: () => Promise.reject(new Error('no guests')),
     stream: { open: {}, headers: () => new Headers(), onFailure: () => {} },
@@ -52,7 +58,10 @@ test('of a stream that its client does not read, no more is read than the socket
   const { stream, seen } = endless()
   const server = Bun.serve({
     // Shorter than the service's, so that the test is.
-    ...{ ...SERVE_OPTIONS, idleTimeout: 4, hostname: '127.0.0.1', port: 0 },
+    ...SERVE_OPTIONS,
+    idleTimeout: 4,
+    hostname: '127.0.0.1',
+    port: 0,
     fetch: () => new Response(eventStream(stream, () => {})),
   })
   const socket = connect({ port: server.port ?? 0, host: '127.0.0.1' })

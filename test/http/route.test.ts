@@ -11,11 +11,19 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { RequestStats } from '../../src/observability/request-stats.ts'
 
 const GET_THING = {
-  ...{ id: 'getThing', method: 'GET', path: '/things/{id}', tag: 'Things', summary: 'A thing' },
+  id: 'getThing',
+  method: 'GET',
+  path: '/things/{id}',
+  tag: 'Things',
+  summary: 'A thing',
   answer: { status: 200, description: 'The thing.', schema: Type.Object({}) },
 } as const satisfies Operation
 const MAKE_THING = {
-  ...{ id: 'makeThing', method: 'POST', path: '/things/{id}', tag: 'Things', summary: 'Make a thing' },
+  id: 'makeThing',
+  method: 'POST',
+  path: '/things/{id}',
+  tag: 'Things',
+  summary: 'Make a thing',
   body: Type.Object({ name: Type.String() }),
   answer: { status: 201, description: 'The thing.', schema: Type.Object({}) },
 } as const satisfies Operation
@@ -60,7 +68,9 @@ function routeOf(operation: Operation, handle: (n: number, body: unknown) => Out
   const failures: FailureReport[] = []
   const serve = served(
     {
-      ...{ operation, surface: 'portal', newId: () => 'req_1' },
+      operation,
+      surface: 'portal',
+      newId: () => 'req_1',
       requestStats: new RequestStats({ clock: systemClock, log: null }),
       onFailure: (report) => failures.push(report),
     },
@@ -73,7 +83,9 @@ function routeOf(operation: Operation, handle: (n: number, body: unknown) => Out
 const get = (path = '/things/a') => new Request(`http://localhost${path}`)
 const post = (body: unknown = { name: 'x' }) =>
   new Request('http://localhost/things/a', {
-    ...{ method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { 'content-type': 'application/json' },
   })
 
 describe('a route', () => {

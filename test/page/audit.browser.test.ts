@@ -20,12 +20,18 @@ const BUSY_USED = 4_000 + BUSY_DAYS.reduce((sum, { used }) => sum + used, 0)
 const BUSY = {
   usage: [
     {
-      ...{ month: '2026-11', used: BUSY_USED, quota: 50_000, remaining: 50_000 - BUSY_USED },
+      month: '2026-11',
+      used: BUSY_USED,
+      quota: 50_000,
+      remaining: 50_000 - BUSY_USED,
       resetsAt: '2026-12-01T00:00:00.000Z',
     },
     { month: '2026-10', used: 31_250, quota: null, remaining: null, resetsAt: null },
   ],
-  ...{ page: 1, pageSize: 12, totalItems: 2, pageCount: 1 },
+  page: 1,
+  pageSize: 12,
+  totalItems: 2,
+  pageCount: 1,
   days: BUSY_DAYS,
 }
 

@@ -25,7 +25,8 @@ describeInBrowser('bookings', () => {
   const ask = async (path: string, json?: object, method = json === undefined ? 'GET' : 'POST') => {
     const { status, body } = await portal.service.ask(`${A}${path}`, {
       ...(json === undefined ? {} : { json }),
-      ...{ method, token: portal.database.tokens.desk },
+      method,
+      token: portal.database.tokens.desk,
     })
     expect([path, status < 300]).toEqual([path, true])
     return body
@@ -138,11 +139,9 @@ describeInBrowser('bookings', () => {
         await early.getByRole('button', { name: 'Check out' }).click()
         await page.getByText('checked the guest out').waitFor()
         expect(await reload(booking.id)).toMatchObject({
-          ...{
-            status: 'checked_out',
-            departure: `${booking.arrival.slice(0, 7)}-02`,
-            totalAmount: booking.totalAmount,
-          },
+          status: 'checked_out',
+          departure: `${booking.arrival.slice(0, 7)}-02`,
+          totalAmount: booking.totalAmount,
         })
         expect(await page.locator('.history-text > p').allTextContents()).toEqual([
           'Demo desk checked the guest out',
@@ -183,7 +182,9 @@ describeInBrowser('bookings', () => {
         await dialog.getByRole('button', { name: 'Change dates' }).click()
         await page.getByText('The price was kept.').waitFor()
         expect(await reload(booking.id)).toMatchObject({
-          ...{ arrival: `${month}-02`, departure: `${month}-09`, totalAmount: booking.totalAmount },
+          arrival: `${month}-02`,
+          departure: `${month}-09`,
+          totalAmount: booking.totalAmount,
         })
         // Seven nights at the price of four: the page does not pretend that the lines add up to it.
         await page.getByText('was agreed when this was booked or last moved').waitFor()
@@ -211,7 +212,9 @@ describeInBrowser('bookings', () => {
         await dialog.getByRole('button', { name: 'anyway' }).click()
         await page.getByText('The nights are free again').waitFor()
         expect(await reload(booking.id)).toMatchObject({
-          ...{ status: 'cancelled', cancelReason: 'The guest found another place', unitSlug: 'graca-view' },
+          status: 'cancelled',
+          cancelReason: 'The guest found another place',
+          unitSlug: 'graca-view',
         })
       })
     },

@@ -186,7 +186,10 @@ describeInBrowser('the calendar', () => {
   test("a partner's booking appears by itself, and so does everything that was missed while the connection was lost", async () => {
     const book = (day: number, lastName: string) =>
       partner('/bookings', 'POST', {
-        ...{ unit: 'estrela-family', arrival: isoOf(FIRST + day), departure: isoOf(FIRST + day + 4), adults: 2 },
+        unit: 'estrela-family',
+        arrival: isoOf(FIRST + day),
+        departure: isoOf(FIRST + day + 4),
+        adults: 2,
         guest: { firstName: 'Partner', lastName },
       })
     await visit(

@@ -80,7 +80,10 @@ describeInBrowser('the first day of an agency', () => {
       const booked = await portal.service.ask('/partner/v1/bookings', {
         token: key,
         json: {
-          ...{ unit: 'sea-view', arrival: '2031-06-10', departure: '2031-06-14', sourceRef: 'W-1' },
+          unit: 'sea-view',
+          arrival: '2031-06-10',
+          departure: '2031-06-14',
+          sourceRef: 'W-1',
           guest: { firstName: 'Nora', lastName: 'Lund', email: 'nora@example.com' },
         },
       })

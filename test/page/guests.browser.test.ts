@@ -91,7 +91,9 @@ describeInBrowser('guests', () => {
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Phone').waitFor()
       const { status } = await portal.service.ask(`${A}/guests/${guest.id}`, {
-        ...{ token: portal.database.tokens.manager, method: 'PATCH', json: { phone: '+46 8 111 1111' } },
+        token: portal.database.tokens.manager,
+        method: 'PATCH',
+        json: { phone: '+46 8 111 1111' },
       })
       expect(status).toBe(200)
       // The page behind the dialog reads the guest anew.

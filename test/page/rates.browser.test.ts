@@ -192,7 +192,10 @@ describeInBrowser('rates', () => {
   test('a unit with hundreds of seasons is saved like any other', async () => {
     const day = (n: number) => new Date(Date.UTC(YEAR, 0, 1 + n)).toISOString().slice(0, 10)
     const seasons = Array.from({ length: 400 }, (_, n) => ({
-      ...{ name: `Night ${n} of the long list`, from: day(n), to: day(n + 1), nightlyPrice: 10_000 + n },
+      name: `Night ${n} of the long list`,
+      from: day(n),
+      to: day(n + 1),
+      nightlyPrice: 10_000 + n,
     }))
     expect((await setRates('baixa-studio', { seasons })).status).toBe(200)
     await portal.visit({ as: 'manager', at: `#/units/baixa-studio?from=${YEAR}-01-01` }, async (page) => {

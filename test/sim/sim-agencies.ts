@@ -12,7 +12,8 @@ const [FIRST = '', ...OTHERS] = agenciesOfShards(4)
 /** Five agencies. The first two share a shard, the others have one each. */
 export const AGENCIES: readonly Agency[] = [FIRST, neighbourOf(FIRST), ...OTHERS].map((id, i) => ({
   ...AGENCY,
-  ...{ id, slug: `agency-${i}` },
+  id,
+  slug: `agency-${i}`,
 }))
 
 /** The shards that these agencies have entries in, in order. */

@@ -46,8 +46,12 @@ export class SimHistory {
   moment(): Moment {
     const { journal, idempotency, shards, bookings, audit, snapshots } = this.#store
     return {
-      ...{ entries: journal.length, answers: idempotency.length, snapshots: [...snapshots] },
-      ...{ shards: shards.map((row) => ({ ...row })), bookings: new Map(bookings), audit: new Map(audit) },
+      entries: journal.length,
+      answers: idempotency.length,
+      snapshots: [...snapshots],
+      shards: shards.map((row) => ({ ...row })),
+      bookings: new Map(bookings),
+      audit: new Map(audit),
       ledger: { historyId: this.historyId, versionMark: this.versionMark },
     }
   }

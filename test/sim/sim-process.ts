@@ -145,7 +145,13 @@ function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm
     feed.end()
   }
   const core = openCore({
-    ...{ store, clock, term, agencies: AGENCIES, units: unitsOf, newId: options.newId, lanes: options.lanes },
+    store,
+    clock,
+    term,
+    agencies: AGENCIES,
+    units: unitsOf,
+    newId: options.newId,
+    lanes: options.lanes,
     journalLimits: { waitingMax: 200, batchMax: 8 },
     unitLimits: { residentMax: 4, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
     onFenced,

@@ -48,7 +48,12 @@ export class SimReaders {
     this.#wrapRows = options.wrapRows ?? ((rows) => rows)
     this.readers = AGENCIES.flatMap(({ id, slug }, i) =>
       (READERS[i] ?? []).map((how, n) => ({
-        ...{ name: `reader ${n} of ${slug}`, how, agencyId: id, shown: [], generation: 0, faults: [] },
+        name: `reader ${n} of ${slug}`,
+        how,
+        agencyId: id,
+        shown: [],
+        generation: 0,
+        faults: [],
       })),
     )
   }
@@ -64,7 +69,10 @@ export class SimReaders {
     }
     return new ChangeFeed({
       rows: { read: (agencyId, asked) => process.receive(read(agencyId, asked)) },
-      ...{ clock, historyId: this.#store.history.historyId, view: PARTNER_VIEW, places: new WaitingPlaces(clock) },
+      clock,
+      historyId: this.#store.history.historyId,
+      view: PARTNER_VIEW,
+      places: new WaitingPlaces(clock),
       endOf: (agencyId) => journal().endOf(agencyId),
     })
   }

@@ -159,8 +159,11 @@ export class SimWebhooks {
       dice: () => this.#dice.next(),
       term,
       watch: {
-        ...{ onSwitchedOff: () => {}, onFailure: () => {}, onReplaced },
-        ...{ onSecretUnreadable: () => {}, onEventUnreadable: () => {} },
+        onSwitchedOff: () => {},
+        onFailure: () => {},
+        onReplaced,
+        onSecretUnreadable: () => {},
+        onEventUnreadable: () => {},
       },
     })
   }

@@ -61,7 +61,9 @@ export class SimWorld {
     this.#faults = faults
     this.fates = new SimFates(this, seed)
     this.partners = new SimReaders({
-      ...{ clock: this.clock, store: this.store, wrapRows: faults.wrapChangeRows },
+      clock: this.clock,
+      store: this.store,
+      wrapRows: faults.wrapChangeRows,
       // Of its own, so that what partners read changes nothing else.
       dice: new SeededRandom(seed + 1_000_000),
     })
@@ -118,14 +120,12 @@ export class SimWorld {
   async start(shards?: readonly number[]): Promise<SimProcess> {
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const started = SimProcess.start({
-      ...{
-        clock: this.clock,
-        store: this.store,
-        webhooks: this.webhooks,
-        partners: this.partners,
-        newId,
-        faults: this.#faults,
-      },
+      clock: this.clock,
+      store: this.store,
+      webhooks: this.webhooks,
+      partners: this.partners,
+      newId,
+      faults: this.#faults,
       name: `process ${++this.#starts}`,
       lanes: 1 + this.dice.below(3),
       ...(shards === undefined ? {} : { shards }),
@@ -209,9 +209,19 @@ export class SimWorld {
       return process.commands.book(
         agency,
         {
-          ...{ unit: dice.pick(units), stay: { arrival, departure }, type: 'guest', source: 'partner', sourceRef: ref },
-          ...{ status: dice.pick<BookingStatus>(['confirmed', 'confirmed', 'option']), holdHours: null, notes: null },
-          ...{ adults: 2, children: 0, extraBed: false, guest: null, enforcement: 'partner' },
+          unit: dice.pick(units),
+          stay: { arrival, departure },
+          type: 'guest',
+          source: 'partner',
+          sourceRef: ref,
+          status: dice.pick<BookingStatus>(['confirmed', 'confirmed', 'option']),
+          holdHours: null,
+          notes: null,
+          adults: 2,
+          children: 0,
+          extraBed: false,
+          guest: null,
+          enforcement: 'partner',
         },
         CALLER,
         undefined,

@@ -52,7 +52,11 @@ export class TestCluster {
       )
     const node = new ClusterNode({
       self: { id, url: `http://${id}`, version: 'test', run, startedAt: Date.now() },
-      ...{ etcd, clock: systemClock, keys: this.keys, host, isOver },
+      etcd,
+      clock: systemClock,
+      keys: this.keys,
+      host,
+      isOver,
       watch: {
         onJoined: note('joined'),
         onLeaseLost: note('lease lost'),

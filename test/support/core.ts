@@ -59,7 +59,11 @@ export function openCore(options: {
   })
   for (const agency of agencies) catalogue.putAgency(agency)
   const real = new Journal({
-    ...{ store, clock, term: options.term, onFenced: options.onFenced, chainKeys: CHAIN_KEYS },
+    store,
+    clock,
+    term: options.term,
+    onFenced: options.onFenced,
+    chainKeys: CHAIN_KEYS,
     limits: { ...options.journalLimits, queuedMsMax: QUEUED_MS_MAX },
     lanes: options.lanes ?? LANES,
     ...(options.onEntries === undefined ? {} : { onDurable: options.onEntries }),
@@ -67,12 +71,21 @@ export function openCore(options: {
   })
   const journal = options.wrapJournal?.(real) ?? real
   const directory = new UnitDirectory({
-    ...{ store, clock, limits: options.unitLimits },
-    ...{ onDefect: options.onDefect, onSnapshotFailure: options.onSnapshotFailure },
+    store,
+    clock,
+    limits: options.unitLimits,
+    onDefect: options.onDefect,
+    onSnapshotFailure: options.onSnapshotFailure,
     endOf: (agencyId) => journal.endOf(agencyId),
   })
   const commands = new BookingCommands({
-    ...{ catalogue, directory, journal, rows: store, clock, newId, onDurable },
+    catalogue,
+    directory,
+    journal,
+    rows: store,
+    clock,
+    newId,
+    onDurable,
     queuedMsMax: QUEUED_MS_MAX,
   })
   return { catalogue, journal, directory, commands }

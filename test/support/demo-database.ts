@@ -34,7 +34,9 @@ export async function demoDatabase(): Promise<DemoDatabase> {
 /** Without a webhook endpoint: nothing would send to it, and tests register their own. */
 export function demoOptions(ledger: Ledger, dataDir: string): DemoOptions {
   return {
-    ...{ dataDir, onStep: () => {}, webhooks: null },
+    dataDir,
+    onStep: () => {},
+    webhooks: null,
     store: agencyStore(ledger),
     keepUsage: usageKeeper(ledger),
   }

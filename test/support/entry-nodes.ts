@@ -83,7 +83,12 @@ export class EntryCluster {
         }),
     }
     const entry = new RequestEntry({
-      ...{ owners, clock: systemClock, newId: systemIds, fetch, hops: new Hops(secrets), leaving: leaving.signal },
+      owners,
+      clock: systemClock,
+      newId: systemIds,
+      fetch,
+      hops: new Hops(secrets),
+      leaving: leaving.signal,
       termOf: () => state.term,
       refreshSession: async () => {},
       ...limits,
@@ -110,7 +115,12 @@ export class EntryCluster {
     const admin = entry.wrap(listener('admin'), adminApp)(adminApp)
     const url = `http://127.0.0.1:${server.port}`
     const node: EntryNode = {
-      ...{ id, url, entry, asked, sees, refusals },
+      id,
+      url,
+      entry,
+      asked,
+      sees,
+      refusals,
       app: (request) => answer(request, node),
       get term() {
         return state.term

@@ -35,8 +35,14 @@ export async function firedEvents(sql: Sql, bookingId: string): Promise<FiredEve
   const idOrNull = (prefix: IdPrefix, uuid: string | null) => (uuid === null ? null : idOf(prefix, uuid))
   return rows.map(({ seq, kind, payload, checksum, ...row }) => {
     const entry = {
-      ...{ seq, kind, payload, checksum, at: row.at.getTime(), id: idOf('evt', row.entry_id) },
-      ...{ unitId: idOf('unt', row.unit_id), otherUnitId: idOrNull('unt', row.other_unit_id) },
+      seq,
+      kind,
+      payload,
+      checksum,
+      at: row.at.getTime(),
+      id: idOf('evt', row.entry_id),
+      unitId: idOf('unt', row.unit_id),
+      otherUnitId: idOrNull('unt', row.other_unit_id),
       bookingId: idOf('bkg', row.booking_id),
     }
     return JSON.parse(bodyOfEntry(entry, row.source_ref)) as FiredEvent

@@ -37,7 +37,10 @@ export function generatedFees(random: SeededRandom): FeeType[] {
   return Array.from({ length: random.int(0, 4) }, (_, i) => {
     const kind = random.pick(['fixed', 'percent'] as const)
     return {
-      ...{ id: `fee-${i}`, label: `Fee ${i}`, kind, includesWeeklyCleaning: false },
+      id: `fee-${i}`,
+      label: `Fee ${i}`,
+      kind,
+      includesWeeklyCleaning: false,
       amount: kind === 'fixed' ? random.int(0, 9_999) : null,
       basisPoints: kind === 'percent' ? random.int(0, 10_000) : null,
       application: random.pick(['every_stay', 'every_stay', 'on_request'] as const),

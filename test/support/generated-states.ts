@@ -16,7 +16,11 @@ export function generatedState(random: SeededRandom, unit: Unit, about: Night): 
     const departure = addNights(arrival, random.int(1, longest))
     const isExtended = random.chance(0.15)
     const after = sampleBooking({
-      ...{ id: sampleId('bkg', n), unitId: unit.id, arrival, departure, type: random.pick(BOOKING_TYPES) },
+      id: sampleId('bkg', n),
+      unitId: unit.id,
+      arrival,
+      departure,
+      type: random.pick(BOOKING_TYPES),
       status: isExtended ? 'checked_in' : random.pick(['confirmed', 'option', 'checked_out', 'cancelled']),
       expectedUntil: isExtended ? addNights(departure, random.int(0, 12)) : null,
     })

@@ -30,7 +30,7 @@ export function booked(
 ): JournalRecord {
   const event = {
     kind: 'booking_created' as const,
-    after: sampleBooking({ ...{ id: sampleId('bkg', label), unitId: sampleId('unt', label) }, ...of }),
+    after: sampleBooking({ id: sampleId('bkg', label), unitId: sampleId('unt', label), ...of }),
   }
   return { agencyId, at, entry: entryOf(event, { at }) }
 }
@@ -44,8 +44,14 @@ export function unitSet(unitId: string, { agencyId = AGENCY.id, at = AT }: Of = 
 export function audited(label: string, count = 1, { agencyId = AGENCY.id, at = AT }: Of = {}): JournalRecord {
   const { actor, route, requestId } = CALLER
   const audit = {
-    ...{ auditId: sampleId('aud', label), at, actor, route, requestId },
-    ...{ outcome: 'MIN_STAY', bookingId: null, count },
+    auditId: sampleId('aud', label),
+    at,
+    actor,
+    route,
+    requestId,
+    outcome: 'MIN_STAY',
+    bookingId: null,
+    count,
   }
   return { agencyId, at, audit }
 }

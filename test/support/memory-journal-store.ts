@@ -53,7 +53,10 @@ export type Fate =
  */
 export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows {
   readonly shards: readonly ShardRow[] = Array.from({ length: SHARDS }, () => ({
-    ...{ epoch: 0, renewal: null, holder: '', mark: 0 },
+    epoch: 0,
+    renewal: null,
+    holder: '',
+    mark: 0,
   }))
   /** Of all shards, in the order in which they became durable. */
   readonly journal: JournalRow[] = []
@@ -80,7 +83,8 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     const takenShards = new Set(taken)
     for (const shard of takenShards) Object.assign(this.#shard(shard), { epoch: this.#shard(shard).epoch + 1, holder })
     const shards = this.shards.map(({ epoch }, shard) => ({
-      ...{ shard, epoch: takenShards.has(shard) ? epoch : -1 },
+      shard,
+      epoch: takenShards.has(shard) ? epoch : -1,
       ...this.headOf(shard),
     }))
     return { shards, newestMonth: MONTHS.newest }
@@ -261,7 +265,9 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     return [...this.bookings.values()]
       .filter(({ booking }) => booking.holdExpiresAt !== null && booking.holdExpiresAt <= at)
       .map(({ agencyId, booking }) => ({
-        ...{ agencyId, unitId: booking.unitId, bookingId: booking.id },
+        agencyId,
+        unitId: booking.unitId,
+        bookingId: booking.id,
         expiry: new Date(booking.holdExpiresAt ?? 0).toISOString(),
       }))
       .filter((hold) => after === null || place(hold) > place(after))

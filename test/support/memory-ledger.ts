@@ -50,8 +50,12 @@ export class MemoryLedger {
     if (this.catalogue !== undefined) this.units = [...(await this.catalogue.inventory(AGENCY.id)).units]
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const core = openCore({
-      ...{ store: this.store, clock: this.clock, term: await this.store.takeOver(), newId },
-      ...{ agencies: [AGENCY], units: () => this.units },
+      store: this.store,
+      clock: this.clock,
+      term: await this.store.takeOver(),
+      newId,
+      agencies: [AGENCY],
+      units: () => this.units,
       journalLimits: { waitingMax: 1_000, batchMax: 100 },
       unitLimits: { residentMax: 100, mailboxMax: 100, idleMs: 1_000, snapshotEvery: 5, ...limits },
       onFenced: () => {},

@@ -45,7 +45,12 @@ export async function startMeteredService(
     (await scrape(service.baseUrl)).seriesNames().has('nightledger_webhook_attempts_total'),
   )
   return {
-    ...{ service, receiver, database, key, portal: service.portal, webhookSecret: String(endpoint.body['secret']) },
+    service,
+    receiver,
+    database,
+    key,
+    portal: service.portal,
+    webhookSecret: String(endpoint.body['secret']),
     scrape: () => scrape(service.baseUrl),
     partner: async (path, json, token = key) => {
       const call = { token, ...(json === undefined ? {} : { json }) }

@@ -148,8 +148,13 @@ export class PatroniCluster {
       etcd3: { hosts: [`127.0.0.1:${etcd}`] },
       bootstrap: {
         dcs: {
-          ...{ ttl: 20, loop_wait: 2, retry_timeout: 3, maximum_lag_on_failover: 1_048_576 },
-          ...{ synchronous_mode: true, synchronous_mode_strict: true, failsafe_mode: true },
+          ttl: 20,
+          loop_wait: 2,
+          retry_timeout: 3,
+          maximum_lag_on_failover: 1_048_576,
+          synchronous_mode: true,
+          synchronous_mode_strict: true,
+          failsafe_mode: true,
           postgresql: {
             use_pg_rewind: true,
             parameters: { wal_retrieve_retry_interval: '200ms', wal_log_hints: 'on' },
@@ -159,7 +164,10 @@ export class PatroniCluster {
         pg_hba: ['host all all 127.0.0.1/32 scram-sha-256', 'host replication replicator 127.0.0.1/32 scram-sha-256'],
       },
       postgresql: {
-        ...{ listen: `127.0.0.1:${port}`, connect_address: `127.0.0.1:${port}`, data_dir: data, bin_dir: programs },
+        listen: `127.0.0.1:${port}`,
+        connect_address: `127.0.0.1:${port}`,
+        data_dir: data,
+        bin_dir: programs,
         pgpass: join(this.#folder, `${name}.pgpass`),
         authentication: {
           superuser: account('postgres'),

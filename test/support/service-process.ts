@@ -109,7 +109,12 @@ function serviceOf(child: Child, { port, adminPort = port }: Ports, log: () => s
   const adminUrl = `http://127.0.0.1:${adminPort}`
   const ask = (path: string, call: HttpCall = {}) => send(baseUrl + path, call)
   return {
-    ...{ baseUrl, adminUrl, pid: child.pid, log, exited: child.exited, ask },
+    baseUrl,
+    adminUrl,
+    pid: child.pid,
+    log,
+    exited: child.exited,
+    ask,
     portal: (path, json) =>
       send(`${adminUrl}/portal/v1${path}`, { token: TEST_PORTAL_TOKEN, ...(json === undefined ? {} : { json }) }),
     kill: (signal) => child.kill(signal),

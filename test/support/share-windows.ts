@@ -76,7 +76,8 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
     })
   const thrice = (secrets: readonly string[] = []) => [...secrets, ...secrets, ...secrets, ...secrets]
   const rpc = (name: string, args: object) => ({
-    ...{ method: 'POST', path: '/mcp' },
+    method: 'POST',
+    path: '/mcp',
     json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
   })
   const window = 'from=2033-01-01&to=2033-04-01'
@@ -105,7 +106,8 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
         { path: `${agency}/units?pageSize=200` },
       ),
       desk: of(thrice(tokens['desk']), {
-        ...{ method: 'POST', path: `${agency}/bookings` },
+        method: 'POST',
+        path: `${agency}/bookings`,
         json: {
           unit: slugOf(1),
           arrival: '2098-01-01',
@@ -114,7 +116,9 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
         },
       }),
       manager: of(thrice(tokens['manager']), {
-        ...{ method: 'PATCH', path: `${agency}/units/${slugOf(2)}`, json: { basePrice: 12_000 } },
+        method: 'PATCH',
+        path: `${agency}/units/${slugOf(2)}`,
+        json: { basePrice: 12_000 },
       }),
       owner: of(
         thrice(tokens['owner']),
@@ -132,7 +136,9 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
       for (let round = 0; round < ROUNDS; round++) {
         const calm = p99(await latencies(base, WINDOW_MS))
         const attack = Bun.spawn([process.execPath, 'run', join(import.meta.dir, 'share-attack.ts'), file], {
-          ...{ stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' },
+          stdin: 'pipe',
+          stdout: 'pipe',
+          stderr: 'inherit',
         })
         rounds.push({ calm, beset: p99(await latencies(base, WINDOW_MS)) })
         await attack.stdin.end()

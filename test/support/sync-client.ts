@@ -29,8 +29,11 @@ export class SyncClient {
   constructor({ baseUrl, key, file }: { baseUrl: string; key: string; file?: string }) {
     this.file = file ?? join(this.#folder, 'copy.sqlite')
     this.#env = {
-      ...{ PATH: process.env['PATH'] ?? '', NIGHTLEDGER_URL: baseUrl, NIGHTLEDGER_KEY: key },
-      ...{ CALENDAR_EVERY_S: '0.3', CALENDAR_SOON_S: '0.3' },
+      PATH: process.env['PATH'] ?? '',
+      NIGHTLEDGER_URL: baseUrl,
+      NIGHTLEDGER_KEY: key,
+      CALENDAR_EVERY_S: '0.3',
+      CALENDAR_SOON_S: '0.3',
     }
   }
 

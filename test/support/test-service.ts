@@ -83,7 +83,12 @@ export async function startTestService({
   const clients: Client[] = []
   return {
     ...test,
-    ...{ url, port, logged, bugs, call, ask },
+    url,
+    port,
+    logged,
+    bugs,
+    call,
+    ask,
     asPartner: (key, path, json) => call(path, { key, ...(json === undefined ? {} : { json }) }),
     get: (path) => ask(path),
     patch: (path, json) => ask(path, json, { method: 'PATCH' }),

@@ -46,7 +46,9 @@ async function sendAll(): Promise<void> {
     'GET /partner/v1/changes': () => service.asPartner(secret, '/changes?after=start&limit=5'),
     'POST /mcp': (i) =>
       service.mcp(secret, {
-        ...{ jsonrpc: '2.0', id: i, method: 'tools/call' },
+        jsonrpc: '2.0',
+        id: i,
+        method: 'tools/call',
         params: {
           name: 'get_availability',
           arguments: { unit: slugOf(i), from: '2090-01-01', to: '2090-02-01' },

@@ -15,6 +15,8 @@ export interface PageAsset {
 }
 
 export const PAGE_ASSETS: readonly PageAsset[] = pageBundle().map(({ kind, name, hash, plain, gzip, br }) => ({
-  ...{ kind, name, hash },
+  kind,
+  name,
+  hash,
   bytes: { br: Uint8Array.fromBase64(br), gzip: Uint8Array.fromBase64(gzip), plain: Uint8Array.fromBase64(plain) },
 }))

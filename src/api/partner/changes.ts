@@ -47,7 +47,10 @@ export const CHANGES = [
   partnerRoute(LIST_CHANGES, async ({ ledger, request, query, agency, key, stream }) => {
     const { changes: feed, access, usage } = ledger
     const outcome = await answerChanges({
-      ...{ feed, request, query, of: 'key' },
+      feed,
+      request,
+      query,
+      of: 'key',
       reader: { agencyId: agency.id, keyId: key.id, isServed: () => access.isServed({ agency, key }) },
       render: async (changes) => {
         // A list is taken when it is answered; a stream ends too late for that.

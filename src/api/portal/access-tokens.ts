@@ -25,7 +25,10 @@ const AccessTokenJson = Type.Object(
 function accessTokenJson(token: AccessToken): Static<typeof AccessTokenJson> {
   const { id, name, role, prefix, createdAt, expiresAt, revokedAt } = token
   return {
-    ...{ id, name, role, prefix },
+    id,
+    name,
+    role,
+    prefix,
     createdAt: timestampOf(createdAt),
     expiresAt: timestampOrNull(expiresAt),
     revokedAt: timestampOrNull(revokedAt),

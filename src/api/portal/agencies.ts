@@ -48,8 +48,15 @@ const AgencyJson = Type.Object(
 function agencyJson(agency: Agency): Static<typeof AgencyJson> {
   const { id, slug, name, currency, timezone, status, plan, defaultHoldHours, createdAt } = agency
   return {
-    ...{ id, slug, name, currency, currencyDigits: currencyDigits(currency), timezone },
-    ...{ status, plan: { ...plan }, defaultHoldHours },
+    id,
+    slug,
+    name,
+    currency,
+    currencyDigits: currencyDigits(currency),
+    timezone,
+    status,
+    plan: { ...plan },
+    defaultHoldHours,
     createdAt: timestampOf(createdAt),
   }
 }

@@ -92,7 +92,11 @@ export class AgencyChangeTexts {
 function changeText(change: AgencyChange, found: ReadonlyMap<string, AgencyBooking> | undefined): Change {
   const { cursor, id, seq, at, thing } = change
   const json: Static<typeof AgencyChangeJson> = {
-    ...{ cursor, id, seq, event: thing.event, occurredAt: timestampOf(at) },
+    cursor,
+    id,
+    seq,
+    event: thing.event,
+    occurredAt: timestampOf(at),
     data: dataOf(thing, found),
   } as Static<typeof AgencyChangeJson>
   return { cursor, event: thing.event, json: JSON.stringify(json) }

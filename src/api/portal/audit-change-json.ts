@@ -56,7 +56,9 @@ function stayJson(booking: BookingFacts, inventory: Inventory): Static<typeof St
   if (names === null) return null
   return {
     ...names,
-    ...{ type, status, totalAmount },
+    type,
+    status,
+    totalAmount,
     arrival: formatNight(arrival),
     departure: formatNight(departure),
     holdExpiresAt: timestampOrNull(holdExpiresAt),

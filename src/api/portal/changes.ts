@@ -47,7 +47,10 @@ const OPERATOR = 'operator'
 export const CHANGES = [
   agencyRoute(LIST_CHANGES, ({ ledger, access, request, identity, query, agency, stream }) =>
     answerChanges({
-      ...{ feed: ledger.changes, request, query, of: 'access token' },
+      feed: ledger.changes,
+      request,
+      query,
+      of: 'access token',
       reader: {
         agencyId: agency.id,
         ownerId: identity.kind === 'operator' ? OPERATOR : agency.id,

@@ -83,8 +83,14 @@ export const FEE_TYPES = [
   agencyRoute(CREATE_FEE_TYPE, async ({ ledger, caller, keep, agency, body }) => {
     const { includesWeeklyCleaning = false, application = 'every_stay', active = true } = body
     const blank: FeeType = {
-      ...{ id: '', label: body.label, kind: body.kind, amount: null, basisPoints: null },
-      ...{ includesWeeklyCleaning, application, active },
+      id: '',
+      label: body.label,
+      kind: body.kind,
+      amount: null,
+      basisPoints: null,
+      includesWeeklyCleaning,
+      application,
+      active,
     }
     const { id: _id, ...draft } = withFields(blank, body)
     return settled(await ledger.fees.create(agency, draft, caller, keep.of(shown)), 'fee type', shown)

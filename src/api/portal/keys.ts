@@ -36,7 +36,10 @@ const KeyJson = Type.Object(
 function keyJson(key: ApiKey): Static<typeof KeyJson> {
   const { id, name, prefix, scopes, createdAt, expiresAt, revokedAt, lastUsedAt } = key
   return {
-    ...{ id, name, prefix, scopes: [...scopes] },
+    id,
+    name,
+    prefix,
+    scopes: [...scopes],
     createdAt: timestampOf(createdAt),
     expiresAt: timestampOrNull(expiresAt),
     revokedAt: timestampOrNull(revokedAt),

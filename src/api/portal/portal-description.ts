@@ -69,7 +69,9 @@ export const PORTAL_DESCRIPTION = {
     {
       name: 'portalSession',
       scheme: {
-        ...{ type: 'apiKey', in: 'cookie', name: SESSION_COOKIE },
+        type: 'apiKey',
+        in: 'cookie',
+        name: SESSION_COOKIE,
         description:
           `The page's session (\`POST /portal/session\`). Every method but GET also takes the header \`${PAGE_HEADER}: 1\`, and \`Sec-Fetch-Site: ` +
           'same-origin`, or where browsers do not send that, an `Origin` equal to `Host`: else 403 `CROSS_ORIGIN`. A token in a header takes precedence.',

@@ -148,7 +148,9 @@ export function ratesOf(body: Static<typeof NEW_RATES>): Rates {
   const { seasons = [], weekdayAdjustments = [], lengthOfStayDiscounts = [] } = body
   return {
     seasons: seasons.map(({ name, from, to, nightlyPrice, minStay = null }) => ({
-      ...{ name, nightlyPrice, minStay },
+      name,
+      nightlyPrice,
+      minStay,
       from: nightOf(from),
       to: nightOf(to),
     })),

@@ -19,8 +19,11 @@ export class Renderings {
 
   constructor(clock: Clock) {
     this.#shares = new FairShares({
-      ...{ runningMax: RENDERINGS_MAX, shareMax: RENDERINGS_PER_AGENCY_MAX, clock },
-      ...{ waitingPerOwnerMax: WAITING_PER_AGENCY_MAX, waitMsMax: WAIT_MS_MAX },
+      runningMax: RENDERINGS_MAX,
+      shareMax: RENDERINGS_PER_AGENCY_MAX,
+      clock,
+      waitingPerOwnerMax: WAITING_PER_AGENCY_MAX,
+      waitMsMax: WAIT_MS_MAX,
     })
   }
 

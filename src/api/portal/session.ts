@@ -31,7 +31,8 @@ const SIGN_IN = {
   isWrite: false,
   body: Type.Object({
     token: Type.String({
-      ...{ minLength: 1, maxLength: TOKEN_CHARS_MAX },
+      minLength: 1,
+      maxLength: TOKEN_CHARS_MAX,
       description: 'An access token of the agency, or the PORTAL_TOKEN.',
     }),
   }),

@@ -19,7 +19,12 @@ const TAPE_STATUSES = BOOKING_STATUSES.filter((status: BookingStatus): status is
 function row<const M extends readonly TSchema[]>(description: string, members: M) {
   const { length } = members
   return Type.Unsafe<{ -readonly [I in keyof M]: Static<M[I]> }>({
-    ...{ type: 'array', description, prefixItems: members, items: false, minItems: length, maxItems: length },
+    type: 'array',
+    description,
+    prefixItems: members,
+    items: false,
+    minItems: length,
+    maxItems: length,
   })
 }
 

@@ -64,7 +64,12 @@ export const DeliveryJson = Type.Object(
 export function webhookEndpointJson(endpoint: WebhookEndpoint): Static<typeof WebhookEndpointJson> {
   const { id, url, description, status, disabledReason, consecutiveFailures } = endpoint
   return {
-    ...{ id, url, description, status, disabledReason, consecutiveFailures },
+    id,
+    url,
+    description,
+    status,
+    disabledReason,
+    consecutiveFailures,
     previousSecretUntil: timestampOrNull(endpoint.previousSecretUntil),
     waitingEvents: endpoint.waitingEvents,
     waitingDeliveries: endpoint.waitingDeliveries,
@@ -76,9 +81,17 @@ export function webhookEndpointJson(endpoint: WebhookEndpoint): Static<typeof We
 export function deliveryJson(delivery: WebhookDelivery): Static<typeof DeliveryJson> {
   const { id, endpointId, eventId, event, bookingId, status, attempts } = delivery
   return {
-    ...{ id, endpointId, eventId, event, bookingId, status },
+    id,
+    endpointId,
+    eventId,
+    event,
+    bookingId,
+    status,
     attempts: attempts.map(({ attempt, at, durationMs, httpStatus, reason }) => ({
-      ...{ attempt, durationMs, httpStatus, reason },
+      attempt,
+      durationMs,
+      httpStatus,
+      reason,
       at: timestampOf(at),
     })),
     nextAttemptAt: timestampOrNull(delivery.nextAttemptAt),

@@ -249,7 +249,14 @@ export class OwnerRoute {
     }
     const onEnd = () => count(-1)
     const bound = {
-      ...{ owners, clock, leaving, isRead, isWait, watch: this.#watch, shard, onEnd },
+      owners,
+      clock,
+      leaving,
+      isRead,
+      isWait,
+      watch: this.#watch,
+      shard,
+      onEnd,
       client: request.signal,
     }
     return async (node) => {

@@ -150,7 +150,10 @@ export class RequestEntry {
     this.#peers.set(request, hop.peer)
     this.#shards.set(request, shard)
     const params = {
-      ...{ listener, request, shard, body: new KeptBody(request) },
+      listener,
+      request,
+      shard,
+      body: new KeptBody(request),
       answer: hop.listener === listener.name ? answer : (this.#answers.get(hop.listener) ?? answer),
       isOperatorSession: await this.#isOperatorSession(listener, request),
     }

@@ -70,8 +70,10 @@ export class OfferSearch {
   readonly #directory: Pick<UnitDirectory, 'peek' | 'readUnlessDamaged' | 'activate'>
   readonly #prices: PricedNightsCache
   readonly #shares = new FairShares({
-    ...{ runningMax: SEARCHES_MAX, shareMax: SEARCHES_PER_AGENCY_MAX },
-    ...{ waitingPerOwnerMax: SEARCHES_WAITING_PER_AGENCY_MAX, waitMsMax: WAIT_MS_MAX },
+    runningMax: SEARCHES_MAX,
+    shareMax: SEARCHES_PER_AGENCY_MAX,
+    waitingPerOwnerMax: SEARCHES_WAITING_PER_AGENCY_MAX,
+    waitMsMax: WAIT_MS_MAX,
   })
 
   constructor(

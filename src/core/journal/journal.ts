@@ -120,8 +120,14 @@ export class Journal {
       { length: options.lanes },
       (_, lane) =>
         new Lane({
-          ...{ store: store.lane(lane), clock, logs: this.#logs, limit: this.#limit, waiting: this.#waiting },
-          ...{ heldUp: this.#heldUp, counters: this.#counters, newRenewalId: options.newRenewalId },
+          store: store.lane(lane),
+          clock,
+          logs: this.#logs,
+          limit: this.#limit,
+          waiting: this.#waiting,
+          heldUp: this.#heldUp,
+          counters: this.#counters,
+          newRenewalId: options.newRenewalId,
           refusalOf: (shard) => this.#refusalOf(shard),
           fencedError: this.#onShardsLost === null ? fenced : notOwner,
           onFenced: (cause, shards) => this.#fencedBy(cause, shards),

@@ -169,7 +169,8 @@ export class AgencyFeed<C extends ChangeInLog> {
     const { rows, agencyId, cursors, view } = this.#options
     const upTo = this.#lastSeq
     const read = await rows.read(agencyId, {
-      ...{ from, entriesMax: limit + 1 },
+      from,
+      entriesMax: limit + 1,
       isAnnouncedOnly: view.isAnnouncedOnly,
     })
     if (read === null) return null

@@ -213,7 +213,11 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     const known = this.#agencies.get(agencyId)
     if (known !== undefined) return known
     const feed = new AgencyFeed<C>({
-      ...{ view: this.#view, agencyId, rows: this.#rows, cursors: this.#cursorsOf(agencyId), clock: this.#clock },
+      view: this.#view,
+      agencyId,
+      rows: this.#rows,
+      cursors: this.#cursorsOf(agencyId),
+      clock: this.#clock,
       endOfLog: () => {
         const { lastSeq, lastLink } = this.#endOf(agencyId)
         return { seq: lastSeq, fingerprint: fingerprintOf(lastLink) }

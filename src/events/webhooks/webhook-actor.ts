@@ -159,8 +159,13 @@ export class WebhookActor {
     const attempts = delivery.attempts + 1
     const attempt = { attempt: attempts, at: now, durationMs: 0, httpStatus: null, ...UNREADABLE }
     return {
-      ...{ ...this.#unchanged(delivery), status: 'dead', attempts, tries: delivery.tries + 1 },
-      ...{ nextAttemptAt: null, finishedAt: now, attempt },
+      ...this.#unchanged(delivery),
+      status: 'dead',
+      attempts,
+      tries: delivery.tries + 1,
+      nextAttemptAt: null,
+      finishedAt: now,
+      attempt,
     }
   }
 

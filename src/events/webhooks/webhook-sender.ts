@@ -84,14 +84,22 @@ export class WebhookSender {
     this.#stats = newStats(term)
     const isRunning = () => this.#state === 'running'
     this.#attempts = new DeliveryAttempts({
-      ...{ clock, watch, post: options.post, box: options.box, dice: options.dice },
-      ...{ limits: options.limits ?? POOL_LIMITS, turns: this.#turns, stats: this.#stats, isRunning },
+      clock,
+      watch,
+      post: options.post,
+      box: options.box,
+      dice: options.dice,
+      limits: options.limits ?? POOL_LIMITS,
+      turns: this.#turns,
+      stats: this.#stats,
+      isRunning,
       onSettled: (actor, settled) => this.#settle(actor, settled),
       onDisabled: (actor) => this.#requeue(actor),
       onRoom: (actor) => this.#claimMoreFor(actor),
     })
     this.#rounds = new ClaimRounds({
-      ...{ clock, isRunning },
+      clock,
+      isRunning,
       claim: () => this.#claim(),
       onFailure: (error) => this.#claimFailed(error),
       onStopped: () => {

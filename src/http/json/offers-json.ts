@@ -36,8 +36,18 @@ export function offersText({ currency }: Agency, { rows, total }: Listed<Offer>,
     const { slug, name, city, area, bedrooms, maxGuests, instantBook } = unit
     const departure = formatNight(addNights(arrival, nights))
     return {
-      ...{ unit: slug, name, city, area, bedrooms, maxGuests },
-      ...{ arrival: formatNight(arrival), departure, nights, currency, total, instantBook },
+      unit: slug,
+      name,
+      city,
+      area,
+      bedrooms,
+      maxGuests,
+      arrival: formatNight(arrival),
+      departure,
+      nights,
+      currency,
+      total,
+      instantBook,
     }
   })
   return JSON.stringify({ offers, ...pageMembers(page, total) })

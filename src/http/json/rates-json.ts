@@ -8,7 +8,9 @@ import { type FeeType, type Rates, sortedRates } from '../../core/domain/unit.ts
 export function ratesJson(rates: Rates) {
   return {
     seasons: rates.seasons.map(({ name, from, to, nightlyPrice, minStay }) => ({
-      ...{ name, nightlyPrice, minStay },
+      name,
+      nightlyPrice,
+      minStay,
       from: formatNight(from),
       to: formatNight(to),
     })),

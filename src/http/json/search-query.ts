@@ -77,7 +77,15 @@ export function searchOf(fields: Searched, extraBed: boolean, { offset, limit }:
   const { each = 'unit', sort = 'total' } = fields
   return {
     window,
-    ...{ adults, children, extraBed, city, area, bedrooms, maxTotal, each, sort },
+    adults,
+    children,
+    extraBed,
+    city,
+    area,
+    bedrooms,
+    maxTotal,
+    each,
+    sort,
     page: { offset, limit },
   }
 }

@@ -53,11 +53,18 @@ function parametersOf(operation: Operation, surface: SurfaceDescription): unknow
   const required = query?.required ?? []
   return [
     ...pathParameters(path).map(({ name }) => ({
-      ...{ name, in: 'path', required: true, schema: { type: 'string', minLength: 1 } },
+      name,
+      in: 'path',
+      required: true,
+      schema: { type: 'string', minLength: 1 },
       ...known[name],
     })),
     ...Object.entries(query?.properties ?? {}).map(([name, { description, ...schema }]) => ({
-      ...{ name, in: 'query', required: required.includes(name), description, schema },
+      name,
+      in: 'query',
+      required: required.includes(name),
+      description,
+      schema,
     })),
     ...(surface.requestHeaders?.(operation) ?? []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ]

@@ -20,7 +20,18 @@ const {
 
 export const EVENT_DATA = Type.Object(
   {
-    ...{ id, unitSlug, unitName, type, status, source, sourceRef, arrival, departure, nights, adults, children },
+    id,
+    unitSlug,
+    unitName,
+    type,
+    status,
+    source,
+    sourceRef,
+    arrival,
+    departure,
+    nights,
+    adults,
+    children,
     totalAmount,
     currency: Type.String(),
     version: Type.Integer({ minimum: 1, description: 'Increases with every change to the booking.' }),

@@ -72,7 +72,8 @@ class Connection extends Store<ConnectionState> {
     try {
       // 503: the service is starting or ending, and answers nothing else either.
       const { status } = await fetch('/portal/v1/me', {
-        ...{ cache: 'no-store', signal: AbortSignal.timeout(5_000) },
+        cache: 'no-store',
+        signal: AbortSignal.timeout(5_000),
         headers: { 'X-Nightledger-Automatic': '1' },
       })
       if (status === 503) this.failed()

@@ -85,8 +85,17 @@ export function TapeChart(props: TapeChartProps) {
   // The cursor is moved by the scrolling, and scrolls itself.
   const settled = useRef<(at: ScrolledTo) => void>(() => {})
   const scrolling = useScrolling({
-    ...{ scroller, width, height, unitWidth, dayWidth, rowHeight, firstDay, days },
-    ...{ rows: units.length, initial: props.initial, onSettled: (at) => settled.current(at) },
+    scroller,
+    width,
+    height,
+    unitWidth,
+    dayWidth,
+    rowHeight,
+    firstDay,
+    days,
+    rows: units.length,
+    initial: props.initial,
+    onSettled: (at) => settled.current(at),
   })
   const staysOfRow = (row: number) => {
     const unit = units[row]
@@ -111,7 +120,11 @@ export function TapeChart(props: TapeChartProps) {
   }
 
   const { cursor, moveTo, follow, giveUp, onKeyDown } = useCursor({
-    ...{ scroller, canWrite, staysOfRow, initial: props.initial, reveal: scrolling.reveal },
+    scroller,
+    canWrite,
+    staysOfRow,
+    initial: props.initial,
+    reveal: scrolling.reveal,
     limits: {
       rows: units.length,
       firstDay,
@@ -159,7 +172,14 @@ export function TapeChart(props: TapeChartProps) {
   }
 
   const pointer = usePointer({
-    ...{ scroller, scale, unitWidth, headHeight: HEAD_HEIGHT_PX, rows: units.length, canWrite, staysOfRow, onIntent },
+    scroller,
+    scale,
+    unitWidth,
+    headHeight: HEAD_HEIGHT_PX,
+    rows: units.length,
+    canWrite,
+    staysOfRow,
+    onIntent,
     scrollBy: scrolling.scrollBy,
   })
 

@@ -71,7 +71,14 @@ function readUnit(row: Tape['units'][number]): ChartUnit {
 export function stayOfBooking(booking: Schema<'Booking'>): Stay {
   const { id, unitSlug, type, status, source, sourceRef, totalAmount, version, adults, children, guest } = booking
   return {
-    ...{ id, type, status, source, sourceRef, version, adults, children },
+    id,
+    type,
+    status,
+    source,
+    sourceRef,
+    version,
+    adults,
+    children,
     unit: unitSlug,
     arrival: dayOf(booking.arrival),
     departure: dayOf(booking.departure),

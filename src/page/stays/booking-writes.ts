@@ -113,7 +113,11 @@ function bodyOf({ unit, arrival, departure, type, status, adults, children, extr
   const isStay = type === 'guest' || type === 'owner_stay'
   const { guest, notes, holdHours } = stay
   return {
-    ...{ unit, arrival: isoOf(arrival), departure: isoOf(departure), type, status },
+    unit,
+    arrival: isoOf(arrival),
+    departure: isoOf(departure),
+    type,
+    status,
     ...(isStay ? { adults, children, extraBed: children > 0 && extraBed } : {}),
     ...(notes.trim() === '' ? {} : { notes: notes.trim() }),
     ...(status === 'option' && holdHours !== null ? { holdHours } : {}),
@@ -152,7 +156,9 @@ export function useTried(input: object | null, load: (signal: AbortSignal) => Pr
   if (data !== undefined) last.current = data
   if (error !== null) last.current = null
   return {
-    ...{ tried: last.current, problem: error, retry: () => void refresh() },
+    tried: last.current,
+    problem: error,
+    retry: () => void refresh(),
     isLoading: isLoading || (data === undefined && error === null),
   }
 }

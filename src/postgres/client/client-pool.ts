@@ -243,7 +243,9 @@ class ClientPool {
     if (connection.running === 0 || !this.#connections.includes(connection)) return
     const { runMsMax, onSlow } = this.#options
     connection.stopWatching = watchSilence({
-      ...{ clock: this.#clock, silentMsMax: runMsMax, onSlow },
+      clock: this.#clock,
+      silentMsMax: runMsMax,
+      onSlow,
       onSilent: () => this.#lose(connection),
     })
   }

@@ -276,8 +276,11 @@ class BatchRows {
     else this.#changed.push(row)
     if (guest !== undefined)
       this.#guests.push({
-        ...{ ...guest, agencyId, id: guest.guestId },
-        ...{ bookingId: booking.id, createdAt: encodeInstant(entry.at) },
+        ...guest,
+        agencyId,
+        id: guest.guestId,
+        bookingId: booking.id,
+        createdAt: encodeInstant(entry.at),
       })
   }
 

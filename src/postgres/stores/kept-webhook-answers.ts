@@ -40,7 +40,8 @@ export function keptEndpointText(
     ...encodeEndpoint(endpoint),
     id: uuidOf(endpoint.id),
     agencyId: uuidOf(endpoint.agencyId),
-    ...{ waitingEvents, waitingDeliveries },
+    waitingEvents,
+    waitingDeliveries,
   }
   return JSON.stringify({ endpoint: { ...row, ...NO_SECRETS }, at })
 }

@@ -54,7 +54,10 @@ function snapshotOf(agencyId: string, unitId: string, row: LoadedRow): StoredSna
 /** @param row with UUIDs */
 export function entryOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }: StoredEntry): StoredEntry {
   return {
-    ...{ seq, kind, payload, checksum },
+    seq,
+    kind,
+    payload,
+    checksum,
     unitId: idOf('unt', unitId),
     otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
     bookingId: bookingId === null ? null : idOf('bkg', bookingId),

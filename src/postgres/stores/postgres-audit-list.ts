@@ -163,7 +163,11 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
 function entryOf(row: StoredLine): AuditEntry {
   const { id, route, outcome, requestId, count, bookingId, isEntry, actorKind, actorId, pricing } = row
   return {
-    ...{ route, outcome, requestId, count, pricing },
+    route,
+    outcome,
+    requestId,
+    count,
+    pricing,
     id: idOf('aud', id),
     bookingId: bookingId !== null && isEntry ? idOf('bkg', bookingId) : bookingId,
     actor: actorOf(actorKind, actorId),

@@ -65,7 +65,9 @@ export class PostgresBookingRows implements BookingRows {
         and (hold_expires_at, booking_id) > (${last.expiry}::text::timestamptz, ${last.bookingId}::text::uuid)
       order by hold_expires_at, booking_id limit ${limit}`
     return rows.map(({ agencyId, unitId, bookingId, expiry }) => ({
-      ...{ agencyId: idOf('agc', agencyId), unitId: idOf('unt', unitId), bookingId: idOf('bkg', bookingId) },
+      agencyId: idOf('agc', agencyId),
+      unitId: idOf('unt', unitId),
+      bookingId: idOf('bkg', bookingId),
       expiry,
     }))
   }

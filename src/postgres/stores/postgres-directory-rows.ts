@@ -28,7 +28,8 @@ export class PostgresDirectoryRows {
       union all
       select 'slug', slug, agency_id from agency where slug in (select jsonb_array_elements_text(${of('slug')}::text::jsonb))`
     return rows.map(({ kind, name, agencyId }) => ({
-      ...{ kind, name },
+      kind,
+      name,
       agencyId: agencyId === null ? null : idOf('agc', agencyId),
     }))
   }

@@ -132,7 +132,9 @@ export class PostgresEndpointRows implements EndpointRows {
       where dropped is not null`
     const deletionOf = (endpoint: StoredEndpoint) => (max: number) =>
       this.#write<{ hasMore: boolean }>({
-        ...{ agencyId, audit, change: changeOf(max) },
+        agencyId,
+        audit,
+        change: changeOf(max),
         answerBody: sql`${keptEndpointText(endpoint, at)}`,
       })
     // A deletion whose outcome is unknown may have been made: made again, it would find no endpoint.
@@ -241,7 +243,10 @@ export class PostgresEndpointRows implements EndpointRows {
       ),`
     const change = sql`select endpoint.status, exists (select from resent) as "isResent" from endpoint`
     const row = await this.#write<ResendRow>({
-      ...{ agencyId, audit, before, change },
+      agencyId,
+      audit,
+      before,
+      change,
       answerBody: keptResend(sql, delivery, at),
     })
     return row === null ? null : resentDelivery(delivery, row, at)

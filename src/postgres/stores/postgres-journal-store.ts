@@ -109,7 +109,9 @@ export class PostgresJournalStore implements JournalStore {
   async writeSnapshots(snapshots: readonly StoredSnapshot[]): Promise<void> {
     const rows = JSON.stringify(
       snapshots.map(({ agencyId, unitId, ...snapshot }) => ({
-        ...{ agencyId: uuidOf(agencyId), unitId: uuidOf(unitId), epoch: this.#epochOf(agencyId) },
+        agencyId: uuidOf(agencyId),
+        unitId: uuidOf(unitId),
+        epoch: this.#epochOf(agencyId),
         ...snapshot,
       })),
     )

@@ -158,14 +158,19 @@ export class PostgresSenderStore implements SenderStore {
 function claimedOf(row: ClaimedRow): ClaimedDelivery {
   const { month, event, attempts, tries, url, secretSealed, previousSecretSealed } = row
   return {
-    ...{ month, event, attempts, tries },
+    month,
+    event,
+    attempts,
+    tries,
     agencyId: idOf('agc', row.agencyId),
     deliveryId: idOf('dlv', row.deliveryId),
     eventId: idOf('evt', row.eventId),
     body: bodyOf(row),
     nextAttemptAt: row.nextAttemptAt.getTime(),
     endpoint: {
-      ...{ url, secretSealed, previousSecretSealed },
+      url,
+      secretSealed,
+      previousSecretSealed,
       id: idOf('whe', row.endpointId),
       previousSecretUntil: row.previousSecretUntil?.getTime() ?? null,
       consecutiveFailures: row.consecutiveFailures,
@@ -182,7 +187,10 @@ function bodyOf(row: ClaimedRow): string | null {
   const { seq, kind, payload, checksum } = row
   if (seq === null) return null
   const entry = {
-    ...{ seq, kind, payload, checksum },
+    seq,
+    kind,
+    payload,
+    checksum,
     id: idOf('evt', row.eventId),
     at: row.at.getTime(),
     unitId: idOf('unt', row.unitId),

@@ -36,7 +36,8 @@ export class PostgresUnitsWithoutSnapshot implements UnitsWithoutSnapshot {
       where (u.agency_id, u.unit_id) > (${agencyId}::text::uuid, ${unitId}::text::uuid)
       order by u.agency_id, u.unit_id limit ${limit}`
     const units = rows.map((row) => ({
-      ...{ agencyId: idOf('agc', row.agencyId), unitId: idOf('unt', row.unitId) },
+      agencyId: idOf('agc', row.agencyId),
+      unitId: idOf('unt', row.unitId),
       isLacking: row.isLacking,
     }))
     const last = units.length < limit ? null : (units.at(-1) ?? null)

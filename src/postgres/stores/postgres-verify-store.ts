@@ -163,7 +163,10 @@ interface LogRow extends Omit<LogEntry, 'shard' | 'at' | 'actor'> {
 
 function logEntryOf(shard: number, { at, actorKind, actorId, ...row }: LogRow): LogEntry {
   return {
-    ...{ ...row, ...idsOf(row), shard, at: at.getTime() },
+    ...row,
+    ...idsOf(row),
+    shard,
+    at: at.getTime(),
     agencyId: idOf('agc', row.agencyId),
     id: idOf('evt', row.id),
     actor: actorOf(actorKind, actorId),

@@ -23,16 +23,17 @@ export function rowTextOf(columns: readonly WrittenColumn[]): RowText {
 }
 
 const WRITERS: Record<FieldKind, 'id' | 'text' | 'plain'> = {
-  ...{ id: 'id', text: 'text', texts: 'text', json: 'text' },
-  ...{
-    integer: 'plain',
-    bigint: 'plain',
-    digits: 'plain',
-    double: 'plain',
-    boolean: 'plain',
-    night: 'plain',
-    instant: 'plain',
-  },
+  id: 'id',
+  text: 'text',
+  texts: 'text',
+  json: 'text',
+  integer: 'plain',
+  bigint: 'plain',
+  digits: 'plain',
+  double: 'plain',
+  boolean: 'plain',
+  night: 'plain',
+  instant: 'plain',
 }
 
 function id(value: unknown): string {
@@ -89,7 +90,9 @@ export function table<F extends Fields>(
   renamed: Partial<Readonly<Record<keyof F, string>>> = {},
 ): Table<F> {
   const columns = Object.entries(fields).map(([field, { kind, isNullable }]) => ({
-    ...{ field, kind, isNullable },
+    field,
+    kind,
+    isNullable,
     name: renamed[field] ?? snakeCase(field),
   }))
   return { name, fields, columns, rowText: rowTextOf(columns) }

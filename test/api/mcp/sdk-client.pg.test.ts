@@ -94,7 +94,9 @@ describe('each tool says what REST says', () => {
 
   test('get_availability, and the gaps', async () => {
     const { openRanges, ...same } = await ask('get_availability', {
-      ...{ unit: 'sea-view', from: '2027-03-01', to: '2027-03-15' },
+      unit: 'sea-view',
+      from: '2027-03-01',
+      to: '2027-03-15',
     })
     expect(same).toEqual(await rest('/availability?unit=sea-view&from=2027-03-01&to=2027-03-15'))
     expect(same.blockedNights).toEqual(['2027-03-05', '2027-03-06', '2027-03-07'])
@@ -158,7 +160,9 @@ describe('each tool says what REST says', () => {
     for (let i = 0; i < 27; i++) {
       const day = (n: number) => new Date(Date.UTC(2028, 0, 1 + n)).toISOString().slice(0, 10)
       await service.ledger.commands.book(other, requestFor(flat, day(i), day(i + 1)), {
-        ...{ actor: { kind: 'portal', id: null }, route: 'test', requestId: null },
+        actor: { kind: 'portal', id: null },
+        route: 'test',
+        requestId: null,
       })
     }
     const theirs = await service.mcpClient((await service.key(other)).secret)

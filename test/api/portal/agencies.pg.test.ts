@@ -96,7 +96,10 @@ describe('an agency', () => {
   test('keeps slug, currency and time zone whatever a change says, and what a change leaves out', async () => {
     await service.ask('/agencies', { ...HARBOUR, slug: 'steady', plan: { requestsPerMinute: 7 } })
     const answer = await service.patch('/agencies/steady', {
-      ...{ slug: 'other', currency: 'USD', timezone: 'UTC', id: sampleId('agc', 'x') },
+      slug: 'other',
+      currency: 'USD',
+      timezone: 'UTC',
+      id: sampleId('agc', 'x'),
       plan: { requestsPerMonth: 9 },
     })
     expect(answer.body.agency).toMatchObject({

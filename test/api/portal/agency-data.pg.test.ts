@@ -24,7 +24,11 @@ describe('a key', () => {
     const { key, secret } = (await service.ask(`${path}/keys`, {})).body
     expect(secret).toMatch(/^hr_live_[\w-]{43}$/)
     expect(key).toMatchObject({
-      ...{ name: null, expiresAt: null, revokedAt: null, lastUsedAt: null, prefix: secret.slice(0, 14) },
+      name: null,
+      expiresAt: null,
+      revokedAt: null,
+      lastUsedAt: null,
+      prefix: secret.slice(0, 14),
       scopes: ['read:units', 'read:availability', 'read:rates', 'read:bookings'],
     })
     const list = (await service.get(`${path}/keys`)).body
@@ -82,8 +86,13 @@ describe('a fee type', () => {
     const made = await service.ask(`${path}/fee-types`, { label: 'City tax', kind: 'percent', pct: 2.5 })
     expect(made.status).toBe(201)
     expect(made.body.feeType).toMatchObject({
-      ...{ label: 'City tax', kind: 'percent', amount: null, pct: 2.5, includesWeeklyCleaning: false },
-      ...{ application: 'every_stay', active: true },
+      label: 'City tax',
+      kind: 'percent',
+      amount: null,
+      pct: 2.5,
+      includesWeeklyCleaning: false,
+      application: 'every_stay',
+      active: true,
     })
     expect(await total()).toBe(before + 500)
     const off = await service.patch(`${path}/fee-types/${made.body.feeType.id}`, { active: false })

@@ -90,7 +90,8 @@ test('the notes of a booking are set and cleared, but not over what someone else
   const { status, body } = await set({ notes: 'Two dogs', replaces: 'Two cats' })
   expect([status, body.booking]).toEqual([200, { ...booking, notes: 'Two dogs' }])
   expect((await set({ notes: 'Three cats', replaces: 'Two cats' })).body).toMatchObject({
-    ...{ code: 'NOTES_CHANGED', notes: 'Two dogs' },
+    code: 'NOTES_CHANGED',
+    notes: 'Two dogs',
   })
   expect(await stored()).toEqual({ ...booking, notes: 'Two dogs' })
   // A change of the stay leaves them alone, whoever has read them before.

@@ -39,8 +39,17 @@ describe('a booking of the agency', () => {
   test('has guest and notes on reads, and defaults: a confirmed guest from the portal', async () => {
     const made = await book({ guest: GUEST, notes: 'late', children: 1, extraBed: true })
     expect(made).toMatchObject({
-      ...{ type: 'guest', status: 'confirmed', source: 'portal', sourceRef: null, adults: 2, children: 1 },
-      ...{ extraBed: true, expectedUntil: null, version: 1, notes: 'late', unitSlug: unit.slug },
+      type: 'guest',
+      status: 'confirmed',
+      source: 'portal',
+      sourceRef: null,
+      adults: 2,
+      children: 1,
+      extraBed: true,
+      expectedUntil: null,
+      version: 1,
+      notes: 'late',
+      unitSlug: unit.slug,
       guest: GUEST,
     })
     expect(made.totalAmount).toBe(4 * 10_000 + 5_000 + 4 * 1_500)

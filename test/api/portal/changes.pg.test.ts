@@ -312,7 +312,9 @@ describe('server-sent events', () => {
     await eventually('all events', () => open.events.length === 4)
     const { body } = await changes({ after: 'start' })
     const listed = body.changes.map((change: { cursor: string; event: string; data: object }) => ({
-      ...{ id: change.cursor, event: change.event, data: JSON.stringify(change) },
+      id: change.cursor,
+      event: change.event,
+      data: JSON.stringify(change),
     }))
     // Cancelled since it was shown: the reason is shown with the change that cancelled it.
     expect(open.events).toEqual(listed)

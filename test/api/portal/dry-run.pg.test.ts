@@ -33,15 +33,21 @@ const send = ({ method, at, json, headers = {} }: Asked, query = '') =>
   service.ask(`${path}${at}${query}`, json, { method, headers })
 const dryRun = (asked: Asked) => send(asked, '?dryRun=true')
 const create = (json: object, headers?: Headers): Asked => ({
-  ...{ method: 'POST', at: '/bookings', json },
+  method: 'POST',
+  at: '/bookings',
+  json,
   ...(headers && { headers }),
 })
 const change = (id: string, json: object, headers?: Headers): Asked => ({
-  ...{ method: 'PATCH', at: `/bookings/${id}`, json },
+  method: 'PATCH',
+  at: `/bookings/${id}`,
+  json,
   ...(headers && { headers }),
 })
 const cancel = (id: string, headers?: Headers): Asked => ({
-  ...{ method: 'POST', at: `/bookings/${id}/cancel`, json: { reason: 'ill' } },
+  method: 'POST',
+  at: `/bookings/${id}/cancel`,
+  json: { reason: 'ill' },
   ...(headers && { headers }),
 })
 const STAY = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-05' }
@@ -217,7 +223,7 @@ describe('a move', () => {
     expect(longer).toMatchObject({ totalAmount, nights: 19 })
     expect((await send(change(id, { unit: 'garden', pricing: 'keep' }))).body.booking).toMatchObject({ totalAmount })
     const back = (await send(change(id, { ...STAY, pricing: 'keep' }))).body.booking
-    expect(back).toMatchObject({ ...{ totalAmount, unitSlug: 'sea-view', version: 4 }, arrival: STAY.arrival })
+    expect(back).toMatchObject({ totalAmount, unitSlug: 'sea-view', version: 4, arrival: STAY.arrival })
     expect((await send(change(id, { departure: '2027-03-06' }))).body.booking.totalAmount).toBe(55_000)
     expect((await send(change(id, { departure: '2027-03-07', pricing: 'reprice' }))).body.booking.totalAmount).toBe(
       65_000,

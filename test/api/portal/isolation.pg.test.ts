@@ -41,8 +41,14 @@ async function fill(agency: Agency, name: string): Promise<Record<string, string
   const { token } = await service.accessToken(agency, 'desk', { name })
   const { id: feeTypeId } = await service.feeType(agency, { label: name })
   return {
-    ...{ unitSlug, bookingId: booking.id, guestId: booking.guest.id, endpointId: webhookEndpoint.id, feeTypeId },
-    ...{ deliveryId: deliveries[0].id, keyId: key.id, tokenId: token.id },
+    unitSlug,
+    bookingId: booking.id,
+    guestId: booking.guest.id,
+    endpointId: webhookEndpoint.id,
+    feeTypeId,
+    deliveryId: deliveries[0].id,
+    keyId: key.id,
+    tokenId: token.id,
   }
 }
 

@@ -14,7 +14,10 @@ let idle: { id: string; secret: string }
 beforeAll(async () => {
   service = await startTestService()
   await service.ask('/agencies', {
-    ...{ slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon' },
+    slug: 'harbour',
+    name: 'Harbour Stays',
+    currency: 'EUR',
+    timezone: 'Europe/Lisbon',
     plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 3 },
   })
   used = await newKey()

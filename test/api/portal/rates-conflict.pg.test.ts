@@ -51,7 +51,11 @@ test('a change is based on rates, not on their order, and one that says nothing 
 test('as many seasons as a unit may have are replaced with the tag of what was read', async () => {
   const day = (n: number) => new Date(Date.UTC(2027, 0, 1 + n)).toISOString().slice(0, 10)
   const seasons = Array.from({ length: 500 }, (_, n) => ({
-    ...{ name: `Season ${n}`, from: day(n), to: day(n + 1), nightlyPrice: 10_000 + n, minStay: null },
+    name: `Season ${n}`,
+    from: day(n),
+    to: day(n + 1),
+    nightlyPrice: 10_000 + n,
+    minStay: null,
   }))
   const seen = await put({ seasons }, tagOf(await service.get(path)))
   expect(seen.status).toBe(200)

@@ -40,10 +40,13 @@ test('shows the price, the minimum stay and the season of every night, and saves
     200,
     {
       nights: {
-        ...{ from: '2027-03-01', prices: [9_999, 20_000, 30_000, 9_999], minStay: [2, 5, 5, 2] },
+        from: '2027-03-01',
+        prices: [9_999, 20_000, 30_000, 9_999],
+        minStay: [2, 5, 5, 2],
         season: [null, 'Spring', 'Spring', null],
       },
-      ...{ quote: null, refusal: null },
+      quote: null,
+      refusal: null,
     },
   ])
   expect((await service.get(path)).body.rates.seasons).toEqual([])

@@ -65,7 +65,8 @@ describe('signing in', () => {
     const { answer, cookie } = await signIn(service.url, secret, headers)
     expect(answer.headers.get('set-cookie')?.endsWith('; Secure')).toBe(isSecure)
     const out = await service.ask('//portal/session', undefined, {
-      ...{ method: 'DELETE', token: null },
+      method: 'DELETE',
+      token: null,
       headers: { ...FROM_THE_PAGE, ...headers, cookie },
     })
     expect(out.headers.get('set-cookie')?.endsWith('; Secure')).toBe(isSecure)
@@ -394,7 +395,8 @@ describe('the audit trail of the agency', () => {
       expect.objectContaining({ ...about, route: 'DELETE /portal/session' }),
       expect.objectContaining({
         ...about,
-        ...{ route: 'POST /portal/session', requestId: answer.headers.get('x-request-id') },
+        route: 'POST /portal/session',
+        requestId: answer.headers.get('x-request-id'),
       }),
     ])
     const text = JSON.stringify(lines)

@@ -8,13 +8,30 @@ import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
 
 const unit = sampleUnit({ id: sampleId('unt', 'a') })
 const stayOf = (n: number): TapeStay => ({
-  ...{ id: sampleId('bkg', n), unitId: unit.id, arrival: n, departure: n + 1, type: 'guest', status: 'confirmed' },
-  ...{ guest: `Guest ${n}`, source: n % 2 === 0 ? 'portal' : 'phone', sourceRef: null, total: n, holdExpiresAt: null },
-  ...{ expectedUntil: null, version: 1, adults: 2, children: 0 },
+  id: sampleId('bkg', n),
+  unitId: unit.id,
+  arrival: n,
+  departure: n + 1,
+  type: 'guest',
+  status: 'confirmed',
+  guest: `Guest ${n}`,
+  source: n % 2 === 0 ? 'portal' : 'phone',
+  sourceRef: null,
+  total: n,
+  holdExpiresAt: null,
+  expectedUntil: null,
+  version: 1,
+  adults: 2,
+  children: 0,
 })
 const shown = (stays: readonly TapeStay[]) => ({
-  ...{ agency: AGENCY, inventory: new Inventory([unit], []), stays, cursor: 'c' },
-  ...{ from: '2027-03-01', to: '2027-04-01', today: '2027-03-02' },
+  agency: AGENCY,
+  inventory: new Inventory([unit], []),
+  stays,
+  cursor: 'c',
+  from: '2027-03-01',
+  to: '2027-04-01',
+  today: '2027-03-02',
 })
 
 test('10,000 stays are written in slices of 1,000, and other requests are answered in between', async () => {

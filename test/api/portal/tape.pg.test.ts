@@ -57,7 +57,11 @@ describe('the window', () => {
     expect(status).toBe(200)
     const { stays, cursor, ...rest } = body
     expect(rest).toEqual({
-      ...{ from: '2027-03-01', to: '2027-04-01', currency: 'JPY', currencyDigits: 0, timezone: 'Asia/Tokyo' },
+      from: '2027-03-01',
+      to: '2027-04-01',
+      currency: 'JPY',
+      currencyDigits: 0,
+      timezone: 'Asia/Tokyo',
       today: new Date(clock.now() + 9 * 3_600_000).toISOString().slice(0, 10),
       types: ['guest', 'owner_stay', 'maintenance', 'block'],
       statuses: ['draft', 'option', 'confirmed', 'checked_in', 'checked_out'],
@@ -179,14 +183,25 @@ describe('the window', () => {
       const [from, to] = [day(start), day(start + 1 + roll(60))]
       const { body } = await tape(`from=${from}&to=${to}`)
       const shown = body.stays.map(([id, unit, arrival, departure, type, status, , , total]: Row) => ({
-        ...{ id, unit: body.units[unit][0], arrival: day(start + arrival), departure: day(start + departure), total },
-        ...{ type: body.types[type], status: body.statuses[status] },
+        id,
+        unit: body.units[unit][0],
+        arrival: day(start + arrival),
+        departure: day(start + departure),
+        total,
+        type: body.types[type],
+        status: body.statuses[status],
       }))
       const expected = bookings
         .filter((each: Record<string, string>) => each['status'] !== 'cancelled')
         .filter((each: { arrival: string; departure: string }) => each.arrival < to && each.departure >= from)
         .map(({ id, unitSlug, arrival, departure, totalAmount, type, status }: Record<string, string>) => ({
-          ...{ id, unit: unitSlug, arrival, departure, total: totalAmount, type, status },
+          id,
+          unit: unitSlug,
+          arrival,
+          departure,
+          total: totalAmount,
+          type,
+          status,
         }))
       const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
       expect(shown.toSorted(byId)).toEqual(expected.toSorted(byId))

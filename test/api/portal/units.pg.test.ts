@@ -26,16 +26,25 @@ describe('a unit', () => {
     const made = await unit()
     expect(made.status).toBe(201)
     expect(made.body.unit).toMatchObject({
-      ...{ slug: 'sea-view', name: 'Sea View', status: 'active', city: null, area: null, building: null },
-      ...{ bedrooms: 1, beds: 1, bathrooms: 1, maxGuests: 2, sizeSqm: null, basePrice: 10_000, cleaningFee: 0 },
-      ...{
-        extraBedFee: 0,
-        minStay: 1,
-        turnoverNights: 0,
-        checkinTime: '15:00',
-        checkoutTime: '10:00',
-        instantBook: true,
-      },
+      slug: 'sea-view',
+      name: 'Sea View',
+      status: 'active',
+      city: null,
+      area: null,
+      building: null,
+      bedrooms: 1,
+      beds: 1,
+      bathrooms: 1,
+      maxGuests: 2,
+      sizeSqm: null,
+      basePrice: 10_000,
+      cleaningFee: 0,
+      extraBedFee: 0,
+      minStay: 1,
+      turnoverNights: 0,
+      checkinTime: '15:00',
+      checkoutTime: '10:00',
+      instantBook: true,
     })
     expect((await service.get(`${path}/units/sea-view`)).body).toEqual(made.body)
     const [row] = await service.database.sql`select kind from journal where unit_id = ${uuidOf(made.body.unit.id)}`
@@ -72,7 +81,11 @@ describe('a unit', () => {
       service.patch(`${path}/units/sea-view`, { turnoverNights: 2, id: sampleId('unt', 'x'), unknown: 1 }),
     ])
     expect((await service.get(`${path}/units/sea-view`)).body.unit).toMatchObject({
-      ...{ name: 'New', basePrice: 1, turnoverNights: 2, city: 'Lisbon', cleaningFee: 700 },
+      name: 'New',
+      basePrice: 1,
+      turnoverNights: 2,
+      city: 'Lisbon',
+      cleaningFee: 700,
     })
     expect((await service.get(`${path}/units/sea-view/rates`)).body.rates.weekdayAdjustments).toEqual([
       { weekday: 1, pct: 12.5 },

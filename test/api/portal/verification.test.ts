@@ -12,8 +12,13 @@ import { eventually } from '../../support/eventually.ts'
 const TOKEN = 'a-portal-token-of-32-characters-'
 const NO_ACCESS_TOKENS = { catalogue: { tokenHolderByHash: () => null }, clock: systemClock }
 const RESULT: Verification = {
-  ...{ units: 0, entries: 0, bookings: 0, snapshots: 0, events: 0 },
-  ...{ differences: [], differenceCount: 0 },
+  units: 0,
+  entries: 0,
+  bookings: 0,
+  snapshots: 0,
+  events: 0,
+  differences: [],
+  differenceCount: 0,
 }
 
 let server: Bun.Server<undefined>
@@ -40,7 +45,9 @@ test('a verification may take longer than a connection may be idle', async () =>
   const never = new Promise<Response>(() => {})
   server = Bun.serve({
     ...SERVE_OPTIONS,
-    ...{ hostname: '127.0.0.1', port: 0, idleTimeout: 1 },
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 1,
     fetch: (request) => (request.url.endsWith('/never') ? never : app.fetch(request)),
   })
 

@@ -30,7 +30,10 @@ class LosingEntry {
     const { clock } = this
     const entry = new RequestEntry({
       owners: { self: { id: 'a', url: 'http://a' }, ownerOf: () => this.owner, changed: (_, ms) => sleep(clock, ms) },
-      ...{ clock, hops: HOPS, newId: systemIds, leaving: new AbortController().signal },
+      clock,
+      hops: HOPS,
+      newId: systemIds,
+      leaving: new AbortController().signal,
       fetch: fetch ?? (() => Promise.reject(new Error('There is nobody else'))),
       termOf: () => this.term,
       refreshSession: async () => {},

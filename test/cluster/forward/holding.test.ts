@@ -66,7 +66,8 @@ test.each([
 ])('a client that goes away while it waits for %s is not waited for, and its place is free', async (_, shard) => {
   const clock = new FakeClock()
   const owners = new ShardOwners({
-    ...{ self: { id: 'a', url: 'http://a' }, clock },
+    self: { id: 'a', url: 'http://a' },
+    clock,
     isConfirmed: () => true,
     isServed: () => false,
     claimOf: () => null,

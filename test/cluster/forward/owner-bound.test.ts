@@ -18,8 +18,16 @@ function opened() {
   const answered = Promise.withResolvers<CallOutcome>()
   void ownerBound(
     {
-      ...{ owners: { ownerOf: () => asked.owner }, watch: new ShardWatch({ changed: (_, ms) => sleep(clock, ms) }) },
-      ...{ clock, node: NODE, shard: 1, isRead: true, isWait: false, client: never, leaving: never, onEnd: () => {} },
+      owners: { ownerOf: () => asked.owner },
+      watch: new ShardWatch({ changed: (_, ms) => sleep(clock, ms) }),
+      clock,
+      node: NODE,
+      shard: 1,
+      isRead: true,
+      isWait: false,
+      client: never,
+      leaving: never,
+      onEnd: () => {},
     },
     (signal) => {
       signal.addEventListener('abort', () => {

@@ -54,8 +54,12 @@ test('a request for an agency of another node is answered by that one, as it was
   const { headers, ...rest } = await told(response)
   expect(rest).toEqual({ by: 'b', method: 'POST', url: `http://api.example.com${PATH}`, body: '{"n":1}' })
   expect(headers).toMatchObject({
-    ...{ host: 'api.example.com', 'x-forwarded-for': '203.0.113.7', 'idempotency-key': 'mine' },
-    ...{ authorization: AUTHORIZATION.authorization, 'content-type': 'application/json', 'content-length': '7' },
+    host: 'api.example.com',
+    'x-forwarded-for': '203.0.113.7',
+    'idempotency-key': 'mine',
+    authorization: AUTHORIZATION.authorization,
+    'content-type': 'application/json',
+    'content-length': '7',
   })
   expect(headers[HOP_HEADER.toLowerCase()]).toBeUndefined()
   expect(headers['x-request-id']).toBeString()
@@ -179,7 +183,8 @@ test.each(['http://user:password@127.0.0.1:1', 'http://127.0.0.1:1/x', 'nowhere'
     const { a } = two(null)
     const asked: string[] = []
     const naming = Bun.serve({
-      ...{ hostname: '127.0.0.1', port: 0 },
+      hostname: '127.0.0.1',
+      port: 0,
       fetch: () => {
         asked.push(url)
         if (asked.length === 2) cluster.own(SHARD, 'a')
@@ -295,7 +300,8 @@ test('a write whose node breaks off is sent again, to the next owner and with th
   const c = cluster.node('c')
   const received: string[] = []
   const broken = Bun.listen({
-    ...{ hostname: '127.0.0.1', port: 0 },
+    hostname: '127.0.0.1',
+    port: 0,
     socket: {
       data: (socket, bytes) => {
         received.push(bytes.toString())
@@ -375,7 +381,8 @@ test('headers that are too large for the owner are refused at once, as they are 
   const { a } = two(null)
   let asked = 0
   const strict = Bun.serve({
-    ...{ hostname: '127.0.0.1', port: 0 },
+    hostname: '127.0.0.1',
+    port: 0,
     fetch: () => {
       asked += 1
       return new Response(null, { status: 431 })

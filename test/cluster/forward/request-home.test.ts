@@ -92,7 +92,8 @@ test('creating an agency with an Idempotency-Key goes to the same shard each tim
   const shard = Number.parseInt(sha256Hex('abc').slice(0, 2), 16)
   for (const key of ['abc', '"abc"'])
     expect(await homeOf('POST', '/portal/v1/agencies', { ...bearer(OPERATOR_TOKEN), 'idempotency-key': key })).toEqual({
-      ...{ shard, isOperatorSession: false },
+      shard,
+      isOperatorSession: false,
     })
 })
 

@@ -52,7 +52,11 @@ describe('a booking', () => {
     const { actor, route, requestId } = CALLER
     const [journal] = await database.sql`select * from journal where seq = 2`
     expect({ ...journal, payload: JSON.parse(journal?.['payload']) }).toMatchObject({
-      ...{ kind: 'booking_created', is_announced: true, route, actor_kind: actor.kind, request_id: requestId },
+      kind: 'booking_created',
+      is_announced: true,
+      route,
+      actor_kind: actor.kind,
+      request_id: requestId,
       payload: {
         after: { arrival: '2027-03-01', totalAmount: 35_000, version: 1 },
         envelope: { unitSlug: 'sea-view', unitName: unit.name, currency: 'EUR' },

@@ -5,7 +5,8 @@ import { AGENCY, night, requestFor, sampleId, sampleUnit } from '../../support/s
 const expectedUntil = night('2027-03-08')
 const bookingAs = (status: BookingRequest['status']) =>
   newBookingOf(requestFor(sampleUnit(), '2027-03-01', '2027-03-05', { status, expectedUntil }), AGENCY, {
-    ...{ id: sampleId('bkg', 'a'), at: 0 },
+    id: sampleId('bkg', 'a'),
+    at: 0,
   })
 
 test('only a guest who has arrived is expected to stay longer than booked', () => {

@@ -7,8 +7,14 @@ import { MemoryLedger } from '../../support/memory-ledger.ts'
 import { AGENCY, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 
 const LINEN: FeeType = {
-  ...{ id: sampleId('fee', 'a'), label: 'Linen', kind: 'fixed', amount: 2_500, basisPoints: null },
-  ...{ includesWeeklyCleaning: false, application: 'every_stay', active: true },
+  id: sampleId('fee', 'a'),
+  label: 'Linen',
+  kind: 'fixed',
+  amount: 2_500,
+  basisPoints: null,
+  includesWeeklyCleaning: false,
+  application: 'every_stay',
+  active: true,
 }
 
 async function world() {

@@ -23,17 +23,18 @@ interface World {
 function generatedWorld(random: SeededRandom): World {
   const units = Array.from({ length: random.int(0, 12) }, (_, i) =>
     sampleUnit({
-      ...{ id: sampleId('unt', i), slug: `u-${i}`, status: random.pick(['active', 'active', 'draft', 'archived']) },
+      id: sampleId('unt', i),
+      slug: `u-${i}`,
+      status: random.pick(['active', 'active', 'draft', 'archived']),
       name: random.pick(['Attic', 'Villa', 'ﬁ', '😀', `Unit ${i}`]),
       city: random.pick(['Lisbon', 'LISBON', 'Porto', null]),
       area: random.pick(['Alfama', 'alfama', null]),
-      ...{ bedrooms: random.int(0, 3), maxGuests: random.int(1, 6) },
+      bedrooms: random.int(0, 3),
+      maxGuests: random.int(1, 6),
       rules: generatedRules(random, ABOUT, {
-        ...{
-          turnoverNights: random.int(0, 2),
-          cleaningFee: random.pick([0, 5_001]),
-          extraBedFee: random.pick([0, 700]),
-        },
+        turnoverNights: random.int(0, 2),
+        cleaningFee: random.pick([0, 5_001]),
+        extraBedFee: random.pick([0, 700]),
       }),
     }),
   )
@@ -47,7 +48,9 @@ function generatedSearch(random: SeededRandom): OfferSearchParams {
   const nights = random.chance(0.3) ? days : random.int(1, Math.min(days, random.pick([2, 7, 60])))
   return {
     window: { from, to: addNights(from, days), nights },
-    ...{ adults: random.pick([1, 2, 4]), children: random.int(0, 2), extraBed: random.chance(0.5) },
+    adults: random.pick([1, 2, 4]),
+    children: random.int(0, 2),
+    extraBed: random.chance(0.5),
     city: random.pick([null, null, null, 'lisbon', 'Faro']),
     area: random.pick([null, null, null, 'ALFAMA']),
     bedrooms: random.pick([null, null, 2]),
@@ -124,7 +127,9 @@ test('of generated agencies: every offer is a stay that is booked at its total, 
       const shown = (rows: readonly Offer[]) => rows.map(({ unit, arrival, total }) => [unit.slug, arrival, total])
       const { rows, total } = await search.page(AGENCY, inventory, asked)
       expect({ seed, asked, total, rows: shown(rows) }).toEqual({
-        ...{ seed, asked, total: expected.length },
+        seed,
+        asked,
+        total: expected.length,
         rows: shown(expected.slice(offset, offset + limit)),
       })
       offers += rows.length
@@ -139,8 +144,16 @@ test('new rates, bookings and fees are in the next search', async () => {
   state.apply({ kind: 'unit_set', unit }, 1)
   const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }))
   const asked: OfferSearchParams = {
-    ...{ window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 2 }, adults: 2, children: 0, extraBed: false },
-    ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'arrival' },
+    window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 2 },
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    city: null,
+    area: null,
+    bedrooms: null,
+    maxTotal: null,
+    each: 'stay',
+    sort: 'arrival',
     page: { offset: 0, limit: 10 },
   }
   const totals = async (inventory: Inventory) =>
@@ -159,8 +172,14 @@ test('new rates, bookings and fees are in the next search', async () => {
   state.apply({ kind: 'booking_created', after: sampleBooking({ arrival, departure: addNights(arrival, 1) }) }, 3)
   expect(await totals(inventory)).toEqual([[0, 5_002]])
   const fee: FeeType = {
-    ...{ id: 'fee', label: 'Tax', kind: 'fixed', amount: 7, basisPoints: null, includesWeeklyCleaning: false },
-    ...{ application: 'every_stay', active: true },
+    id: 'fee',
+    label: 'Tax',
+    kind: 'fixed',
+    amount: 7,
+    basisPoints: null,
+    includesWeeklyCleaning: false,
+    application: 'every_stay',
+    active: true,
   }
   expect(await totals(inventory.withFeeType(fee))).toEqual([[0, 5_009]])
 })
@@ -188,8 +207,16 @@ describe('a large agency', () => {
   })()
   const inventory = new Inventory(world.units, [])
   const asked: OfferSearchParams = {
-    ...{ window: { from: ABOUT, to: addNights(ABOUT, 92), nights: 2 }, adults: 2, children: 0, extraBed: false },
-    ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'total' },
+    window: { from: ABOUT, to: addNights(ABOUT, 92), nights: 2 },
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    city: null,
+    area: null,
+    bedrooms: null,
+    maxTotal: null,
+    each: 'stay',
+    sort: 'total',
     page: { offset: 0, limit: 200 },
   }
 
@@ -279,8 +306,16 @@ test('a stay of given dates up to 366 nights is the only one of its window', asy
   state.apply({ kind: 'unit_set', unit }, 1)
   const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }))
   const found = await search.page(AGENCY, new Inventory([unit], []), {
-    ...{ window: { from: ABOUT, to: addNights(ABOUT, 366), nights: 366 }, adults: 2, children: 0, extraBed: false },
-    ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'total' },
+    window: { from: ABOUT, to: addNights(ABOUT, 366), nights: 366 },
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    city: null,
+    area: null,
+    bedrooms: null,
+    maxTotal: null,
+    each: 'stay',
+    sort: 'total',
     page: { offset: 0, limit: 10 },
   })
   expect(found).toMatchObject({ rows: [{ unit, arrival: ABOUT as Night, total: 366 * 10_000 + 5_000 }], total: 1 })
@@ -298,8 +333,16 @@ test('A1: one search of an agency runs at a time, so that of others is not behin
     },
   })
   const asked: OfferSearchParams = {
-    ...{ window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 3 }, adults: 2, children: 0, extraBed: false },
-    ...{ city: null, area: null, bedrooms: null, maxTotal: null, each: 'stay', sort: 'total' },
+    window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 3 },
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    city: null,
+    area: null,
+    bedrooms: null,
+    maxTotal: null,
+    each: 'stay',
+    sort: 'total',
     page: { offset: 0, limit: 10 },
   }
   const inventory = new Inventory([unit], [])

@@ -6,7 +6,9 @@ import { AGENCY, sampleId, sampleKey } from '../../support/samples.ts'
 const NOW = Date.UTC(2026, 5, 1)
 const KEY = sampleKey().key
 const key = (i: number, change: Partial<ApiKey> = {}): ApiKey => ({
-  ...{ ...KEY, id: sampleId('key', i), secretSha256: String(i) },
+  ...KEY,
+  id: sampleId('key', i),
+  secretSha256: String(i),
   ...change,
 })
 const credentials = () => new Credentials((credential: ApiKey, agency) => ({ credential, agency }))

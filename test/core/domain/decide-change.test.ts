@@ -139,7 +139,9 @@ describe('the price of a move', () => {
     return { event: decision.event, after: decision.event.after }
   }
   const moveTo = ({ arrival, nights, unitId }: { arrival: Night; nights: number; unitId: string }) => ({
-    ...{ arrival, departure: addNights(arrival, nights), unitId },
+    arrival,
+    departure: addNights(arrival, nights),
+    unitId,
   })
 
   test('that keeps it is the same whatever the nights, the unit and the rates; back again, the stay is as it was', () => {

@@ -13,7 +13,12 @@ const ABOUT = night('2027-03-01')
 /** What the quote of a stay charges for its nights. */
 function accommodationOf(rules: UnitRules, arrival: Night, departure: Night): number {
   const { lines } = priceStay({
-    ...{ rules, stay: { arrival, departure }, children: 0, extraBed: false, feeTypes: [], currency: 'EUR' },
+    rules,
+    stay: { arrival, departure },
+    children: 0,
+    extraBed: false,
+    feeTypes: [],
+    currency: 'EUR',
   })
   return lines.filter(({ kind }) => kind === 'accommodation').reduce((sum, { amount }) => sum + amount, 0)
 }
@@ -84,7 +89,8 @@ describe('runs', () => {
     const rules = sampleRules({
       basePrice: PRICE_MAX,
       rates: {
-        ...{ seasons: [], lengthOfStayDiscounts: [] },
+        seasons: [],
+        lengthOfStayDiscounts: [],
         weekdayAdjustments: ([1, 2, 3, 4, 5, 6, 7] as const).map((weekday) => ({ weekday, basisPoints: 100_000 })),
       },
     })

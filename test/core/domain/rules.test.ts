@@ -206,10 +206,8 @@ describe('a problem names the field and the accepted values', () => {
   test('all problems are reported at once', () => {
     const rates: Rates = {
       ...seasons({ ...july, nightlyPrice: -1, minStay: 0 }, season('2026-07-02', '2026-07-03')),
-      ...{
-        weekdayAdjustments: [{ weekday: 9 as IsoWeekday, basisPoints: 0 }],
-        lengthOfStayDiscounts: [{ minNights: 0, basisPoints: 0 }],
-      },
+      weekdayAdjustments: [{ weekday: 9 as IsoWeekday, basisPoints: 0 }],
+      lengthOfStayDiscounts: [{ minNights: 0, basisPoints: 0 }],
     }
     expect(ratesProblems(rates).map((problem) => problem.field)).toEqual([
       'seasons[0].nightlyPrice',

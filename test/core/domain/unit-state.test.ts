@@ -16,7 +16,10 @@ test('the guests who are expected to extend are in the order of their bookings, 
     const state = UnitState.empty(sampleUnit().id)
     for (const [n, of] of order.entries()) {
       const after = sampleBooking({
-        ...{ ...bookings[of], unitId: sampleUnit().id, status: 'checked_in', expectedUntil: night('2027-03-20') },
+        ...bookings[of],
+        unitId: sampleUnit().id,
+        status: 'checked_in',
+        expectedUntil: night('2027-03-20'),
       })
       state.apply({ kind: 'booking_created', after }, n + 1)
     }

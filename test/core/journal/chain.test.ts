@@ -6,16 +6,38 @@ import { sampleId } from '../../support/samples.ts'
 const KEY = new Uint8Array(32).fill(7)
 const PREVIOUS = new Uint8Array(32).fill(1)
 const ENTRY: LinkedEntry = {
-  ...{ shard: 3, seq: 5, month: '2027-01-01', at: 1_800_000_000_000, agencyId: sampleId('agc', 'a') },
-  ...{ unitId: sampleId('unt', 'a'), otherUnitId: null, bookingId: sampleId('bkg', 'a'), id: sampleId('evt', 'a') },
-  ...{ kind: 'booking_created', isAnnounced: true, actor: { kind: 'key', id: sampleId('key', 'a') } },
-  ...{ route: 'POST /test', requestId: null, payload: '{"after":"“x”"}' },
+  shard: 3,
+  seq: 5,
+  month: '2027-01-01',
+  at: 1_800_000_000_000,
+  agencyId: sampleId('agc', 'a'),
+  unitId: sampleId('unt', 'a'),
+  otherUnitId: null,
+  bookingId: sampleId('bkg', 'a'),
+  id: sampleId('evt', 'a'),
+  kind: 'booking_created',
+  isAnnounced: true,
+  actor: { kind: 'key', id: sampleId('key', 'a') },
+  route: 'POST /test',
+  requestId: null,
+  payload: '{"after":"“x”"}',
 }
 const CHANGES: Required<{ [N in keyof LinkedEntry]: LinkedEntry[N] }> = {
-  ...{ shard: 4, seq: 6, month: '2027-02-01', at: 1_800_000_000_001, agencyId: sampleId('agc', 'b') },
-  ...{ unitId: sampleId('unt', 'b'), otherUnitId: '', bookingId: null, id: sampleId('evt', 'b') },
-  ...{ kind: 'booking_changed', isAnnounced: false, actor: { kind: 'key', id: null } },
-  ...{ route: 'POST /test ', requestId: '', payload: '{"after":"“y”"}' },
+  shard: 4,
+  seq: 6,
+  month: '2027-02-01',
+  at: 1_800_000_000_001,
+  agencyId: sampleId('agc', 'b'),
+  unitId: sampleId('unt', 'b'),
+  otherUnitId: '',
+  bookingId: null,
+  id: sampleId('evt', 'b'),
+  kind: 'booking_changed',
+  isAnnounced: false,
+  actor: { kind: 'key', id: null },
+  route: 'POST /test ',
+  requestId: '',
+  payload: '{"after":"“y”"}',
 }
 
 const hex = (link: Uint8Array) => Buffer.from(link).toString('hex')

@@ -47,7 +47,11 @@ const EVENTS: UnitEvent[] = [
 ]
 
 const PLACE: EntryPlace = {
-  ...{ shard: 3, seq: 7, month: '2027-01-01', previousLink: NO_LINK, chainKey: new Uint8Array(32) },
+  shard: 3,
+  seq: 7,
+  month: '2027-01-01',
+  previousLink: NO_LINK,
+  chainKey: new Uint8Array(32),
 }
 
 function encode(event: UnitEvent, change: Partial<Entry> = {}): EncodedEntry {
@@ -97,7 +101,9 @@ const events: fc.Arbitrary<UnitEvent> = fc.oneof(
     after: bookings,
   }),
   fc.record({
-    ...{ kind: fc.constant('booking_changed' as const), before: bookings, after: bookings },
+    kind: fc.constant('booking_changed' as const),
+    before: bookings,
+    after: bookings,
     pricing: fc.constantFrom(...PRICINGS),
   }),
 )
@@ -233,8 +239,11 @@ describe('a snapshot (S1)', () => {
   test('is the same whichever of two guests was expected to stay longer first', () => {
     const stays = ['a', 'b'].map((id, i) =>
       sampleBooking({
-        ...{ id: sampleId('bkg', id), unitId: UNIT_A, status: 'checked_in' },
-        ...{ arrival: night(`2027-0${i + 3}-01`), departure: night(`2027-0${i + 3}-03`) },
+        id: sampleId('bkg', id),
+        unitId: UNIT_A,
+        status: 'checked_in',
+        arrival: night(`2027-0${i + 3}-01`),
+        departure: night(`2027-0${i + 3}-03`),
       }),
     )
     const states = [stays, stays.toReversed()].map((inOrder) => {

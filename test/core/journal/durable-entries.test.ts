@@ -13,7 +13,11 @@ async function opened() {
   const clock = new FakeClock()
   const told: string[] = []
   const journal = new Journal({
-    ...{ store, clock, chainKeys: CHAIN_KEYS, term: await store.takeOver(), newRenewalId: () => 'renewal' },
+    store,
+    clock,
+    chainKeys: CHAIN_KEYS,
+    term: await store.takeOver(),
+    newRenewalId: () => 'renewal',
     limits: { waitingMax: 100, batchMax: 3, queuedMsMax: 5_000 },
     lanes: 1,
     onFenced: () => {},

@@ -59,7 +59,11 @@ describe('entries of several shards', () => {
     await Promise.all([A, B, A, B, A].map((agencyId, i) => first.journal.append(booked(`${i}`, { agencyId }))))
     const { store, clock } = first
     const second = new Journal({
-      ...{ store, clock, lanes: 1, chainKeys: CHAIN_KEYS, term: await store.takeOver() },
+      store,
+      clock,
+      lanes: 1,
+      chainKeys: CHAIN_KEYS,
+      term: await store.takeOver(),
       limits: { waitingMax: 8, batchMax: 4, queuedMsMax: 5_000 },
       onFenced: () => {},
       newRenewalId: () => 'renewal',

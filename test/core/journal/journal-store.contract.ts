@@ -155,8 +155,11 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       )
       expect(endOf(newer, shardOf(FIRST))?.lastSeq).toBe(1)
       expect(endOf(newer, shardOf(SECOND))).toEqual({
-        ...{ shard: shardOf(SECOND), epoch: (endOf(older, shardOf(SECOND))?.epoch ?? 0) + 1 },
-        ...{ lastSeq: 0, lastMonth: endOf(older)?.lastMonth ?? '', lastLink: expect.any(Uint8Array) },
+        shard: shardOf(SECOND),
+        epoch: (endOf(older, shardOf(SECOND))?.epoch ?? 0) + 1,
+        lastSeq: 0,
+        lastMonth: endOf(older)?.lastMonth ?? '',
+        lastLink: expect.any(Uint8Array),
       })
       expect(endOf(newer, shardOf(SECOND))?.lastLink).toHaveLength(0)
     })

@@ -42,12 +42,20 @@ function bookingOf(agencyId: string, dice: SeededRandom, label: string): Journal
   return {
     ...booked(label, { agencyId, arrival, departure: addNights(arrival, 2) }),
     guest: {
-      ...{ guestId: systemIds('gst'), firstName: 'G', lastName: 'G', phone: null, nationality: null },
+      guestId: systemIds('gst'),
+      firstName: 'G',
+      lastName: 'G',
+      phone: null,
+      nationality: null,
       email: `guest-${dice.below(20)}@example.com`,
     },
     idempotency: {
-      ...{ keyId: sampleId('key', shardOf(agencyId)), route: 'r', idempotencyKey: label },
-      ...{ requestHash: 'h', status: 201, body: '{}' },
+      keyId: sampleId('key', shardOf(agencyId)),
+      route: 'r',
+      idempotencyKey: label,
+      requestHash: 'h',
+      status: 201,
+      body: '{}',
     },
   }
 }

@@ -16,7 +16,10 @@ function openNode(store = new MemoryJournalStore(), lanes = 2) {
   const clock = new FakeClock()
   const lost: (readonly number[])[] = []
   const journal = new Journal({
-    ...{ store, clock, lanes, chainKeys: CHAIN_KEYS },
+    store,
+    clock,
+    lanes,
+    chainKeys: CHAIN_KEYS,
     term: { shards: [], newestMonth: '' },
     limits: { waitingMax: 20, batchMax: 10, queuedMsMax: 5_000 },
     onFenced: () => expect.unreachable('A node does not stop as a whole'),

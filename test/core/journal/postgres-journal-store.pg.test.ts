@@ -32,7 +32,8 @@ async function open() {
   await sql`truncate journal, snapshot, booking, audit_line`
   for (const agencyId of [AGENCY.id, ...agenciesOfShards(2)]) await insertAgency(sql, agencyId)
   const store: PostgresJournalStore = new PostgresJournalStore({
-    ...{ url: database.url, queries: sql },
+    url: database.url,
+    queries: sql,
     epochOf: (agencyId) => term?.shards[shardOf(agencyId)]?.epoch ?? 0,
   })
   let term: WriterTerm | null = null

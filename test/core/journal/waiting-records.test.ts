@@ -3,8 +3,11 @@ import { type WaitingRecord, WaitingRecords } from '../../../src/core/journal/wa
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const waitingOf = (agencyId: string): WaitingRecord => ({
-  ...{ record: { agencyId, at: 0 }, shard: 1, since: 0 },
-  ...{ resolve: () => {}, reject: () => {} },
+  record: { agencyId, at: 0 },
+  shard: 1,
+  since: 0,
+  resolve: () => {},
+  reject: () => {},
 })
 
 test('A1: however many writes of one agency wait for the database, another still finds a place', () => {

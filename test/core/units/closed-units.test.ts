@@ -16,7 +16,8 @@ function open() {
   ])
   const store = new MemoryJournalStore()
   const directory = new UnitDirectory({
-    ...{ store, clock: new FakeClock() },
+    store,
+    clock: new FakeClock(),
     limits: { residentMax: 10, mailboxMax: 10, idleMs: 1_000, snapshotEvery: 100 },
     onDefect: () => {},
     onSnapshotFailure: () => {},

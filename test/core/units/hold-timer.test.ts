@@ -38,7 +38,9 @@ class FakeHolds {
         return [...this.holds]
           .filter(([, expiry]) => expiry <= at)
           .map(([bookingId, expiry]) => ({
-            ...{ agencyId: 'agc_a', unitId: bookingId.replace(/_[^_]*$/, ''), bookingId },
+            agencyId: 'agc_a',
+            unitId: bookingId.replace(/_[^_]*$/, ''),
+            bookingId,
             expiry: new Date(expiry).toISOString(),
           }))
           .filter((hold) => after === null || position(hold) > position(after))

@@ -142,7 +142,10 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       const departure = addNights(arrival, command.stay.nights)
       const code = refusal(of, arrival, departure, command.enforcement)
       const quoted = await commands.quote(AGENCY, {
-        ...{ unit: of.unit, stay: { arrival, departure }, children: 0, extraBed: false },
+        unit: of.unit,
+        stay: { arrival, departure },
+        children: 0,
+        extraBed: false,
       })
       // A quote is for a partner: its first reason is the code with which a partner's booking is refused.
       const firstReason = quoted.kind === 'rejected' ? quoted.rejection.code : (quoted.reasons[0] ?? null)
@@ -150,9 +153,19 @@ async function run(ledger: MemoryLedger, model: Model, command: Command): Promis
       const outcome = await commands.book(
         AGENCY,
         {
-          ...{ unit: of.unit, stay: { arrival, departure }, type: command.type, status: command.status },
-          ...{ source: 'model', sourceRef: null, adults: 2, children: 0, extraBed: false, notes: null },
-          ...{ holdHours: 24, guest: null, enforcement: command.enforcement },
+          unit: of.unit,
+          stay: { arrival, departure },
+          type: command.type,
+          status: command.status,
+          source: 'model',
+          sourceRef: null,
+          adults: 2,
+          children: 0,
+          extraBed: false,
+          notes: null,
+          holdHours: 24,
+          guest: null,
+          enforcement: command.enforcement,
         },
         CALLER,
       )

@@ -28,7 +28,10 @@ async function opened() {
   const rows = new MemoryChangeRows(store)
   const start = async () => {
     const journal: Journal = new Journal({
-      ...{ store, clock, chainKeys: CHAIN_KEYS, term: await store.takeOver() },
+      store,
+      clock,
+      chainKeys: CHAIN_KEYS,
+      term: await store.takeOver(),
       limits: { waitingMax: 100, batchMax: 10, queuedMsMax: 5_000 },
       lanes: 1,
       onFenced: () => {},
@@ -36,7 +39,11 @@ async function opened() {
       newRenewalId: () => 'renewal',
     })
     const feed = new ChangeFeed({
-      ...{ view: PARTNER_VIEW, rows, clock, historyId: HISTORY, places: new WaitingPlaces(clock) },
+      view: PARTNER_VIEW,
+      rows,
+      clock,
+      historyId: HISTORY,
+      places: new WaitingPlaces(clock),
       endOf: (agencyId) => journal.endOf(agencyId),
     })
     return { journal, feed }

@@ -25,7 +25,8 @@ beforeEach(() => {
   for (const name of ['a', 'b']) {
     const owner = { agencyId: `agc_${name}`, endpointId: `whe_${name}` }
     store.addEndpoint({
-      ...{ agencyId: owner.agencyId, id: owner.endpointId },
+      agencyId: owner.agencyId,
+      id: owner.endpointId,
       secretSealed: BOX.seal(`whsec_${btoa(name)}`, owner),
     })
   }
@@ -33,7 +34,10 @@ beforeEach(() => {
 
 async function start(): Promise<void> {
   sender = new WebhookSender({
-    ...{ store, clock, box: BOX, dice: () => 0 },
+    store,
+    clock,
+    box: BOX,
+    dice: () => 0,
     term: await store.takeOver(store.epoch),
     post: async (_, { body }) => {
       arrived.push(body)
@@ -192,7 +196,8 @@ describe('J8: one agency at fault', () => {
     for (let n = 0; n < 20; n++) {
       const owner = { agencyId: `agc_n${n}`, endpointId: `whe_n${n}` }
       store.addEndpoint({
-        ...{ agencyId: owner.agencyId, id: owner.endpointId },
+        agencyId: owner.agencyId,
+        id: owner.endpointId,
         secretSealed: BOX.seal(`whsec_${btoa('n')}`, owner),
       })
       happened(`evt_n${n}`, owner.agencyId)

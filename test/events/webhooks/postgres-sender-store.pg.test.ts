@@ -193,8 +193,15 @@ test('an attempt is recorded while another endpoint of its agency is being chang
   )
   const recorded = store.record(term, [
     {
-      ...{ agencyId: own.agencyId, deliveryId, month: MEMORY_MONTH, attemptsBefore: 0, attempts: 1, tries: 1 },
-      ...{ status: 'pending', nextAttemptAt: at + 60_000, finishedAt: null },
+      agencyId: own.agencyId,
+      deliveryId,
+      month: MEMORY_MONTH,
+      attemptsBefore: 0,
+      attempts: 1,
+      tries: 1,
+      status: 'pending',
+      nextAttemptAt: at + 60_000,
+      finishedAt: null,
       attempt: { attempt: 1, at, durationMs: 12, httpStatus: 500, reason: null, detail: null },
       endpoint: { id: own.id, revision: 0, consecutiveFailures: 1, status: 'active', disabledReason: null, at },
     },

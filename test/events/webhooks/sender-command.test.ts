@@ -17,7 +17,12 @@ test('a sender that cannot be started later is retried while the service continu
   const exits: SenderExit[] = []
   const sender = new SenderProcess({
     settings: {
-      ...{ databaseUrl: '', secretKeyHex: '', epoch: 1, allowHosts: [], logLevel: 'info', trustedCa: null },
+      databaseUrl: '',
+      secretKeyHex: '',
+      epoch: 1,
+      allowHosts: [],
+      logLevel: 'info',
+      trustedCa: null,
     },
     command: [GONE],
     clock,
@@ -39,7 +44,12 @@ test('a sender that cannot be started later is retried while the service continu
 function senderThat(program: string, clock: Clock, onExit: (fields: SenderExit) => void = () => {}): SenderProcess {
   return new SenderProcess({
     settings: {
-      ...{ databaseUrl: '', secretKeyHex: '', epoch: null, allowHosts: [], logLevel: 'info', trustedCa: null },
+      databaseUrl: '',
+      secretKeyHex: '',
+      epoch: null,
+      allowHosts: [],
+      logLevel: 'info',
+      trustedCa: null,
     },
     command: [process.execPath, '-e', program],
     clock,

@@ -3,11 +3,23 @@ import type { ClaimedDelivery } from '../../../src/events/webhooks/sender-store.
 import { WebhookActor } from '../../../src/events/webhooks/webhook-actor.ts'
 
 const DELIVERY: ClaimedDelivery = {
-  ...{ agencyId: 'agc_a', deliveryId: 'dlv_1', month: '2027-01-01', eventId: 'evt_1', event: 'booking.created' },
-  ...{ body: '{}', attempts: 0, tries: 0, nextAttemptAt: 0 },
+  agencyId: 'agc_a',
+  deliveryId: 'dlv_1',
+  month: '2027-01-01',
+  eventId: 'evt_1',
+  event: 'booking.created',
+  body: '{}',
+  attempts: 0,
+  tries: 0,
+  nextAttemptAt: 0,
   endpoint: {
-    ...{ id: 'whe_a', url: 'https://a.example/', revision: 0, consecutiveFailures: 0 },
-    ...{ secretSealed: '', previousSecretSealed: null, previousSecretUntil: null },
+    id: 'whe_a',
+    url: 'https://a.example/',
+    revision: 0,
+    consecutiveFailures: 0,
+    secretSealed: '',
+    previousSecretSealed: null,
+    previousSecretUntil: null,
   },
 }
 

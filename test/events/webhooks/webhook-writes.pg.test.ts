@@ -368,21 +368,27 @@ describe('an endpoint is deleted while', () => {
     const content = {
       deliveries: [
         {
-          ...{ agency_id: uuidOf(agency.id), delivery_id: delivery?.id, month: delivery?.month },
-          ...{ attempts_before: 0, attempts: 1, tries: 1 },
-          ...{ status: 'pending', next_attempt_at: at, finished_at: null },
+          agency_id: uuidOf(agency.id),
+          delivery_id: delivery?.id,
+          month: delivery?.month,
+          attempts_before: 0,
+          attempts: 1,
+          tries: 1,
+          status: 'pending',
+          next_attempt_at: at,
+          finished_at: null,
         },
       ],
       attempts: [],
       endpoints: [
         {
-          ...{
-            agency_id: uuidOf(agency.id),
-            endpoint_id: uuidOf(id),
-            revision: delivery?.revision,
-            consecutive_failures: 1,
-          },
-          ...{ status: 'active', disabled_reason: null, at },
+          agency_id: uuidOf(agency.id),
+          endpoint_id: uuidOf(id),
+          revision: delivery?.revision,
+          consecutive_failures: 1,
+          status: 'active',
+          disabled_reason: null,
+          at,
         },
       ],
     }

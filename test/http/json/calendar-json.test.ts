@@ -55,8 +55,12 @@ test('of generated units: blocked runs are maximal and expand to the blocked nig
     const nights = Array.from({ length: to - from }, (_, i) => addNights(from, i))
     const priceOf = (arrival: Night) =>
       priceStay({
-        ...{ rules: state.rules, stay: { arrival, departure: addNights(arrival, 1) }, children: 0, extraBed: false },
-        ...{ feeTypes: [], currency: 'EUR' },
+        rules: state.rules,
+        stay: { arrival, departure: addNights(arrival, 1) },
+        children: 0,
+        extraBed: false,
+        feeTypes: [],
+        currency: 'EUR',
       }).lines[0]?.amount
     expect({ seed, prices: calendar.prices as unknown }).toEqual({ seed, prices: nights.map(priceOf) })
     expect({ seed, minStay: calendar.minStay }).toEqual({

@@ -31,9 +31,16 @@ function failing(error: unknown) {
   const bugs: unknown[] = []
   const counted: RefusedWrite[] = []
   const key = {
-    ...{ id: KEY_A, agencyId: AGENCY.id, name: null, prefix: 'hr_live_', scopes: SCOPES },
-    ...{ secretSha256: new Bun.CryptoHasher('sha256').update(SECRET).digest('hex') },
-    ...{ createdAt: 0, expiresAt: null, revokedAt: null, lastUsedAt: null },
+    id: KEY_A,
+    agencyId: AGENCY.id,
+    name: null,
+    prefix: 'hr_live_',
+    scopes: SCOPES,
+    secretSha256: new Bun.CryptoHasher('sha256').update(SECRET).digest('hex'),
+    createdAt: 0,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
   }
   const inventory = new Inventory([sampleUnit()], [])
   const catalogue = {
@@ -46,7 +53,10 @@ function failing(error: unknown) {
     throw error
   }
   const ledger = {
-    ...{ clock: systemClock, newId: systemIds, catalogue, usage },
+    clock: systemClock,
+    newId: systemIds,
+    catalogue,
+    usage,
     access: new PartnerAccess({ catalogue, clock: systemClock, limiter: new RateLimiter(systemClock), meter: usage }),
     commands: { book: async () => fail(), calendar: fail, quote: fail, auditRefusal: async () => fail() },
     bookingList: { list: async () => fail() },

@@ -115,30 +115,26 @@ beforeAll(async () => {
   base = `http://127.0.0.1:${app.server?.port}`
   secrets.cookie = (await signIn(base, TEST_PORTAL_TOKEN)).cookie
   const known = {
-    ...{
-      agencySlug: agency.slug,
-      unitSlug: unit.slug,
-      slug: unit.slug,
-      unit: unit.slug,
-      bookingId: booking.id,
-      units: unit.slug,
-    },
-    ...{
-      arrival: '2027-03-01',
-      departure: '2027-03-04',
-      from: '2027-03-01',
-      to: '2027-03-31',
-      nights: 2,
-      city: 'Lisbon',
-    },
-    ...{
-      email: 'a@example.com',
-      url: 'https://localhost:9/',
-      currency: 'EUR',
-      timezone: 'Europe/Lisbon',
-      country: 'PT',
-    },
-    ...{ id: sampleId('bkg', 'none'), guestId: sampleId('gst', 'none'), keyId: sampleId('key', 'none') },
+    agencySlug: agency.slug,
+    unitSlug: unit.slug,
+    slug: unit.slug,
+    unit: unit.slug,
+    bookingId: booking.id,
+    units: unit.slug,
+    arrival: '2027-03-01',
+    departure: '2027-03-04',
+    from: '2027-03-01',
+    to: '2027-03-31',
+    nights: 2,
+    city: 'Lisbon',
+    email: 'a@example.com',
+    url: 'https://localhost:9/',
+    currency: 'EUR',
+    timezone: 'Europe/Lisbon',
+    country: 'PT',
+    id: sampleId('bkg', 'none'),
+    guestId: sampleId('gst', 'none'),
+    keyId: sampleId('key', 'none'),
   }
   const documents = await Promise.all(
     ['partner', 'portal'].map(

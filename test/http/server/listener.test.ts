@@ -44,7 +44,8 @@ test('while the process starts every route answers 503 with the error body, and 
     expect([path, response.status, response.headers.get('retry-after')]).toEqual([path, 503, '1'])
     expect(response.headers.get('x-request-id')).toBe('trace-1')
     expect(await response.json()).toEqual({
-      ...{ code: 'INTERNAL', requestId: 'trace-1' },
+      code: 'INTERNAL',
+      requestId: 'trace-1',
       title: 'This request was not handled: the service is starting. Try again',
     })
   }

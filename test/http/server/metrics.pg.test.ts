@@ -227,13 +227,16 @@ describe('the log at debug', () => {
     await eventually('it is logged', () => lines().length > 0)
     expect(lines().map((line) => JSON.parse(line))).toEqual([
       {
-        ...{ level: 20, time: expect.any(String), service: 'nightledger', msg: 'request answered' },
-        ...{ route: `GET ${UNIT.route}`, status: response.status, durationMs: expect.any(Number) },
-        ...{
-          requestId: 'trace-of-mine',
-          agencyId: expect.stringMatching(/^agc_/),
-          keyId: expect.stringMatching(/^key_/),
-        },
+        level: 20,
+        time: expect.any(String),
+        service: 'nightledger',
+        msg: 'request answered',
+        route: `GET ${UNIT.route}`,
+        status: response.status,
+        durationMs: expect.any(Number),
+        requestId: 'trace-of-mine',
+        agencyId: expect.stringMatching(/^agc_/),
+        keyId: expect.stringMatching(/^key_/),
       },
     ])
   })

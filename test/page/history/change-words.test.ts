@@ -4,14 +4,25 @@ import { type AuditChange, changeAction, changedMembers } from '../../../src/pag
 type Stay = NonNullable<AuditChange['after']>
 
 const STAY: Stay = {
-  ...{ unitSlug: 'sea-view', unitName: 'Sea View', type: 'guest', status: 'confirmed' },
-  ...{ arrival: '2027-03-01', departure: '2027-03-05', totalAmount: 50_000, holdExpiresAt: null, expectedUntil: null },
+  unitSlug: 'sea-view',
+  unitName: 'Sea View',
+  type: 'guest',
+  status: 'confirmed',
+  arrival: '2027-03-01',
+  departure: '2027-03-05',
+  totalAmount: 50_000,
+  holdExpiresAt: null,
+  expectedUntil: null,
 }
 const HOLD: Stay = { ...STAY, status: 'option', holdExpiresAt: '2027-02-01T12:00:00.000Z' }
 const CONTEXT = { currency: { currency: 'EUR', digits: 2 }, timezone: 'Europe/Lisbon' }
 
 const change = (kind: AuditChange['kind'], before: Stay | null, after: Stay): AuditChange => ({
-  ...{ kind, before, after, unitSlug: after.unitSlug, unitName: after.unitName },
+  kind,
+  before,
+  after,
+  unitSlug: after.unitSlug,
+  unitName: after.unitName,
 })
 const changed = (before: Stay, after: Partial<Stay>) => change('booking_changed', before, { ...before, ...after })
 

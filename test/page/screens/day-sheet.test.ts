@@ -26,8 +26,16 @@ function tapeOf(...stays: readonly Given[]): Tape {
     status,
   ]
   return {
-    ...{ from: FROM, to: '2027-03-01', today: TODAY, currency: 'EUR', currencyDigits: 2, timezone: 'Europe/Lisbon' },
-    ...{ cursor: '', types: TYPES, statuses: STATUSES, sources: ['portal'] },
+    from: FROM,
+    to: '2027-03-01',
+    today: TODAY,
+    currency: 'EUR',
+    currencyDigits: 2,
+    timezone: 'Europe/Lisbon',
+    cursor: '',
+    types: TYPES,
+    statuses: STATUSES,
+    sources: ['portal'],
     units: [unit('sea', 'active'), unit('old', 'archived')],
     stays: stays.map(
       ({ arrival, departure, type = 'guest', status = 'confirmed', total = 0, holdExpiresAt }, index) => [

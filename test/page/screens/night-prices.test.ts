@@ -14,7 +14,10 @@ const DAYS = 365
 function nights(priceOn: (iso: string) => number, seasonOn: (iso: string) => string | null = () => null) {
   const days = Array.from({ length: DAYS }, (_, index) => isoOf(START + index))
   return new NightPrices({
-    ...{ from: '2027-01-01', prices: days.map(priceOn), minStay: days.map(() => 2), season: days.map(seasonOn) },
+    from: '2027-01-01',
+    prices: days.map(priceOn),
+    minStay: days.map(() => 2),
+    season: days.map(seasonOn),
   })
 }
 

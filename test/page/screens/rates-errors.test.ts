@@ -14,7 +14,12 @@ const NO_RATES = { seasons: [], weekdayAdjustments: [], lengthOfStayDiscounts: [
 const EMPTY: RatesDraft = draftOf({ rates: NO_RATES, prices: PRICES })
 
 const season = (key: number, from: string, lastNight: string): SeasonDraft => ({
-  ...{ key, from, lastNight, name: `Season ${key}`, nightlyPrice: 9_000, minStay: null },
+  key,
+  from,
+  lastNight,
+  name: `Season ${key}`,
+  nightlyPrice: 9_000,
+  minStay: null,
 })
 const errors = (change: Partial<RatesDraft>) => errorsOf({ ...EMPTY, ...change })
 

@@ -155,7 +155,10 @@ describe('a pool', () => {
     const url = new URL(database.url)
     url.port = String(proxy.port)
     const pool = pooled(({ onClose }) => postgres(url.href, { max: 1, fetch_types: false, onclose: onClose }), {
-      ...{ size: 1, pipelined: 1, runMsMax: null, deadlineMs: 300 },
+      size: 1,
+      pipelined: 1,
+      runMsMax: null,
+      deadlineMs: 300,
     })
     await eventually('connected', () => succeeds(pool`select 1`))
     proxy.isSilent = true
@@ -184,7 +187,10 @@ describe('a pool', () => {
   test('does not take statements for dead that wait for each other on one connection', async () => {
     const pool = pooled(({ onClose }) => postgres(database.url, { max: 1, fetch_types: false, onclose: onClose }), {
       // Together longer than that, each far from it on a machine that stands still for a moment.
-      ...{ size: 1, pipelined: 4, runMsMax: 3_200, deadlineMs: null },
+      size: 1,
+      pipelined: 4,
+      runMsMax: 3_200,
+      deadlineMs: null,
     })
     await Promise.all([1, 2, 3, 4].map(() => pool`select pg_sleep(1)`))
     expect(poolStats(pool)).toEqual({ running: 0, waiting: 0, lost: 0, refused: 0 })
@@ -206,7 +212,10 @@ describe('a pool', () => {
     url.port = String(proxy.port)
     const options = { max: 1, fetch_types: false }
     const pool = pooled(({ onClose }) => postgres(url.href, { ...options, onclose: onClose }), {
-      ...{ size: 1, pipelined: 1, runMsMax: 1_200, deadlineMs: 800 },
+      size: 1,
+      pipelined: 1,
+      runMsMax: 1_200,
+      deadlineMs: 800,
     })
     await database.sql`create table arrived (n int)`
     await eventually('connected', () => succeeds(pool`select 1`))

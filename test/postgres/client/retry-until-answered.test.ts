@@ -16,7 +16,11 @@ function asking(outcomes: readonly (Error | string)[], change: { isOver?: () => 
     return outcome
   }
   const result = retryUntilAnswered(ask, {
-    ...{ clock, withinMs: 1_000, pauseMs: 100, isOver: () => false, ...change },
+    clock,
+    withinMs: 1_000,
+    pauseMs: 100,
+    isOver: () => false,
+    ...change,
     onFailure: (error) => failures.push(error),
   }).catch((error: unknown) => error)
   return { clock, failures, result, asked: () => asked }

@@ -55,7 +55,9 @@ function shardsOf(failure: AppendFailure): object {
 }
 
 const refusedFor = (...agencyIds: string[]) => ({
-  ...{ kind: 'fenced', code: 'NL002', shards: agencyIds.map(shardOf).toSorted((a, b) => a - b) },
+  kind: 'fenced',
+  code: 'NL002',
+  shards: agencyIds.map(shardOf).toSorted((a, b) => a - b),
 })
 
 async function seqsOf(agencyId: string): Promise<number[]> {
@@ -96,7 +98,8 @@ describe('J3: the numbers of a shard', () => {
     const all = [of1, of2, of3].flatMap((batch) => batch ?? [])
     const shards = all.flatMap((batch) => batch.shards).toSorted((a, b) => a.shard - b.shard)
     expect(await outcomeOf({ shards, records: all.flatMap(({ records }) => records) })).toMatchObject({
-      ...{ code: 'NL002', shards: refusedFor(first, third).shards },
+      code: 'NL002',
+      shards: refusedFor(first, third).shards,
     })
     expect(await Promise.all(agencies.map(seqsOf))).toEqual([[], [], []])
   })
@@ -140,7 +143,9 @@ describe('J3: the numbers of a shard', () => {
     const term = await store.takeOver('test')
     const shard = shardOf(other)
     const records = batchOf(term, [entry(agency)]).records.map((of) => ({
-      ...{ ...of, shard, entry: of.entry && { ...of.entry, shard } },
+      ...of,
+      shard,
+      entry: of.entry && { ...of.entry, shard },
     }))
     const shards = term.shards.filter((of) => of.shard === shard)
     expect(await outcomeOf({ shards, records })).toEqual({ kind: 'poison', code: 'NL003' })
@@ -237,7 +242,10 @@ test('each booking of a batch has its own guest: the one with its e-mail at its 
   const term = await store.takeOver('test')
   const wanted = agencies.flatMap((agencyId) =>
     (['ada@example.com', 'ADA@example.com', 'bo@example.com', null, null] as const).map((email) => ({
-      ...{ agencyId, email, bookingId: systemIds('bkg'), guestId: systemIds('gst') },
+      agencyId,
+      email,
+      bookingId: systemIds('bkg'),
+      guestId: systemIds('gst'),
     })),
   )
   const records = wanted.map(({ agencyId, email, bookingId, guestId }) => ({

@@ -85,7 +85,8 @@ async function book(unit: Unit, day: number): Promise<string> {
 async function writeSnapshots(): Promise<string[]> {
   const defects: string[] = []
   const store = new PostgresJournalStore({
-    ...{ url: database.url, queries: database.sql },
+    url: database.url,
+    queries: database.sql,
     epochOf: (agencyId) => ledger.epochOf(agencyId),
   })
   const fail = (error: unknown) => expect(error).toBeNull()

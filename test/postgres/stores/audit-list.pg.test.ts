@@ -11,16 +11,14 @@ import { insertAgency } from '../../support/sample-rows.ts'
 import { AGENCY, CALLER, sampleBooking, sampleId } from '../../support/samples.ts'
 
 const ANY: AuditFilter = {
-  ...{
-    from: null,
-    to: null,
-    actorKind: null,
-    keyId: null,
-    tokenId: null,
-    outcome: null,
-    bookingId: null,
-    requestId: null,
-  },
+  from: null,
+  to: null,
+  actorKind: null,
+  keyId: null,
+  tokenId: null,
+  outcome: null,
+  bookingId: null,
+  requestId: null,
 }
 const ALL = { offset: 0, limit: 100 }
 const OTHER = sampleId('agc', 'other')
@@ -94,8 +92,15 @@ describe('the audit trail', () => {
     const { actor, route, requestId } = CALLER
     const { event, ...line } = rows.at(-2) ?? { event: null }
     expect(line).toEqual({
-      ...{ id: entryIds[1]?.replace('evt', 'aud') ?? '', at: T0 + 3, actor, route, requestId },
-      ...{ outcome: 'OK', bookingId: sampleId('bkg', '1'), count: 1, pricing: null },
+      id: entryIds[1]?.replace('evt', 'aud') ?? '',
+      at: T0 + 3,
+      actor,
+      route,
+      requestId,
+      outcome: 'OK',
+      bookingId: sampleId('bkg', '1'),
+      count: 1,
+      pricing: null,
     })
     expect(rows.at(-1)?.actor).toEqual({ kind: 'system', id: null })
     expect([event?.kind, rows.at(-1)?.event?.kind]).toEqual(['booking_created', 'unit_set'])

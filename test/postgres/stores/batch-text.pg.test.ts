@@ -14,7 +14,9 @@ import { AGENCY, CHAIN_KEYS, sampleId } from '../../support/samples.ts'
 const EMPTY = { lastSeq: 0, lastMonth: '2026-01-01', lastLink: NO_LINK }
 /** The end of an empty log. */
 const LOG = {
-  ...{ heads: Array.from({ length: SHARDS }, () => EMPTY), chainKeys: CHAIN_KEYS, newestMonth: monthOf(Date.now()) },
+  heads: Array.from({ length: SHARDS }, () => EMPTY),
+  chainKeys: CHAIN_KEYS,
+  newestMonth: monthOf(Date.now()),
 }
 
 let database: TestDatabase
@@ -74,11 +76,17 @@ describe('rows as composites', () => {
   test('with long texts beside them keep each with its own row', async () => {
     const body = (n: number) => JSON.stringify({ n, said: '\x1e"\\' })
     const kept = [1, 2, 3].map((n) => ({
-      ...{ keyId: sampleId('key', n), route: 'r', idempotencyKey: 'k', requestHash: 'h' },
-      ...{ status: 200 + n, body: body(n) },
+      keyId: sampleId('key', n),
+      route: 'r',
+      idempotencyKey: 'k',
+      requestHash: 'h',
+      status: 200 + n,
+      body: body(n),
     }))
     const records = kept.map((idempotency) => ({
-      ...{ shard: shardOf(AGENCY.id), record: { agencyId: AGENCY.id, at: Date.parse(AT), idempotency }, entry: null },
+      shard: shardOf(AGENCY.id),
+      record: { agencyId: AGENCY.id, at: Date.parse(AT), idempotency },
+      entry: null,
     }))
     await appendBatch(database.sql, batchOf(records))
     const read = await database.sql`select key_id, status, body from idempotency order by key_id`

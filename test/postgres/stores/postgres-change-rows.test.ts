@@ -17,7 +17,9 @@ function failingOnce(error: Error) {
   } as unknown as ListReads
   const read = () =>
     new PostgresChangeRows(lists).read(sampleId('agc', 'a'), {
-      ...{ from: 'start', entriesMax: 10, isAnnouncedOnly: true },
+      from: 'start',
+      entriesMax: 10,
+      isAnnouncedOnly: true,
     })
   return { seen, read }
 }

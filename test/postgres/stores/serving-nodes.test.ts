@@ -3,8 +3,16 @@ import type { Writer } from '../../../src/postgres/stores/postgres-writers.ts'
 import { SILENT_MS, servingNodes } from '../../../src/postgres/stores/postgres-writers.ts'
 
 const writer = (node: string | null, change: Partial<Writer> = {}): Writer => ({
-  ...{ writerId: `writer of ${node}`, name: 'host 1', run: null, node, shards: 1, beatAt: 0, silentMs: 0 },
-  ...{ isDraining: false, isReleased: false, ...change },
+  writerId: `writer of ${node}`,
+  name: 'host 1',
+  run: null,
+  node,
+  shards: 1,
+  beatAt: 0,
+  silentMs: 0,
+  isDraining: false,
+  isReleased: false,
+  ...change,
 })
 
 test('the nodes that serve are in order, without those that have released their shards or are silent, and without a process that is no node', async () => {

@@ -11,16 +11,17 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 const TYPE_OF: Record<FieldKind, string> = {
-  ...{
-    id: 'uuid',
-    text: 'text',
-    integer: 'integer',
-    bigint: 'bigint',
-    digits: 'bigint',
-    double: 'double precision',
-    boolean: 'boolean',
-  },
-  ...{ night: 'date', instant: 'timestamp with time zone', texts: 'text[]', json: 'jsonb' },
+  id: 'uuid',
+  text: 'text',
+  integer: 'integer',
+  bigint: 'bigint',
+  digits: 'bigint',
+  double: 'double precision',
+  boolean: 'boolean',
+  night: 'date',
+  instant: 'timestamp with time zone',
+  texts: 'text[]',
+  json: 'jsonb',
 }
 
 /** Members whose type is narrower than their kind. */

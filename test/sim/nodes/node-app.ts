@@ -102,7 +102,10 @@ export class NodeApp {
     }
     const outcome = await this.#options.idempotency.run(
       {
-        ...{ agencyId: agency.id, keyId: agency.slug, route: CALLER.route, idempotencyKey: sent.key },
+        agencyId: agency.id,
+        keyId: agency.slug,
+        route: CALLER.route,
+        idempotencyKey: sent.key,
         requestHash: requestHashOf(request.method, targetOf(request.url).path, text),
       },
       async (keep) => {
@@ -132,9 +135,19 @@ export class NodeApp {
         return commands.book(
           agency,
           {
-            ...{ unit: unitOf(agency, command.unit), stay, type: 'guest', source: 'partner', sourceRef: command.ref },
-            ...{ status: command.status, holdHours: null, notes: null, adults: 2, children: 0, extraBed: false },
-            ...{ guest: null, enforcement: 'partner' },
+            unit: unitOf(agency, command.unit),
+            stay,
+            type: 'guest',
+            source: 'partner',
+            sourceRef: command.ref,
+            status: command.status,
+            holdHours: null,
+            notes: null,
+            adults: 2,
+            children: 0,
+            extraBed: false,
+            guest: null,
+            enforcement: 'partner',
           },
           CALLER,
           keep,
@@ -158,7 +171,9 @@ export class NodeApp {
   async #changes(agency: Agency, request: Request): Promise<Response> {
     const asked = new URL(request.url).searchParams
     const outcome = await answerChanges({
-      ...{ feed: this.#options.feed, request, of: 'key' },
+      feed: this.#options.feed,
+      request,
+      of: 'key',
       query: {
         after: asked.get('after') ?? 'start',
         limit: Number(asked.get('limit')),

@@ -65,7 +65,11 @@ export function openEngine(options: NodeEngineOptions): SimEngine {
     load: (of) =>
       ask(() => ({
         agencies: AGENCIES.filter(({ id }) => of.includes(shardOf(id))),
-        ...{ keys: [], accessTokens: [], used: [], passed: [], sessions: [] },
+        keys: [],
+        accessTokens: [],
+        used: [],
+        passed: [],
+        sessions: [],
       })),
     onFailure: () => {},
   })
@@ -81,11 +85,17 @@ export function openEngine(options: NodeEngineOptions): SimEngine {
   const rows = new MemoryChangeRows(store)
   const feed = new ChangeFeed({
     rows: { read: async (agencyId, wanted) => ask(() => rows.read(agencyId, wanted)).then((read) => read) },
-    ...{ clock, historyId: HISTORY, view: PARTNER_VIEW, places: new WaitingPlaces(clock) },
+    clock,
+    historyId: HISTORY,
+    view: PARTNER_VIEW,
+    places: new WaitingPlaces(clock),
     endOf: (agencyId) => journal.endOf(agencyId),
   })
   const journal = new Journal({
-    ...{ store: seen, clock, chainKeys: CHAIN_KEYS, lanes: 2 },
+    store: seen,
+    clock,
+    chainKeys: CHAIN_KEYS,
+    lanes: 2,
     term: { shards: [], newestMonth: '' },
     limits: { waitingMax: 200, batchMax: 8, queuedMsMax: 5_000 },
     onDurable: (entries) => feed.noteDurable(entries),
@@ -94,7 +104,8 @@ export function openEngine(options: NodeEngineOptions): SimEngine {
     newRenewalId: () => newId('evt'),
   })
   const directory = new UnitDirectory({
-    ...{ store: seen, clock },
+    store: seen,
+    clock,
     limits: { residentMax: 4, mailboxMax: 20, idleMs: 2_000, snapshotEvery: 4 },
     onDefect: () => {},
     onSnapshotFailure: () => {},
@@ -102,7 +113,13 @@ export function openEngine(options: NodeEngineOptions): SimEngine {
     termOf: shards.termOfAgency,
   })
   const commands = new BookingCommands({
-    ...{ catalogue, directory, journal, rows: seen, clock, newId, queuedMsMax: 5_000 },
+    catalogue,
+    directory,
+    journal,
+    rows: seen,
+    clock,
+    newId,
+    queuedMsMax: 5_000,
     onDurable: ({ after }, agency) => {
       options.onBookingChange(agency.id)
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
@@ -124,9 +141,16 @@ export function openEngine(options: NodeEngineOptions): SimEngine {
   })
   const nothing = { forget: () => {}, load: () => {}, restore: () => {}, adopt: () => {}, flush: async () => {} }
   shards.serveWith({
-    ...{ journal, directory, catalogue, holdTimer },
+    journal,
+    directory,
+    catalogue,
+    holdTimer,
     feeds: faults.keepsFeeds === true ? [] : [feed],
-    ...{ usage: nothing, limiter: nothing, sessions: nothing, rateSlots: nothing, refusals: nothing },
+    usage: nothing,
+    limiter: nothing,
+    sessions: nothing,
+    rateSlots: nothing,
+    refusals: nothing,
   })
   return { shards, journal, commands, directory, feed, holdTimer }
 }

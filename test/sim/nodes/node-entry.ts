@@ -33,7 +33,12 @@ export function openNodeEntry(options: {
 }): { readonly entry: RequestEntry; readonly answer: Answering } {
   const { owners, shards, clock, newId, fetch, leaving, app, onBug } = options
   const entry = new RequestEntry({
-    ...{ owners, clock, newId, fetch, leaving, hops: new Hops([SECRET]) },
+    owners,
+    clock,
+    newId,
+    fetch,
+    leaving,
+    hops: new Hops([SECRET]),
     termOf: (shard) => shards.termOf(shard),
     refreshSession: async () => {},
     onRefused: ({ id }) => onBug(`node ${id} refused what it was sent`),

@@ -107,7 +107,10 @@ class SenderRun extends Life {
 
   async #begin({ webhooks, keepsQueue, isCutFromDatabase, onReplaced }: NodeSenderOptions): Promise<void> {
     const host: SenderHost = {
-      ...{ process: this, clock: this.#clock, isCut: isCutFromDatabase, onReplaced },
+      process: this,
+      clock: this.#clock,
+      isCut: isCutFromDatabase,
+      onReplaced,
       leftAt: (agencyId) => this.#leftAt.get(shardOf(agencyId)) ?? null,
     }
     const { store } = webhooks

@@ -30,7 +30,11 @@ interface ShownChange {
 export class NodesReaders {
   readonly readers: readonly NodesReader[] = AGENCIES.flatMap((agency) =>
     (['poll', 'stream'] as const).map((how) => ({
-      ...{ name: `${how} of ${agency.slug}`, how, agency, shown: [], faults: [] },
+      name: `${how} of ${agency.slug}`,
+      how,
+      agency,
+      shown: [],
+      faults: [],
     })),
   )
   readonly #clock: FakeClock

@@ -181,9 +181,7 @@ export class NodesWorld {
   #start(name: string): void {
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const { clock, store, etcd, network, webhooks, dice } = this
-    this.nodes.push(
-      new SimNode({ ...{ name, clock, store, etcd, network, webhooks, newId }, dice, faults: this.#faults }),
-    )
+    this.nodes.push(new SimNode({ name, clock, store, etcd, network, webhooks, newId, dice, faults: this.#faults }))
   }
 
   async #step(): Promise<void> {

@@ -96,12 +96,27 @@ export class SimNode extends Life {
     const isCut = () => this.isCutFrom('database')
     const onBug = (error: unknown) => this.bugs.push(error)
     this.sender = new NodeSender({
-      ...{ node: this, webhooks: options.webhooks, worldClock, clock: machineClock, isCutFromDatabase: isCut },
-      ...{ keepsQueue: faults.keepsQueue === true, isEndOfMachine: () => dice.chance(0.5), onReplaced: onBug },
+      node: this,
+      webhooks: options.webhooks,
+      worldClock,
+      clock: machineClock,
+      isCutFromDatabase: isCut,
+      keepsQueue: faults.keepsQueue === true,
+      isEndOfMachine: () => dice.chance(0.5),
+      onReplaced: onBug,
     })
     const { shards, journal, commands, directory, feed, holdTimer } = openEngine({
-      ...{ name, node: this, clock, worldClock, store, dice, newId, faults },
-      ...{ isCutFromDatabase: isCut, onBug, onBookingChange: (agencyId) => this.sender.wake(agencyId) },
+      name,
+      node: this,
+      clock,
+      worldClock,
+      store,
+      dice,
+      newId,
+      faults,
+      isCutFromDatabase: isCut,
+      onBug,
+      onBookingChange: (agencyId) => this.sender.wake(agencyId),
     })
     sendForOwned({
       shards,
@@ -116,17 +131,33 @@ export class SimNode extends Life {
     const etcd = faults.wrapEtcd?.(client) ?? client
     this.cluster = new ClusterNode({
       self: { id: name, url: `http://${name}`, version: 'sim', run: null, startedAt: 0 },
-      ...{ clock, host: shards, keys: new ClusterKeys('/sim/'), isOver: () => false },
+      clock,
+      host: shards,
+      keys: new ClusterKeys('/sim/'),
+      isOver: () => false,
       etcd:
         faults.ignoresLease === true ? { ...etcd, keepAlive: (lease) => etcd.keepAlive(lease).catch(() => 5) } : etcd,
       watch: {
-        ...{ onJoined() {}, onLeaseLost() {}, onNodeIdTaken() {}, onEtcdFailure() {}, onEtcdBack() {} },
-        ...{ onAcquired() {}, onReleased() {}, onDropped() {}, onFenced() {}, onMoveFailure() {} },
-        ...{ onDatabaseMissed() {}, onDatabaseBack() {} },
+        onJoined() {},
+        onLeaseLost() {},
+        onNodeIdTaken() {},
+        onEtcdFailure() {},
+        onEtcdBack() {},
+        onAcquired() {},
+        onReleased() {},
+        onDropped() {},
+        onFenced() {},
+        onMoveFailure() {},
+        onDatabaseMissed() {},
+        onDatabaseBack() {},
       },
     })
     const app = new NodeApp({
-      ...{ clock, commands, feed, onBug, worldMs: () => worldClock.monotonicMs() },
+      clock,
+      commands,
+      feed,
+      onBug,
+      worldMs: () => worldClock.monotonicMs(),
       has: (agencyId) => shards.termOfAgency(agencyId) !== null,
       idempotency: new IdempotentWrites({
         clock,
@@ -144,9 +175,14 @@ export class SimNode extends Life {
     })
     const fetch = network.fetchOf(this)
     const { entry, answer } = openNodeEntry({
-      ...{ owners: this.cluster.owners, clock, newId, app: app.answer, leaving: this.#leaving.signal, onBug },
+      owners: this.cluster.owners,
+      clock,
+      newId,
+      app: app.answer,
+      leaving: this.#leaving.signal,
+      onBug,
       shards: faults.hasOneTerm === true ? { termOf: () => 1 } : shards,
-      ...{ fetch: faults.wrapFetch?.(fetch) ?? fetch },
+      fetch: faults.wrapFetch?.(fetch) ?? fetch,
     })
     this.entry = entry
     this.answer = answer

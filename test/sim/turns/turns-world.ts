@@ -148,7 +148,8 @@ export class TurnsWorld {
     for (;;) {
       const gone = await awaitTurn({
         clock,
-        ...{ isOver: () => false, isCancelled: () => process.isDead },
+        isOver: () => false,
+        isCancelled: () => process.isDead,
         writers: {
           list: () => ask(() => this.#writers().filter(({ writerId }) => writerId !== process.name)),
           change: ({ waitMs }) => sleep(clock, waitMs),
@@ -182,18 +183,26 @@ export class TurnsWorld {
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
     const seen = behindNetwork(this.store, process.isCut, this.clock)
     const core = openCore({
-      ...{ clock, term, newId, agencies: [AGENCY], units: unitsOf },
+      clock,
+      term,
+      newId,
+      agencies: [AGENCY],
+      units: unitsOf,
       store: storeSeenBy(process, seen, (agencyId) => core.journal.epochOf(agencyId)),
       journalLimits: { waitingMax: 200, batchMax: 8 },
       unitLimits: { residentMax: 4, mailboxMax: 20, idleMs: 60_000, snapshotEvery: 4 },
       onFenced: () => {
         process.isFenced = true
       },
-      ...{ onDefect: () => {}, onSnapshotFailure: () => {}, onDurable: () => {} },
+      onDefect: () => {},
+      onSnapshotFailure: () => {},
+      onDurable: () => {},
     })
     process.core = core
     process.heartbeat = new Heartbeat({
-      ...{ clock, since, onConfirmed() {} },
+      clock,
+      since,
+      onConfirmed() {},
       beat: async () => {
         const answer = await process.receive(
           asked({ store: this.store, clock: this.clock, dice: this.#dice, isCut: process.isCut }, () =>
@@ -221,8 +230,15 @@ export class TurnsWorld {
     const { id, beatAt } = this.#writer
     return [
       {
-        ...{ writerId: id, name: id, run: null, node: null, shards: this.store.shards.length },
-        ...{ beatAt, silentMs: this.clock.monotonicMs() - beatAt, isDraining: false, isReleased: false },
+        writerId: id,
+        name: id,
+        run: null,
+        node: null,
+        shards: this.store.shards.length,
+        beatAt,
+        silentMs: this.clock.monotonicMs() - beatAt,
+        isDraining: false,
+        isReleased: false,
       },
     ]
   }
@@ -251,8 +267,18 @@ export class TurnsWorld {
       .book(
         AGENCY,
         {
-          ...{ unit: UNIT, stay, type: 'guest', source: 'partner', sourceRef: ref, status: 'confirmed' },
-          ...{ holdHours: null, notes: null, adults: 2, children: 0, extraBed: false, guest: null },
+          unit: UNIT,
+          stay,
+          type: 'guest',
+          source: 'partner',
+          sourceRef: ref,
+          status: 'confirmed',
+          holdHours: null,
+          notes: null,
+          adults: 2,
+          children: 0,
+          extraBed: false,
+          guest: null,
           enforcement: 'partner',
         },
         CALLER,

@@ -48,7 +48,8 @@ export class EtcdMembers {
 
 async function called({ address }: Host, what: string, body: object = {}): Promise<unknown> {
   const answer = await fetch(`http://${address}:2379/v3/cluster/${what}`, {
-    ...{ method: 'POST', body: JSON.stringify(body) },
+    method: 'POST',
+    body: JSON.stringify(body),
     signal: AbortSignal.timeout(10_000),
   })
   if (answer.status !== 200) throw new Error(`etcd refuses ${what}: ${await answer.text()}`)

@@ -31,15 +31,13 @@ export type Told = Pick<ClusterLoad, 'outcomes' | 'cancelled' | 'refusals' | 'fo
 
 /** What must be zero or empty. */
 export const NO_LIES = {
-  ...{
-    lost: 0,
-    refusedAndPresent: [] as readonly string[],
-    madeTwice: 0,
-    soldTwice: 0,
-    uncancelled: 0,
-    gaps: 0,
-    differences: [] as readonly string[],
-  },
+  lost: 0,
+  refusedAndPresent: [] as readonly string[],
+  madeTwice: 0,
+  soldTwice: 0,
+  uncancelled: 0,
+  gaps: 0,
+  differences: [] as readonly string[],
   wrongFeeds: 0,
 } as const satisfies Partial<Verdict>
 

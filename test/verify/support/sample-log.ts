@@ -54,7 +54,9 @@ export async function foundIn(
         sorted.filter(({ seq, month }) => seq <= until && isAfter({ seq, month }, after)).slice(0, rowsMax),
     },
     extent: { ...EXTENT, lastSeq: sorted.at(-1)?.seq ?? 0, ...extent },
-    ...{ key, limit, found },
+    key,
+    limit,
+    found,
   })
   return found.report().differences.map(({ what, at }) => `${what} ${at}`)
 }

@@ -7,8 +7,13 @@ const say = (message: FromVerifier) => process.send?.(message)
 const result = (units: number): FromVerifier => ({
   kind: 'done',
   verification: {
-    ...{ units, entries: 0, bookings: 0, snapshots: 0, events: 0 },
-    ...{ differences: [], differenceCount: 0 },
+    units,
+    entries: 0,
+    bookings: 0,
+    snapshots: 0,
+    events: 0,
+    differences: [],
+    differenceCount: 0,
   },
 })
 

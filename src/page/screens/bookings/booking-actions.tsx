@@ -96,8 +96,13 @@ function MoveBooking({ booking, onClose }: { booking: Booking; onClose: () => vo
   })
   const { base, conflict } = write
   const stay = {
-    ...{ id: base.id, version: base.version, type: base.type, total: base.totalAmount },
-    ...{ unit: base.unitSlug, arrival: dayOf(base.arrival), departure: dayOf(base.departure) },
+    id: base.id,
+    version: base.version,
+    type: base.type,
+    total: base.totalAmount,
+    unit: base.unitSlug,
+    arrival: dayOf(base.arrival),
+    departure: dayOf(base.departure),
   }
   const now: Placement = { unit: stay.unit, arrival: stay.arrival, departure: stay.departure }
   const to = { ...now, ...proposed }

@@ -27,7 +27,9 @@ export function filterOf({ query }: Pick<Route, 'query'>): BookingFilter {
   const [from, to, status] = [dateOrNone(of('from')), dateOrNone(of('to')), of('status')]
   return {
     search: of('search').trim(),
-    ...{ status, from, to },
+    status,
+    from,
+    to,
     type: of('type'),
     unit: of('unit'),
     source: of('source'),

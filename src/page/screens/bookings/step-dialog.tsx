@@ -62,8 +62,12 @@ export function StepDialog({
   const today = todayIn(agency.timezone)
   const warning = warningOf(step, base, today)
   const stay = {
-    ...{ id: base.id, version: base.version, type, total: totalAmount },
-    ...{ arrival: dayOf(arrival), departure: dayOf(departure) },
+    id: base.id,
+    version: base.version,
+    type,
+    total: totalAmount,
+    arrival: dayOf(arrival),
+    departure: dayOf(departure),
   }
   const earlyDay = step.to === 'checked_out' ? earlyDeparture(stay, today) : null
   return (

@@ -54,7 +54,12 @@ export class CalendarData {
     const to = Math.min(horizon.to, around + FIRST_AHEAD)
     this.#wanted = { from, to }
     this.state = new Store<CalendarState>({
-      ...{ revision: 0, today: null, loadedFrom: from, loadedTo: from, isLoading: true, problem: null },
+      revision: 0,
+      today: null,
+      loadedFrom: from,
+      loadedTo: from,
+      isLoading: true,
+      problem: null,
     })
     this.rows.subscribe(() => this.#set({ revision: this.rows.revision }))
     const resume = () => void this.#read()

@@ -42,7 +42,8 @@ export function CalendarScreen() {
   const today = todayIn(agency.timezone, nowS * 1_000)
   // The horizon stays where it was when the screen was opened: else all columns would move at midnight.
   const [opened] = useState(() => ({
-    ...{ from: today - HORIZON_DAYS, to: today + HORIZON_DAYS + 1 },
+    from: today - HORIZON_DAYS,
+    to: today + HORIZON_DAYS + 1,
     day: clamped(address.from ?? today - BACK_DAYS, today),
   }))
   const data = useMemo(() => new CalendarData(path, opened, opened.day), [path.agencySlug])
@@ -77,7 +78,9 @@ export function CalendarScreen() {
   const found = useMemo(() => new Set(foundStays.map(({ id }) => id)), [foundStays])
   const [foundAt, setFoundAt] = useState(0)
   const position = usePosition({
-    ...{ address, units, handle },
+    address,
+    units,
+    handle,
     shown: (day) => clamped(day ?? today - BACK_DAYS, today),
   })
 

@@ -64,7 +64,12 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
   const type = TYPES[kind]
   const isStay = type === 'guest' || type === 'owner_stay'
   const priced: NewStay = {
-    ...{ unit, arrival, departure, type, notes: '', guest: null },
+    unit,
+    arrival,
+    departure,
+    type,
+    notes: '',
+    guest: null,
     status: kind === 'hold' ? 'option' : 'confirmed',
     adults: party.adults ?? 0,
     children: party.children ?? 0,

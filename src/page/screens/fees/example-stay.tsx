@@ -54,8 +54,11 @@ export function useExampleStay(): ExampleStay {
         client.POST('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates/preview', {
           params,
           body: {
-            ...{ rates: { ...rates, seasons }, unit: { minStay: 1 } },
-            ...{ from: stay.arrival, to: stay.departure, stay },
+            rates: { ...rates, seasons },
+            unit: { minStay: 1 },
+            from: stay.arrival,
+            to: stay.departure,
+            stay,
           },
           signal,
         }),
@@ -67,7 +70,14 @@ export function useExampleStay(): ExampleStay {
     .filter(({ kind }) => kind === 'accommodation' || kind === 'discount')
     .reduce((sum, { amount }) => sum + amount, 0)
   return {
-    ...{ units, unit, arrival, departure, lines, accommodation, isLoading, choose },
+    units,
+    unit,
+    arrival,
+    departure,
+    lines,
+    accommodation,
+    isLoading,
+    choose,
     total: data?.quote?.total ?? 0,
     error: unitsError ?? error,
   }

@@ -14,8 +14,12 @@ import { APPLICATIONS, type FeeType, feeOf } from './fee-words.ts'
 type Draft = Omit<FeeType, 'id' | 'active'>
 
 const NEW: Draft = {
-  ...{ label: '', kind: 'fixed', amount: null, pct: null },
-  ...{ includesWeeklyCleaning: false, application: 'every_stay' },
+  label: '',
+  kind: 'fixed',
+  amount: null,
+  pct: null,
+  includesWeeklyCleaning: false,
+  application: 'every_stay',
 }
 
 const KINDS = [
@@ -69,7 +73,10 @@ export function FeeDialog({
     if (isMissing) return
     const { label, kind, amount, pct, includesWeeklyCleaning, application } = draft
     const body: Draft = {
-      ...{ label: label.trim(), kind, includesWeeklyCleaning, application },
+      label: label.trim(),
+      kind,
+      includesWeeklyCleaning,
+      application,
       amount: kind === 'fixed' ? amount : null,
       pct: kind === 'percent' ? pct : null,
     }

@@ -55,16 +55,37 @@ export interface UnitDraft {
 
 /** As the service fills in what a new unit leaves out. */
 export const NEW_UNIT: UnitDraft = {
-  ...{ name: '', slug: '', city: '', area: '', building: '' },
-  ...{ bedrooms: 1, beds: 1, bathrooms: 1, maxGuests: 2, sizeSqm: null },
-  ...{ checkinTime: '15:00', checkoutTime: '10:00', instantBook: true },
+  name: '',
+  slug: '',
+  city: '',
+  area: '',
+  building: '',
+  bedrooms: 1,
+  beds: 1,
+  bathrooms: 1,
+  maxGuests: 2,
+  sizeSqm: null,
+  checkinTime: '15:00',
+  checkoutTime: '10:00',
+  instantBook: true,
 }
 
 export function draftOf(unit: Unit): UnitDraft {
   const { name, slug, bedrooms, beds, bathrooms, maxGuests, sizeSqm, checkinTime, checkoutTime, instantBook } = unit
   return {
-    ...{ name, slug, bedrooms, beds, bathrooms, maxGuests, sizeSqm, checkinTime, checkoutTime, instantBook },
-    ...{ city: unit.city ?? '', area: unit.area ?? '', building: unit.building ?? '' },
+    name,
+    slug,
+    bedrooms,
+    beds,
+    bathrooms,
+    maxGuests,
+    sizeSqm,
+    checkinTime,
+    checkoutTime,
+    instantBook,
+    city: unit.city ?? '',
+    area: unit.area ?? '',
+    building: unit.building ?? '',
   }
 }
 
@@ -85,9 +106,19 @@ export function bodyOf(draft: UnitDraft) {
   const { name, slug, bedrooms, beds, bathrooms, maxGuests, sizeSqm, checkinTime, checkoutTime, instantBook } = draft
   const orNull = (text: string) => (text.trim() === '' ? null : text.trim())
   return {
-    ...{ name: name.trim(), slug: slug.trim(), sizeSqm, checkinTime, checkoutTime, instantBook },
-    ...{ bedrooms: bedrooms ?? 0, beds: beds ?? 0, bathrooms: bathrooms ?? 0, maxGuests: maxGuests ?? 1 },
-    ...{ city: orNull(draft.city), area: orNull(draft.area), building: orNull(draft.building) },
+    name: name.trim(),
+    slug: slug.trim(),
+    sizeSqm,
+    checkinTime,
+    checkoutTime,
+    instantBook,
+    bedrooms: bedrooms ?? 0,
+    beds: beds ?? 0,
+    bathrooms: bathrooms ?? 0,
+    maxGuests: maxGuests ?? 1,
+    city: orNull(draft.city),
+    area: orNull(draft.area),
+    building: orNull(draft.building),
   }
 }
 

@@ -20,7 +20,11 @@ export async function openJournal(
   const fenced = Promise.withResolvers<{ settled: Promise<void> }>()
   let renewals = 0
   const journal = new Journal({
-    ...{ store, clock, lanes, chainKeys: CHAIN_KEYS, limits: { ...LIMITS, ...limits } },
+    store,
+    clock,
+    lanes,
+    chainKeys: CHAIN_KEYS,
+    limits: { ...LIMITS, ...limits },
     term: await store.takeOver(),
     onFenced: (cause, settled) => {
       fencedBy.push(cause)

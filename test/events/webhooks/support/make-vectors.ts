@@ -43,7 +43,11 @@ export function makeVectors(): { about: string; vectors: Vector[] } {
       const signed = signedHeaders({ eventId, body, at: t * 1_000, secrets })
       const names = ['x-service-signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
       return {
-        ...{ name, secrets, eventId, t, body },
+        name,
+        secrets,
+        eventId,
+        t,
+        body,
         headers: Object.fromEntries(names.map((header) => [header, signed[header] ?? ''])),
       }
     }),

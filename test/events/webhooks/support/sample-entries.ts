@@ -23,7 +23,9 @@ export function sampleEntry(
     : { kind: 'booking_changed', before: after, after: { ...after, version: 2, holdExpiresAt: at + 1 } }
   const entry: Entry = {
     id: sampleId('evt', `${agencyId.slice(4, 8)} ${seq}`),
-    ...{ event, at, caller: CALLER },
+    event,
+    at,
+    caller: CALLER,
     envelope: { unitSlug: 'sea-view', unitName: 'Sea View', currency: 'EUR' },
   }
   const place = { shard: shardOf(agencyId), seq, month: MEMORY_MONTH }

@@ -30,7 +30,8 @@ export class NightPrices {
     const price = this.#nights.prices[index]
     if (price === undefined) return undefined
     return {
-      ...{ day, price },
+      day,
+      price,
       minStay: this.#nights.minStay[index] ?? 1,
       season: this.#nights.season[index] ?? null,
     }

@@ -174,7 +174,9 @@ interface UsedPreview {
 function usePreview(slug: string, request: PreviewRequest | null): UsedPreview {
   const { path } = useSession()
   const [answered, setAnswered] = useState<{ key: string; preview: Preview | null; problem: Problem | null }>({
-    ...{ key: '', preview: null, problem: null },
+    key: '',
+    preview: null,
+    problem: null,
   })
   const key = request === null ? null : JSON.stringify(request)
   const isFirst = useRef(true)

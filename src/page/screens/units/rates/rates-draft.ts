@@ -67,7 +67,11 @@ export function draftOf({ rates, prices }: Saved): RatesDraft {
 export function ratesOf({ seasons, weekdays, discounts }: RatesDraft): Rates {
   return {
     seasons: seasons.map(({ name, from, lastNight, nightlyPrice, minStay }) => ({
-      ...{ name: name.trim(), from, to: isoOf(dayOf(lastNight) + 1), nightlyPrice: nightlyPrice ?? 0, minStay },
+      name: name.trim(),
+      from,
+      to: isoOf(dayOf(lastNight) + 1),
+      nightlyPrice: nightlyPrice ?? 0,
+      minStay,
     })),
     weekdayAdjustments: weekdays.flatMap((pct, index) =>
       pct === null || pct === 0 ? [] : [{ weekday: index + 1, pct }],

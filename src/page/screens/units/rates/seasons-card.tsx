@@ -42,10 +42,7 @@ export function SeasonsCard({ editing, mayChange }: { editing: RatesEditing; may
       size="s"
       icon="plus"
       onClick={() =>
-        insert(
-          { ...{ key: newKey(), name: '', from: '', lastNight: '', nightlyPrice: null, minStay: null } },
-          seasons.at(-1),
-        )
+        insert({ key: newKey(), name: '', from: '', lastNight: '', nightlyPrice: null, minStay: null }, seasons.at(-1))
       }
     >
       Add season

@@ -137,7 +137,10 @@ export function useRates(slug: string, unit: Schema<'Unit'> | undefined): UsedRa
   const problem = setRates.problem?.code === 'RATES_CHANGED' ? null : setRates.problem
   return {
     editing: {
-      ...{ slug, base, draft, errors },
+      slug,
+      base,
+      draft,
+      errors,
       isUnsaved: isChanged(base, draft),
       theirs: isStale && !setRates.isRunning ? rates : null,
       isSaving: setRates.isRunning || setPrices.isRunning,
