@@ -42,7 +42,7 @@ try {
     to: day(2 * i + 2),
     nightlyPrice: 100,
   }))
-  const asked: [string, string, string, unknown?][] = [
+  const requests: [string, string, string, unknown?][] = [
     ['partner changes, 500', 'GET', '/partner/v1/changes?after=start&limit=500'],
     ['partner units', 'GET', '/partner/v1/units'],
     ['partner bookings, 200', 'GET', '/partner/v1/bookings?pageSize=200'],
@@ -76,7 +76,7 @@ try {
     ['calendar.ics', 'GET', feed.calendarFeed.path],
   ]
   const measured: Record<string, object> = {}
-  for (const [name, method, path, json] of asked) {
+  for (const [name, method, path, json] of requests) {
     const rounds: { cpuMs: number; heldMs: number; chars: number; status: number }[] = []
     for (let round = 0; round < ROUNDS; round++) {
       const before = process.threadCpuUsage()

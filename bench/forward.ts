@@ -62,8 +62,8 @@ const cpu = () => ({
 
 async function run(node: NodeProcess, kind: Kind, connections: number, pace: { warmMs: number; runMs: number }) {
   const before = cpu()
-  const asked: LoadAsked = { ...pace, kind, connections, size: SIZE, url: node.baseUrl, firstSale: sold }
-  const result = await load.ask<LoadResult>(asked)
+  const pending: LoadAsked = { ...pace, kind, connections, size: SIZE, url: node.baseUrl, firstSale: sold }
+  const result = await load.ask<LoadResult>(pending)
   const after = cpu()
   if (result.fault !== null) throw new Error(`Cannot measure ${kind}: ${result.fault}`)
   sold = result.sold

@@ -95,9 +95,9 @@ export class Harness {
       const floorBody = JsonChild.start(join(import.meta.dir, 'floor.ts'), { FLOOR_READS_BODY: '1' })
       const urls = {
         nightledger: service.baseUrl,
-        peer: (await peer.told<Up>()).url,
-        floor: (await floor.told<Up>()).url,
-        'floor-body': (await floorBody.told<Up>()).url,
+        peer: (await peer.reported<Up>()).url,
+        floor: (await floor.reported<Up>()).url,
+        'floor-body': (await floorBody.reported<Up>()).url,
       }
       const processes = { postgres, service, peer, floor, floorBody, receiver }
       const harness = new Harness({ ...processes, databaseUrl: url, size, sql, urls })
@@ -181,9 +181,9 @@ export class Harness {
 
   async touchEveryUnit(): Promise<void> {
     const units = this.#size.agencies * this.#size.unitsPerAgency
-    const asked = { kind: 'availability-31', size: this.#size, firstSale: 0 } as const
+    const pending = { kind: 'availability-31', size: this.#size, firstSale: 0 } as const
     const timing = { connections: 32, warmMs: 0, runMs: 60_000, requestsMax: units }
-    const { fault } = await this.#load.ask<LoadResult>({ ...asked, ...timing, url: this.#urls.nightledger })
+    const { fault } = await this.#load.ask<LoadResult>({ ...pending, ...timing, url: this.#urls.nightledger })
     if (fault !== null) throw new Error(`Cannot measure: ${fault}`)
   }
 
@@ -195,13 +195,13 @@ export class Harness {
     // A contended load sells the nights of its ten units from their end of the list: no other load uses those.
     const place = `${arm.server} ${arm.kind === 'contended' ? 'contended' : 'all'}`
     const firstSale = this.#sold.get(place) ?? (arm.kind === 'contended' ? CONTENDED_FIRST : 0)
-    const asked = {
+    const pending = {
       kind: arm.kind,
       size: this.#size,
       firstSale,
       ...(arm.units === undefined ? {} : { units: arm.units }),
     }
-    const result = await load.ask<LoadResult>({ ...asked, ...timing, url: this.#urls[arm.server] })
+    const result = await load.ask<LoadResult>({ ...pending, ...timing, url: this.#urls[arm.server] })
     // A load of reads beside a load of bookings may end after it, and has sold nothing.
     this.#sold.set(place, Math.max(this.#sold.get(place) ?? 0, result.sold))
     if (result.fault !== null) throw new Error(`Cannot measure ${arm.kind} of ${arm.server}: ${result.fault}`)
@@ -233,7 +233,7 @@ interface Receiver extends Up {
 /** A floor that was given no answer: it accepts each webhook. */
 async function startReceiver(): Promise<Receiver> {
   const child = JsonChild.start(join(import.meta.dir, 'floor.ts'))
-  return { child, ...(await child.told<Up>()) }
+  return { child, ...(await child.reported<Up>()) }
 }
 
 /** Ten units times the total sales of all loads in each of them, with room to spare. */

@@ -55,9 +55,9 @@ try {
 function askedOf(query: string): OfferSearchParams {
   const { nights, page, ...given } = Object.fromEntries(new URLSearchParams(query))
   const fields = nights === undefined ? given : { ...given, nights: Number(nights) }
-  const asked = searchOf(fields, false, pageOf({ page: Number(page ?? 1) }))
-  if ('code' in asked) throw new Error(`Cannot measure: ${asked.title}`)
-  return asked
+  const pending = searchOf(fields, false, pageOf({ page: Number(page ?? 1) }))
+  if ('code' in pending) throw new Error(`Cannot measure: ${pending.title}`)
+  return pending
 }
 
 async function costsOfRequests(databaseUrl: string) {

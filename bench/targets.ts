@@ -51,7 +51,9 @@ export function judge(compared: readonly Compared[]): Judged[] {
       .flatMap((one) => {
         const measured = one.ratioTo[to]?.[figure]
         if (measured === undefined) return []
-        return [{ target: `${scenario} (${connections}): ${figure} ${told(bound)} x ${to}`, ...held(measured, bound) }]
+        return [
+          { target: `${scenario} (${connections}): ${figure} ${reported(bound)} x ${to}`, ...held(measured, bound) },
+        ]
       }),
   )
 }
@@ -60,7 +62,7 @@ export function judge(compared: readonly Compared[]): Judged[] {
 export function judgeFigures(figures: Figures): Judged[] {
   return Object.entries(figures).map(([name, measured]) => {
     const bound: Bound = FIGURE_TARGETS[name as keyof Figures]
-    return { target: `${name}: ${told(bound)}`, ...held(measured, bound) }
+    return { target: `${name}: ${reported(bound)}`, ...held(measured, bound) }
   })
 }
 
@@ -68,6 +70,6 @@ function held(measured: number, bound: Bound): { measured: number; isMet: boolea
   return { measured, isMet: 'atLeast' in bound ? measured >= bound.atLeast : measured <= bound.atMost }
 }
 
-function told(bound: Bound): string {
+function reported(bound: Bound): string {
   return 'atLeast' in bound ? `at least ${Number(bound.atLeast.toFixed(2))}` : `at most ${bound.atMost}`
 }

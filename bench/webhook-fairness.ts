@@ -144,7 +144,7 @@ async function measure(): Promise<void> {
   await server.stop()
 
   const between = (from: number, to: number) =>
-    told(
+    reported(
       arrivals.filter(({ occurredAt }) => occurredAt >= from && occurredAt < to).map((one) => one.at - one.occurredAt),
     )
   const flood = arrivals.filter(({ occurredAt }) => occurredAt >= floodSince && occurredAt < besideSince)
@@ -171,7 +171,7 @@ async function measure(): Promise<void> {
   process.exit(isFine ? 0 : 1)
 }
 
-function told(ms: readonly number[]) {
+function reported(ms: readonly number[]) {
   const sorted = ms.toSorted((a, b) => a - b)
   const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
   return { deliveries: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99), mostMs: at(1) }

@@ -26,8 +26,8 @@ export interface LoadResult {
   readonly fault: string | null
 }
 
-await answerQuestions<LoadAsked>(async (asked) => {
-  const source = sourceOf(asked)
+await answerQuestions<LoadAsked>(async (params) => {
+  const source = sourceOf(params)
   let latencies = new Latencies()
   let fault: string | null = null
   let isOver = false
@@ -42,7 +42,7 @@ await answerQuestions<LoadAsked>(async (asked) => {
     answered: (ns) => {
       latencies.add(ns)
       answers += 1
-      if (answers === asked.requestsMax) end()
+      if (answers === params.requestsMax) end()
     },
     failed: (why) => {
       if (isOver && why.startsWith('a connection')) return
@@ -51,13 +51,13 @@ await answerQuestions<LoadAsked>(async (asked) => {
     },
   }
   const opened = await Promise.all(
-    Array.from({ length: asked.connections }, () => HttpConnection.open(Number(new URL(asked.url).port), run)),
+    Array.from({ length: params.connections }, () => HttpConnection.open(Number(new URL(params.url).port), run)),
   )
   for (const connection of opened) connection.send()
-  await Promise.race([Bun.sleep(asked.warmMs), ended.promise])
-  if (asked.warmMs > 0) latencies = new Latencies()
+  await Promise.race([Bun.sleep(params.warmMs), ended.promise])
+  if (params.warmMs > 0) latencies = new Latencies()
   const since = performance.now()
-  await Promise.race([Bun.sleep(asked.runMs), ended.promise])
+  await Promise.race([Bun.sleep(params.runMs), ended.promise])
   const seconds = (performance.now() - since) / 1_000
   const counted = latencies
   latencies = new Latencies()

@@ -40,19 +40,19 @@ const PREPARED_MIN = 20_000
 /** Of a contended load. */
 const CONTENDED_UNITS = 10
 
-export function sourceOf(asked: Asked): Source {
-  switch (asked.kind) {
+export function sourceOf(given: Asked): Source {
+  switch (given.kind) {
     case 'create':
     case 'create-with-key':
-      return sales(asked, unitsOf(asked))
+      return sales(given, unitsOf(given))
     case 'contended':
-      return sales(asked, CONTENDED_UNITS)
+      return sales(given, CONTENDED_UNITS)
     case 'create-cancel':
-      return salesAndCancels(asked)
+      return salesAndCancels(given)
     case 'mix':
-      return mix(asked)
+      return mix(given)
     default:
-      return prepared(asked, readerOf(asked))
+      return prepared(given, readerOf(given))
   }
 }
 
@@ -63,16 +63,16 @@ function unitsOf({ size, units }: Asked): number {
 }
 
 /** The `n`th unit: of another agency each time, so that keys and inventories are all in use. */
-function placesOf(asked: Asked): Place {
-  const units = unitsOf(asked)
-  const agencies = Math.min(asked.size.agencies, units)
-  return (n) => ({ agency: n % agencies, unit: Math.floor((n % units) / agencies) % asked.size.unitsPerAgency })
+function placesOf(given: Asked): Place {
+  const units = unitsOf(given)
+  const agencies = Math.min(given.size.agencies, units)
+  return (n) => ({ agency: n % agencies, unit: Math.floor((n % units) / agencies) % given.size.unitsPerAgency })
 }
 
-function readerOf(asked: Asked): (n: number) => Planned {
-  const place = placesOf(asked)
+function readerOf(given: Asked): (n: number) => Planned {
+  const place = placesOf(given)
   const random = new SeededRandom(7)
-  switch (asked.kind) {
+  switch (given.kind) {
     case 'availability-31':
       return (n) => availability(place(n), random.below(300), 31)
     case 'availability-366':
@@ -80,9 +80,9 @@ function readerOf(asked: Asked): (n: number) => Planned {
     case 'quote':
       return (n) => quote(place(n), random)
     case 'units':
-      return (n) => get(n % asked.size.agencies, '/partner/v1/units')
+      return (n) => get(n % given.size.agencies, '/partner/v1/units')
     case 'booking':
-      return () => get(0, `/partner/v1/bookings/${listedBookingIdOf(random.below(asked.size.bookingsOfFirst))}`)
+      return () => get(0, `/partner/v1/bookings/${listedBookingIdOf(random.below(given.size.bookingsOfFirst))}`)
     case 'bookings-page-1':
       return () => get(0, '/partner/v1/bookings?page=1&pageSize=50')
     case 'bookings-page-50':
@@ -93,13 +93,13 @@ function readerOf(asked: Asked): (n: number) => Planned {
     case 'mcp':
       return (n) => mcp(place(n), random.below(300))
     default:
-      throw new Error(`Cannot make requests: ${asked.kind} is not a kind of read`)
+      throw new Error(`Cannot make requests: ${given.kind} is not a kind of read`)
   }
 }
 
-function prepared(asked: Asked, plan: (n: number) => Planned): Source {
-  const { firstSale } = asked
-  const requests = Array.from({ length: Math.max(PREPARED_MIN, unitsOf(asked)) }, (_, n) => plan(n))
+function prepared(given: Asked, plan: (n: number) => Planned): Source {
+  const { firstSale } = given
+  const requests = Array.from({ length: Math.max(PREPARED_MIN, unitsOf(given)) }, (_, n) => plan(n))
   let n = 0
   return { next: () => requests[n++ % requests.length] as Planned, sold: () => firstSale }
 }
@@ -129,17 +129,17 @@ function mcp({ agency, unit }: ReturnType<Place>, offset: number): Planned {
   return post(agency, '/mcp', call, 200, accept)
 }
 
-function sales(asked: Asked, units: number): Source {
-  const sell = salesmanOf(asked, units)
-  let n = asked.firstSale
+function sales(given: Asked, units: number): Source {
+  const sell = salesmanOf(given, units)
+  let n = given.firstSale
   return { next: () => sell(n++), sold: () => n }
 }
 
 /** Every second request cancels what an earlier one of them has booked. */
-function salesAndCancels(asked: Asked): Source {
-  const sell = salesmanOf(asked, unitsOf(asked))
+function salesAndCancels(given: Asked): Source {
+  const sell = salesmanOf(given, unitsOf(given))
   const booked: { agency: number; id: string }[] = []
-  let n = asked.firstSale
+  let n = given.firstSale
   let turn = 0
   return {
     sold: () => n,
@@ -148,31 +148,31 @@ function salesAndCancels(asked: Asked): Source {
       if (done !== undefined)
         return post(done.agency, `/partner/v1/bookings/${done.id}/cancel`, { reason: 'bench' }, 200)
       const sale = n++
-      const agency = sale % Math.min(asked.size.agencies, unitsOf(asked))
+      const agency = sale % Math.min(given.size.agencies, unitsOf(given))
       const onAnswer = (body: string) => booked.push({ agency, id: /bkg_[0-9a-f]+/.exec(body)?.[0] ?? '' })
       return { ...sell(sale), onAnswer }
     },
   }
 }
 
-function salesmanOf(asked: Asked, units: number): (n: number) => Planned {
-  const place = placesOf({ ...asked, units })
+function salesmanOf(given: Asked, units: number): (n: number) => Planned {
+  const place = placesOf({ ...given, units })
   return (n) => {
     const round = Math.floor(n / units)
     if (round >= SALES_PER_UNIT) throw new Error('Cannot sell: every night is sold')
     const { agency, unit } = place(n)
     const stay = saleOf(round)
-    const key = asked.kind === 'create-with-key' ? `idempotency-key: B-${n}\r\n` : ''
+    const key = given.kind === 'create-with-key' ? `idempotency-key: B-${n}\r\n` : ''
     const body = { unit: slugOf(unit), ...stay, adults: 2, sourceRef: `B-${n}` }
     return post(agency, '/partner/v1/bookings', body, 201, key)
   }
 }
 
 /** 90 reads, 9 quotes, 1 booking of every hundred. */
-function mix(asked: Asked): Source {
-  const reads = prepared(asked, readerOf({ ...asked, kind: 'availability-31' }))
-  const quotes = prepared(asked, readerOf({ ...asked, kind: 'quote' }))
-  const bookings = sales(asked, unitsOf(asked))
+function mix(given: Asked): Source {
+  const reads = prepared(given, readerOf({ ...given, kind: 'availability-31' }))
+  const quotes = prepared(given, readerOf({ ...given, kind: 'quote' }))
+  const bookings = sales(given, unitsOf(given))
   let n = 0
   return {
     sold: bookings.sold,

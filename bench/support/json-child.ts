@@ -23,7 +23,7 @@ export class JsonChild {
   }
 
   /** The next line that the process writes. @throws Error when it has ended */
-  async told<T>(): Promise<T> {
+  async reported<T>(): Promise<T> {
     const { value, done } = await this.#lines.next()
     if (done === true) throw new Error('Cannot go on: a process of the benchmark has ended')
     return JSON.parse(value) as T
@@ -32,7 +32,7 @@ export class JsonChild {
   async ask<T>(question: unknown): Promise<T> {
     this.#child.stdin.write(`${JSON.stringify(question)}\n`)
     this.#child.stdin.flush()
-    return this.told<T>()
+    return this.reported<T>()
   }
 
   async stop(): Promise<void> {

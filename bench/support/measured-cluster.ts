@@ -55,10 +55,10 @@ export class MeasuredCluster {
 
   /** Moves all shards to the first so many nodes. */
   async useNodes(count: number): Promise<void> {
-    const [asked] = this.#cluster.hosts
-    if (asked === undefined) throw new Error('No host')
+    const [request] = this.#cluster.hosts
+    if (request === undefined) throw new Error('No host')
     for (const [i, { name }] of this.#cluster.hosts.entries())
-      this.#cluster.cli(asked, 'cluster', 'drain', name, ...(i < count ? ['--undo'] : []))
+      this.#cluster.cli(request, 'cluster', 'drain', name, ...(i < count ? ['--undo'] : []))
     // What was settled before is still settled until the nodes have heard of the drain.
     await eventually(`only ${count} nodes serve`, async () => {
       const serving = await this.#cluster.serving()

@@ -90,15 +90,15 @@ describe('no holder is authenticated by', () => {
 
   test('a token longer than 256 characters, which is not even hashed', () => {
     const longest = `hr_live_${'a'.repeat(248)}`
-    const asked: string[] = []
+    const requests: string[] = []
     const holderByHash = (hash: string) => {
-      asked.push(hash)
+      requests.push(hash)
       return null
     }
     const catalogue = { holderByHash }
     authenticate(`Bearer ${longest}`, catalogue, NOW)
     authenticate(`Bearer ${longest}a`, catalogue, NOW)
-    expect(asked).toEqual([sha256Hex(longest)])
+    expect(requests).toEqual([sha256Hex(longest)])
   })
 
   test.each<[string, Parameters<typeof catalogueOf>[0]]>([

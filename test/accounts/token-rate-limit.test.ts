@@ -48,8 +48,8 @@ test('what is charged beyond a request counts against the token and its agency',
 test('refused writes have so many lines of their own: of a token, and of all tokens of its agency', async () => {
   const clock = new FakeClock()
   const limit = new TokenRateLimit({ clock, requestsPerMinute: 2 })
-  const lines = (n: number, asked: number) =>
-    Array.from({ length: asked }, () => limit.takeLine(holder(n))).filter(Boolean).length
+  const lines = (n: number, params: number) =>
+    Array.from({ length: params }, () => limit.takeLine(holder(n))).filter(Boolean).length
   expect(lines(0, 100)).toBe(REFUSAL_LINES_PER_TOKEN_MAX)
   let all = 0
   for (let n = 1; n < 100; n++) all += lines(n, 10)

@@ -22,8 +22,8 @@ function routeNames(): string[] {
     .use(healthRoutes({} as never, watch))
     .use(metricsRoute({} as never, watch))
   const names = app.routes.map(({ method, path }) => {
-    const asked = method === 'ALL' ? 'POST' : method === 'HEAD' ? 'GET' : method
-    return `${asked} ${path.replace(/:(\w+)/g, '{$1}').replace(/^\/(docs|portal\/assets)\/.+/, '/$1/*')}`
+    const pending = method === 'ALL' ? 'POST' : method === 'HEAD' ? 'GET' : method
+    return `${pending} ${path.replace(/:(\w+)/g, '{$1}').replace(/^\/(docs|portal\/assets)\/.+/, '/$1/*')}`
   })
   return [...new Set(names)].sort()
 }

@@ -100,9 +100,9 @@ test.each([
 })
 
 test('a redirect to a name with an inner address is refused, and nothing is asked there', async () => {
-  let asked = 0
+  let requests = 0
   const inner = host(() => {
-    asked += 1
+    requests += 1
     return new Response('secret')
   }, certificate)
   const location = `https://${NAME}:${inner.port}/f.ics`
@@ -110,7 +110,7 @@ test('a redirect to a name with an inner address is refused, and nothing is aske
   const options = { trustedCa: [authority.pem], resolver: resolver('127.0.0.1') }
   await expect(feedAt(away, options)).rejects.toThrow('is not publicly routable')
   await feedAt(away, options).catch(() => {})
-  expect(asked).toBe(0)
+  expect(requests).toBe(0)
   expect(await feedAt(away, onLoopback())).toBe('secret')
 })
 

@@ -6,32 +6,32 @@ afterEach(() => server?.stop(true))
 
 /** A service that gives these answers, one after the other; the last of them again and again. */
 function answering(answers: readonly (200 | 429)[]) {
-  let asked = 0
+  let requests = 0
   server = Bun.serve({
     port: 0,
     fetch: () => {
-      const status = answers[Math.min(asked++, answers.length - 1)] ?? 200
+      const status = answers[Math.min(requests++, answers.length - 1)] ?? 200
       const headers = status === 429 ? { 'retry-after': '1' } : {}
-      return Response.json(status === 200 ? { asked } : { code: 'RATE_LIMITED', title: 'Too many' }, {
+      return Response.json(status === 200 ? { requests } : { code: 'RATE_LIMITED', title: 'Too many' }, {
         status,
         headers,
       })
     },
   })
   const client = new PortalClient({ url: `http://127.0.0.1:${server.port}`, token: 'hp_live_x' })
-  return { client, asked: () => asked }
+  return { client, requests: () => requests }
 }
 
 test('in the middle of its work the command line waits as long as it is told, and goes on', async () => {
   const { client } = answering([200, 429, 200])
   await client.get('/me')
   const began = performance.now()
-  expect(await client.send('POST', '/agencies/a/bookings', {})).toEqual({ asked: 3 })
+  expect(await client.send('POST', '/agencies/a/bookings', {})).toEqual({ requests: 3 })
   expect(performance.now() - began).toBeGreaterThan(900)
 })
 
 test('a token that was never accepted is not tried again', async () => {
-  const { client, asked } = answering([429])
+  const { client, requests } = answering([429])
   await expect(client.get('/me')).rejects.toThrow('Too many')
-  expect(asked()).toBe(1)
+  expect(requests()).toBe(1)
 })

@@ -33,13 +33,13 @@ describe('the view of the keys', () => {
     const unreadable: string[] = []
     const view = new ClusterView(KEYS, (key) => void unreadable.push(key))
     const { value } = member('a', 1)
-    const told = (revision: number): Entry => ({
+    const reported = (revision: number): Entry => ({
       ...member('a', revision),
       value: JSON.stringify({ ...JSON.parse(value ?? ''), url }),
     })
     view.apply([member('a', 1), claim(3, 'a', 1)])
-    view.apply([told(2)])
-    view.apply([told(3)])
+    view.apply([reported(2)])
+    view.apply([reported(3)])
     expect(view.members.get('a')?.url ?? null).toBe(origin)
     expect(view.candidates).toEqual(origin === null ? [] : ['a'])
     expect(unreadable).toEqual(origin === null ? [KEYS.member('a')] : [])

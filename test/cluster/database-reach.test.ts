@@ -17,7 +17,7 @@ async function pass(clock: FakeClock, ms: number): Promise<void> {
 
 describe('a node', () => {
   let clock: FakeClock
-  let told: Reach[]
+  let reported: Reach[]
   let reach: DatabaseReach
   let isAnswered: boolean
   let othersReach: boolean
@@ -25,7 +25,7 @@ describe('a node', () => {
 
   beforeEach(() => {
     clock = new FakeClock()
-    told = []
+    reported = []
     isAnswered = true
     othersReach = true
     canTell = true
@@ -36,7 +36,7 @@ describe('a node', () => {
       },
       othersReach: () => othersReach,
       tell: async (what) => {
-        if (canTell) told.push(what)
+        if (canTell) reported.push(what)
         return canTell
       },
     })
@@ -47,7 +47,7 @@ describe('a node', () => {
   test('that reached Postgres meanwhile, and could not say so, waits anew before it gives up', async () => {
     isAnswered = false
     await pass(clock, 7_000)
-    expect(told).toEqual(['missed'])
+    expect(reported).toEqual(['missed'])
     isAnswered = true
     canTell = false
     await pass(clock, 2_000)
@@ -55,42 +55,42 @@ describe('a node', () => {
     await pass(clock, 4_000)
     canTell = true
     await pass(clock, 3_000)
-    expect(told).toEqual(['missed', 'missed'])
+    expect(reported).toEqual(['missed', 'missed'])
     await pass(clock, 4_000)
-    expect(told).toEqual(['missed', 'missed', 'given_up'])
+    expect(reported).toEqual(['missed', 'missed', 'given_up'])
   })
 
   test('that misses Postgres says so after 3 s, and gives up when others have reached it for 5 s more', async () => {
     await pass(clock, 10_000)
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
     isAnswered = false
     await pass(clock, 2_000)
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
     await pass(clock, 2_000)
-    expect(told).toEqual(['missed'])
+    expect(reported).toEqual(['missed'])
     await pass(clock, 4_000)
-    expect(told).toEqual(['missed'])
+    expect(reported).toEqual(['missed'])
     await pass(clock, 3_000)
-    expect(told).toEqual(['missed', 'given_up'])
+    expect(reported).toEqual(['missed', 'given_up'])
   })
 
   test('keeps everything while nobody else reaches Postgres, however long that lasts', async () => {
     isAnswered = false
     othersReach = false
     await pass(clock, 60_000)
-    expect(told).toEqual(['missed'])
+    expect(reported).toEqual(['missed'])
     // Others find it a few seconds earlier when it is back.
     othersReach = true
     await pass(clock, 4_000)
     isAnswered = true
     await pass(clock, 5_000)
-    expect(told).toEqual(['missed', 'reached'])
+    expect(reported).toEqual(['missed', 'reached'])
   })
 
   test('that gave up wants shards again when Postgres has answered it for 5 s without a break', async () => {
     isAnswered = false
     await pass(clock, 12_000)
-    expect(told).toEqual(['missed', 'given_up'])
+    expect(reported).toEqual(['missed', 'given_up'])
     for (let i = 0; i < 5; i++) {
       isAnswered = true
       await pass(clock, 4_000)
@@ -99,9 +99,9 @@ describe('a node', () => {
     }
     isAnswered = true
     await pass(clock, 4_000)
-    expect(told).toEqual(['missed', 'given_up'])
+    expect(reported).toEqual(['missed', 'given_up'])
     await pass(clock, 3_000)
-    expect(told).toEqual(['missed', 'given_up', 'reached'])
+    expect(reported).toEqual(['missed', 'given_up', 'reached'])
   })
 
   test('that could tell nobody tells it again, and gives nothing up before the others know that it misses Postgres', async () => {
@@ -110,9 +110,9 @@ describe('a node', () => {
     await pass(clock, 20_000)
     canTell = true
     await pass(clock, 1_000)
-    expect(told).toEqual(['missed'])
+    expect(reported).toEqual(['missed'])
     await pass(clock, 7_000)
-    expect(told).toEqual(['missed', 'given_up'])
+    expect(reported).toEqual(['missed', 'given_up'])
   })
 
   test('of which it is not known what it told tells it again: the others may know it as one that misses Postgres', async () => {
@@ -122,7 +122,7 @@ describe('a node', () => {
     isAnswered = true
     canTell = true
     await pass(clock, 2_000)
-    expect(told).toEqual(['reached'])
+    expect(reported).toEqual(['reached'])
   })
 })
 

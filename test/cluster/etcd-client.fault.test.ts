@@ -75,23 +75,25 @@ describeWithEtcd('etcd through its gateway', () => {
     const { revision } = await client.read(in_)
     const put = { key: `${in_}a`, value: '1', lease }
     await client.commit([{ ...put, condition: 'absent' }])
-    const told: Entry[] = []
+    const reported: Entry[] = []
     const ending = new AbortController()
     const watching = client.watch(
       { prefix: in_, fromRevision: revision + 1, signal: ending.signal },
-      (events) => void told.push(...events),
+      (events) => void reported.push(...events),
     )
     await client.commit([{ ...put, key: `${in_}b`, condition: 'absent' }])
     await client.commit([{ ...put, value: null, condition: { lease } }])
     await client.revoke(lease)
-    await eventually('four changes are told', () => told.length >= 4)
-    expect(told.map(({ key, value }) => [key.slice(in_.length), value])).toEqual([
+    await eventually('four changes are told', () => reported.length >= 4)
+    expect(reported.map(({ key, value }) => [key.slice(in_.length), value])).toEqual([
       ['a', '1'],
       ['b', '1'],
       ['a', null],
       ['b', null],
     ])
-    expect(told.map(({ revision: at }) => at)).toEqual(told.map(({ revision: at }) => at).toSorted((a, b) => a - b))
+    expect(reported.map(({ revision: at }) => at)).toEqual(
+      reported.map(({ revision: at }) => at).toSorted((a, b) => a - b),
+    )
     ending.abort()
     await watching
   })
@@ -183,13 +185,13 @@ describeWithEtcd('etcd that asks for client certificates', () => {
       expect(await client.keepAlive(lease)).toBe(60)
       const prefix = '/t/certificates/'
       const { revision } = await client.read(prefix)
-      const told: string[] = []
+      const reported: string[] = []
       const stop = new AbortController()
       const watching = client.watch({ prefix, fromRevision: revision + 1, signal: stop.signal }, (events) => {
-        told.push(...events.map(({ key }) => key))
+        reported.push(...events.map(({ key }) => key))
       })
       await client.commit([{ key: `${prefix}a`, value: '1', lease, condition: 'absent' }])
-      await eventually('the watch tells of it', () => told.length === 1)
+      await eventually('the watch tells of it', () => reported.length === 1)
       stop.abort()
       await watching
       const stranger = await other.issue({ names: ['host1'] })

@@ -174,8 +174,8 @@ test('C6: a node that has a lease again serves nothing that another one claimed 
   let isServedByLease = false
   const byLease = node.confirmation.byLease.bind(node.confirmation)
   etcd.end([...etcd.leases][0] ?? '')
-  node.confirmation.byLease = (...asked) => {
-    byLease(...asked)
+  node.confirmation.byLease = (...params) => {
+    byLease(...params)
     isServedByLease ||= host.owned.has(7)
   }
   await clock.advance(1_500)
@@ -195,11 +195,11 @@ test.each(['says that it is lost', 'does not answer'])(
     const host = new MemoryShardHost(epochs)
     let isLost = false
     const confirm = host.confirm.bind(host)
-    let asked = 0
+    let requests = 0
     host.confirm = async () => {
-      asked += 1
+      requests += 1
       // The connection of the first call broke while the node was cut off.
-      if (isLost && (asked === 1 || answer === 'does not answer')) throw new Error('Postgres does not answer')
+      if (isLost && (requests === 1 || answer === 'does not answer')) throw new Error('Postgres does not answer')
       return confirm()
     }
     const node = new ClusterNode({
@@ -213,7 +213,7 @@ test.each(['says that it is lost', 'does not answer'])(
         ...QUIET_WATCH,
         onLeaseLost: () => {
           isLost = true
-          asked = 0
+          requests = 0
           // Another node has acquired it, and removed its key since.
           epochs.epochs[7] = 99
         },
@@ -263,16 +263,16 @@ async function owningNode(onLeaseLost: () => void) {
 }
 
 test('C6: once a node that has a lease again has asked Postgres, no other node can take its shards and give them up unnoticed', async () => {
-  let asked = 0
+  let requests = 0
   const { node, host, epochs } = await owningNode(() => {
-    asked = 0
+    requests = 0
   })
   const confirm = host.confirm.bind(host)
   host.confirm = async () => {
     const lost = await confirm()
-    asked += 1
+    requests += 1
     // The first time, while there is no lease: what it confirms, it confirms for 1.2 s.
-    if (asked === 2) {
+    if (requests === 2) {
       const claim = { key: KEYS.shard(7), value: '{"node":"b","isServing":true}', lease: '99' }
       if (etcd.put([{ ...claim, condition: 'absent' }]).done[0] === true) {
         epochs.epochs[7] = 99
@@ -283,7 +283,7 @@ test('C6: once a node that has a lease again has asked Postgres, no other node c
   }
   etcd.end([...etcd.leases][0] ?? '')
   await clock.advance(5_000)
-  expect([asked, node.confirmation.hasLease, host.owned.size]).toEqual([2, true, 256])
+  expect([requests, node.confirmation.hasLease, host.owned.size]).toEqual([2, true, 256])
   expect([...host.owned].filter((shard) => !host.isWriter(shard))).toEqual([])
   await node.close()
 })

@@ -215,13 +215,13 @@ describe('releasing (C5)', () => {
 describe('confirming (C6)', () => {
   test('drops what another writer has taken, and tells', async () => {
     const { shards, lose } = open()
-    const told: (readonly number[])[] = []
-    shards.onFenced = (some) => told.push(some)
+    const reported: (readonly number[])[] = []
+    shards.onFenced = (some) => reported.push(some)
     await shards.acquire([ONE, TWO])
     expect(await shards.confirm()).toEqual([])
     lose([TWO])
     expect(await shards.confirm()).toEqual([TWO])
-    expect([[...shards.owned], told]).toEqual([[ONE], [[TWO]]])
+    expect([[...shards.owned], reported]).toEqual([[ONE], [[TWO]]])
   })
 
   test('leaves alone what this node has acquired anew, or raised itself, while it asked', async () => {

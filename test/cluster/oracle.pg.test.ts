@@ -11,7 +11,7 @@ let service: TestLedger
 let sql: Sql
 const outcomes = new Map<string, Outcome>()
 const cancelled = new Set<string>()
-const told: Told = { outcomes, cancelled, refusals: new Map(), followers: [], stalestMs: 0 }
+const reported: Told = { outcomes, cancelled, refusals: new Map(), followers: [], stalestMs: 0 }
 
 /** Three bookings of one unit, acknowledged. */
 beforeEach(async () => {
@@ -22,8 +22,8 @@ beforeEach(async () => {
   const agency = await service.agency()
   const unit = await service.unit(agency)
   for (const month of ['03', '04', '05']) {
-    const asked = { ...requestFor(unit, `2027-${month}-01`, `2027-${month}-05`), sourceRef: `ref-${month}` }
-    expect((await service.ledger.commands.book(agency, asked, CALLER)).kind).toBe('done')
+    const pending = { ...requestFor(unit, `2027-${month}-01`, `2027-${month}-05`), sourceRef: `ref-${month}` }
+    expect((await service.ledger.commands.book(agency, pending, CALLER)).kind).toBe('done')
     outcomes.set(`ref-${month}`, 'made')
   }
   await service.ledger.close()
@@ -34,24 +34,24 @@ afterEach(async () => {
 })
 
 test('what was told, and is so, is no lie', async () => {
-  expect(liesOf(await judge(sql, told))).toEqual([])
+  expect(liesOf(await judge(sql, reported))).toEqual([])
 })
 
 test('a booking that was acknowledged and is not there is lost', async () => {
   outcomes.set('ref-never', 'made')
-  const verdict = await judge(sql, told)
+  const verdict = await judge(sql, reported)
   expect([verdict.lost, ...liesOf(verdict)]).toEqual([1, 'lost'])
 })
 
 test('a booking that was refused and is there is a lie', async () => {
   outcomes.set('ref-04', 'refused')
-  expect(liesOf(await judge(sql, told))).toEqual(['refusedAndPresent'])
+  expect(liesOf(await judge(sql, reported))).toEqual(['refusedAndPresent'])
 })
 
 test('two bookings of the same nights are sold twice', async () => {
   await sql.unsafe(`alter table booking drop constraint booking_night_sold_once;
     update booking set arrival = '2027-03-04', departure = '2027-03-08' where source_ref = 'ref-04'`)
-  const verdict = await judge(sql, told)
+  const verdict = await judge(sql, reported)
   expect(verdict.soldTwice).toBe(1)
   expect(liesOf(verdict)).toContain('soldTwice')
 })
@@ -59,13 +59,13 @@ test('two bookings of the same nights are sold twice', async () => {
 test('a request that made two bookings is noticed', async () => {
   await sql`update booking set source_ref = 'ref-03' where source_ref = 'ref-04'`
   outcomes.delete('ref-04')
-  expect(liesOf(await judge(sql, told))).toContain('madeTwice')
+  expect(liesOf(await judge(sql, reported))).toContain('madeTwice')
 })
 
 test('a cancellation that was acknowledged and is not there is noticed', async () => {
   const [row] = await sql<{ id: string }[]>`select booking_id as "id" from booking where source_ref = 'ref-03'`
   cancelled.add(`bkg_${row?.id.replaceAll('-', '')}`)
-  expect(liesOf(await judge(sql, told))).toEqual(['uncancelled'])
+  expect(liesOf(await judge(sql, reported))).toEqual(['uncancelled'])
 })
 
 test.each([
@@ -75,7 +75,7 @@ test.each([
   const removed = which === 'min' ? 'min(seq)' : 'max(seq) - 1'
   await sql.unsafe(`delete from journal j using (select shard, ${removed} as seq from journal group by shard) gone
     where j.shard = gone.shard and j.seq = gone.seq`)
-  const verdict = await judge(sql, told)
+  const verdict = await judge(sql, reported)
   expect(verdict.gaps).toBe(1)
   expect(liesOf(verdict)).toContain('gaps')
 })
@@ -96,5 +96,5 @@ test('a node that does not show what was acknowledged before is stale', async ()
   for (const { follower } of load.followers) await follower.stop()
   await node.stop(true)
   expect(load.staleReads).toBeGreaterThan(0)
-  expect(liesOf(await judge(sql, { ...told, stalestMs: load.stalestMs }))).toEqual(['stalestMs'])
+  expect(liesOf(await judge(sql, { ...reported, stalestMs: load.stalestMs }))).toEqual(['stalestMs'])
 })

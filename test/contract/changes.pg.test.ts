@@ -323,7 +323,7 @@ describe('waiting requests', () => {
 
   test(`a process holds at most ${WAITING_MAX}, then 500 INTERNAL with Retry-After`, async () => {
     const { cursor } = (await changes()).body
-    const asked = (n: number) => ({
+    const answerTo = (n: number) => ({
       agencyId: agency.id,
       ownerId: `agency ${n >> 4}`,
       keyId: sampleId('key', n),
@@ -334,7 +334,7 @@ describe('waiting requests', () => {
       signal: leaving.signal,
     })
     const leaving = new AbortController()
-    const held = Array.from({ length: WAITING_MAX }, (_, n) => service.ledger.changes.page(asked(n >> 4)))
+    const held = Array.from({ length: WAITING_MAX }, (_, n) => service.ledger.changes.page(answerTo(n >> 4)))
     await eventually('all wait', () => waiting().requests === WAITING_MAX)
     const refused = await changes({ after: cursor, wait: 1 })
     expect(refused).toMatchObject({ status: 500, body: { code: 'INTERNAL' } })

@@ -17,7 +17,7 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
   const folder = mkdtempSync(join(tmpdir(), 'nightledger-entrance-'))
   const port = freePort()
   const url = `http://127.0.0.1:${port}`
-  const asked: { readonly host: string; readonly hop: string | null }[] = []
+  const requests: { readonly host: string; readonly hop: string | null }[] = []
   /** What the nodes say of who has answered; null: nothing. */
   let servedBy: string | null = null
   let haproxy: Bun.Subprocess | undefined
@@ -28,7 +28,7 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
       fetch: async (request) => {
         const { pathname } = new URL(request.url)
         if (pathname === '/readyz') return new Response()
-        asked.push({ host, hop: request.headers.get('x-nightledger-hop') })
+        requests.push({ host, hop: request.headers.get('x-nightledger-hop') })
         if (pathname.endsWith('/verification')) await Bun.sleep(LONG_MS)
         return new Response(null, { headers: servedBy === null ? {} : { 'X-Served-By': servedBy } })
       },
@@ -58,7 +58,7 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
     rmSync(folder, { recursive: true, force: true })
   })
   beforeEach(() => {
-    asked.length = 0
+    requests.length = 0
     servedBy = null
   })
 
@@ -71,29 +71,29 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
     ['/partner/v1/units/..'],
   ])('%s is refused: a node reads it as another path', async (path) => {
     const [answer] = await sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: host\r\n\r\n`)
-    expect([answer?.status, asked.length]).toEqual([404, 0])
+    expect([answer?.status, requests.length]).toEqual([404, 0])
   })
 
   test('dots within a name and in the query pass', async () => {
     const [answer] = await sendRaw(port, 'GET /partner/v1/units/a..b?q=/../ HTTP/1.1\r\nHost: host\r\n\r\n')
-    expect([answer?.status, asked.length]).toEqual([200, 1])
+    expect([answer?.status, requests.length]).toEqual([200, 1])
   })
 
   test('a header of the nodes does not come through', async () => {
     await fetch(`${url}/docs`, { headers: { 'X-Nightledger-Hop': 'x' } })
-    expect(asked.map(({ hop }) => hop)).toEqual([null])
+    expect(requests.map(({ hop }) => hop)).toEqual([null])
   })
 
   test('a verification is waited for, and not begun again on other nodes meanwhile', async () => {
     const { status } = await fetch(`${url}/portal/v1/verification`, { headers: KEY })
-    expect([status, asked.length]).toEqual([200, 1])
+    expect([status, requests.length]).toEqual([200, 1])
   }, 30_000)
 
   const hostsOfReads = async () => {
     servedBy = null
-    asked.length = 0
+    requests.length = 0
     for (let i = 0; i < 6; i++) await fetch(`${url}/partner/v1/units`, { headers: KEY })
-    return new Set(asked.map(({ host }) => host))
+    return new Set(requests.map(({ host }) => host))
   }
 
   test('whoever has answered a key is asked from then on; nothing is learned where any header gets an answer', async () => {
@@ -111,11 +111,11 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
     servedBy = 'host2'
     await fetch(`${url}/partner/v1/units`, { headers: KEY })
     servedBy = 'host3'
-    asked.length = 0
+    requests.length = 0
     await fetch(`${url}/partner/v1/units`, { headers: KEY })
-    expect(asked.map(({ host }) => host)).toEqual(['host2'])
-    asked.length = 0
+    expect(requests.map(({ host }) => host)).toEqual(['host2'])
+    requests.length = 0
     await Promise.all(Array.from({ length: 12 }, () => fetch(`${url}/partner/v1/units`, { headers: KEY })))
-    expect(asked.map(({ host }) => host)).toEqual(asked.map(() => 'host3'))
+    expect(requests.map(({ host }) => host)).toEqual(requests.map(() => 'host3'))
   })
 })

@@ -194,8 +194,8 @@ describe('the dashboard', () => {
   )
 
   test('shows every metric', () => {
-    const asked = new Set(QUERIES.flatMap(({ expr }) => readQuery(expr).selectors.map(({ name }) => name)))
-    const shown = (name: string) => [name, `${name}_bucket`, `${name}_sum`].some((series) => asked.has(series))
+    const requested = new Set(QUERIES.flatMap(({ expr }) => readQuery(expr).selectors.map(({ name }) => name)))
+    const shown = (name: string) => [name, `${name}_bucket`, `${name}_sum`].some((series) => requested.has(series))
     const names = [...ALL_METRICS, ...CLUSTER_METRICS].map(({ name }) => name)
     expect(names.filter((name) => !shown(name))).toEqual([])
   })

@@ -188,7 +188,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       const load = new Load(() => service.baseUrl)
       load.start(8)
       await eventually('bookings are being made', () => load.booked.size > 50)
-      const told = new Map(load.booked)
+      const reported = new Map(load.booked)
 
       const [dump = '', restore = ''] = blocksUnder('Backup and restore')
       const env = {
@@ -200,7 +200,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       await bash(dump, env)
       await load.stop()
       // The dump is of a moment under load.
-      expect(load.booked.size).toBeGreaterThan(told.size)
+      expect(load.booked.size).toBeGreaterThan(reported.size)
       service.kill('SIGTERM')
       expect(await service.exited).toBe(0)
       await sql.end()
@@ -209,7 +209,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       // Whatever was acknowledged before the dump began is in it.
       const rows = await restored.sql<{ id: string }[]>`select booking_id as id from booking`
       const ids = new Set(rows.map(({ id }) => idOf('bkg', id)))
-      expect([...told.keys()].filter((id) => !ids.has(id))).toEqual([])
+      expect([...reported.keys()].filter((id) => !ids.has(id))).toEqual([])
 
       const successor = await startServiceOn(restored.url)
       const later = new Load(() => successor.baseUrl)

@@ -71,7 +71,7 @@ async function expectEqual(): Promise<void> {
 
 test('it waits as long as Retry-After says, and tries again after 429, 500, 503 and lost connections', async () => {
   for (let n = 0; n < 5; n++) await book(n)
-  const asked = new Map<string, number[]>()
+  const pending = new Map<string, number[]>()
   const answers = [
     () => new Response('{}', { status: 429, headers: { 'retry-after': '2' } }),
     () => new Response('{}', { status: 503, headers: { 'retry-after': '1' } }),
@@ -80,16 +80,16 @@ test('it waits as long as Retry-After says, and tries again after 429, 500, 503 
   ]
   answer = (path) => {
     const [name = ''] = path.split('?')
-    const before = asked.get(name) ?? []
-    asked.set(name, [...before, performance.now()])
+    const before = pending.get(name) ?? []
+    pending.set(name, [...before, performance.now()])
     return answers[before.length]?.() ?? null
   }
   client.start()
   await expectEqual()
   await book(5)
   await expectEqual()
-  expect([...asked.keys()].toSorted()).toEqual(['/bookings', '/calendar', '/changes'])
-  for (const [first = 0, second = 0, third = 0] of asked.values()) {
+  expect([...pending.keys()].toSorted()).toEqual(['/bookings', '/calendar', '/changes'])
+  for (const [first = 0, second = 0, third = 0] of pending.values()) {
     expect(second - first).toBeGreaterThanOrEqual(1_900)
     expect(third - second).toBeGreaterThanOrEqual(900)
   }

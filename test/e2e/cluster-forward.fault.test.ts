@@ -301,11 +301,11 @@ describeWithEtcd('CLUSTER_SECRET', () => {
       expect((await answers()).toSorted()).toEqual([200, 200, 500, 500])
       const { body } = await node('a').ask('/partner/v1/units', { token: keys.get('b') as string })
       expect(body).toMatchObject({ code: 'INTERNAL', title: expect.stringContaining('not accept each other') })
-      const told = node('a')
+      const reported = node('a')
         .log()
         .split('\n')
         .filter((line) => line.includes('CLUSTER_SECRET'))
-      expect(told.map((line) => JSON.parse(line))).toMatchObject([{ level: 50, node: 'b', url: node('b').baseUrl }])
+      expect(reported.map((line) => JSON.parse(line))).toMatchObject([{ level: 50, node: 'b', url: node('b').baseUrl }])
       expect((await node('a').ask('/metrics')).text).toContain(
         'nightledger_cluster_requests_total{outcome="refused"} 2',
       )

@@ -90,7 +90,7 @@ for (const target of ['a moment', 'a restore point', 'the end of the archive, it
     // Not later: a booking that was under way has an unknown outcome, and its client waits for half a minute.
     const endedAt = Date.now()
     await load.stop()
-    const told = [...load.booked.keys()]
+    const reported = [...load.booked.keys()]
     service.kill('SIGTERM')
     await service.exited
     if (!target.startsWith('the end')) await pair.shutDown(primary)
@@ -118,10 +118,10 @@ for (const target of ['a moment', 'a restore point', 'the end of the archive, it
     expect(toldBefore.filter((id) => !there.has(id))).toEqual([])
     if (target.startsWith('the end'))
       console.log(
-        `restored to ${target}: ${told.filter((id) => !there.has(id)).length} of ${told.length} bookings lost, those of the last ${(lostMs / 1_000).toFixed(1)} s with archive_timeout = 2; ${rto}`,
+        `restored to ${target}: ${reported.filter((id) => !there.has(id)).length} of ${reported.length} bookings lost, those of the last ${(lostMs / 1_000).toFixed(1)} s with archive_timeout = 2; ${rto}`,
       )
     else {
-      expect(told.slice(named + 2 * CLIENTS).filter((id) => there.has(id))).toEqual([])
+      expect(reported.slice(named + 2 * CLIENTS).filter((id) => there.has(id))).toEqual([])
       console.log(`restored to ${target}: ${rto}`)
     }
     const [numbers] = await sql<{ first: string }[]>`

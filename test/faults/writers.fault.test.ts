@@ -80,7 +80,7 @@ describe('two writers (J5)', () => {
 const UNITS = 12
 
 test('J5: a process that loses one shard writes what is left of the batch, ends non-zero, and tells every caller the truth', async () => {
-  let told = 0
+  let reported = 0
   for (let round = 0; round < rounds({ push: 3, long: 8 }); round++) {
     const service = await startServiceOn(database.url)
     const keys = await Promise.all(
@@ -126,9 +126,9 @@ test('J5: a process that loses one shard writes what is left of the batch, ends 
     const made = new Set(rows.map(({ ref }) => ref))
     expect(made.size).toBe(rows.length)
     expect([...outcomes].filter(([ref, isMade]) => isMade !== null && isMade !== made.has(ref))).toEqual([])
-    told += outcomes.size
+    reported += outcomes.size
   }
-  console.log(`${told} bookings attempted`)
+  console.log(`${reported} bookings attempted`)
   await expectNothingLost(sql, new Load(() => ''))
 })
 

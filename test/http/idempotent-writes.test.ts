@@ -193,11 +193,11 @@ describe('a refused or failed request', () => {
   test('after one with an unknown outcome, is not told that nothing was changed', async () => {
     const kept = new Kept()
     const fail = (kind: JournalErrorKind) => () => Promise.reject(new JournalError(kind, 'x'))
-    const told = async (kind: JournalErrorKind) => failureOf(kept.commands.run(REQUEST, fail(kind)))
-    expect(await told('held_too_long')).toMatchObject({ kind: 'held_too_long' })
-    expect(await told('held_too_long')).toMatchObject({ kind: 'held_too_long' })
-    expect(await told('outcome_unknown')).toMatchObject({ kind: 'outcome_unknown' })
-    expect(await told('held_too_long')).toMatchObject({ kind: 'outcome_unknown', cause: { kind: 'held_too_long' } })
+    const reported = async (kind: JournalErrorKind) => failureOf(kept.commands.run(REQUEST, fail(kind)))
+    expect(await reported('held_too_long')).toMatchObject({ kind: 'held_too_long' })
+    expect(await reported('held_too_long')).toMatchObject({ kind: 'held_too_long' })
+    expect(await reported('outcome_unknown')).toMatchObject({ kind: 'outcome_unknown' })
+    expect(await reported('held_too_long')).toMatchObject({ kind: 'outcome_unknown', cause: { kind: 'held_too_long' } })
     const other = { ...REQUEST, idempotencyKey: 'order 3' }
     expect(await failureOf(kept.commands.run(other, fail('full')))).toMatchObject({ kind: 'full' })
   })

@@ -259,16 +259,16 @@ describeInBrowser('a stay in the calendar', () => {
     })
   }
   /** Holds the next change of a booking up, dry runs excepted, until `refuse` is called. */
-  async function refusesLater(page: Page): Promise<{ asked: Promise<void>; refuse: () => void }> {
-    const asked = Promise.withResolvers<void>()
+  async function refusesLater(page: Page): Promise<{ pending: Promise<void>; refuse: () => void }> {
+    const pending = Promise.withResolvers<void>()
     const answer = Promise.withResolvers<void>()
     await page.route(/\/bookings\/[^/?]+$/, async (route) => {
       if (route.request().method() !== 'PATCH') return route.continue()
-      asked.resolve()
+      pending.resolve()
       await answer.promise
       await route.fulfill({ status: 409, json: { code: 'BOOKING_CONFLICT', title: 'These nights are taken.' } })
     })
-    return { asked: asked.promise, refuse: answer.resolve }
+    return { pending: pending.promise, refuse: answer.resolve }
   }
 
   test('a stay that is cancelled while its move is being confirmed is not moved: that is said, and others still open', async () => {
@@ -288,9 +288,9 @@ describeInBrowser('a stay in the calendar', () => {
     await dragged(
       stay,
       async (page, dialog) => {
-        const { asked, refuse } = await refusesLater(page)
+        const { pending: requests, refuse } = await refusesLater(page)
         await dialog.getByRole('button', { name: 'Change dates' }).click()
-        await asked
+        await requests
         await page.getByRole('link', { name: 'Bookings', exact: true }).click()
         await page.getByRole('heading', { name: 'Bookings', exact: true }).waitFor()
         refuse()
@@ -305,9 +305,9 @@ describeInBrowser('a stay in the calendar', () => {
     await dragged(
       stay,
       async (page, dialog) => {
-        const { asked, refuse } = await refusesLater(page)
+        const { pending: requests, refuse } = await refusesLater(page)
         await dialog.getByRole('button', { name: 'Change dates' }).click()
-        await asked
+        await requests
         await drag(page, await cell(page, unit.name, today() + 40), await cell(page, unit.name, today() + 42))
         await page.getByLabel('First name').fill('Inês')
         refuse()
@@ -346,12 +346,12 @@ describeInBrowser('a stay in the calendar', () => {
       async (page, dialog) => {
         const button = dialog.getByRole('button', { name: 'Change dates' })
         await eventually('the first price is there', () => button.isEnabled())
-        const asked = Promise.withResolvers<void>()
+        const pending = Promise.withResolvers<void>()
         const answered = Promise.withResolvers<void>()
         await page.route(
           '**/bookings/*?dryRun=true',
           async (route) => {
-            asked.resolve()
+            pending.resolve()
             await answered.promise
             await route.fulfill({ status: 503, json: { code: 'UNAVAILABLE', title: 'In a moment.' } })
           },
@@ -359,7 +359,7 @@ describeInBrowser('a stay in the calendar', () => {
         )
         await dialog.getByText('Other dates or another unit').click()
         await dialog.getByLabel('Departure').fill(isoOf(today() + 39))
-        await asked.promise
+        await pending.promise
         expect(await button.isDisabled()).toBe(true)
         answered.resolve()
         await dialog.getByText('In a moment.').waitFor()

@@ -342,12 +342,12 @@ describeInBrowser('the calendar', () => {
     await aBooking('principe-attic', 220, 3, 'Unseen')
     await portal.visit({ as: 'viewer', at: '#/calendar' }, async (page) => {
       await page.getByRole('rowheader', { name: 'Alfama Loft' }).waitFor()
-      const asked = Promise.withResolvers<void>()
+      const pending = Promise.withResolvers<void>()
       const answered = Promise.withResolvers<void>()
       // What comes first is about today; that is not held up.
       await page.route('**/tape?*', async (route) => {
         if ((new URL(route.request().url()).searchParams.get('to') ?? '') > isoOf(FIRST)) {
-          asked.resolve()
+          pending.resolve()
           await answered.promise
         }
         await route.continue()
@@ -356,7 +356,7 @@ describeInBrowser('the calendar', () => {
         `${page.url().split('#')[0]}#/calendar?freeFrom=${isoOf(FIRST + 221)}&freeTo=${isoOf(FIRST + 222)}`,
       )
       await page.reload()
-      await asked.promise
+      await pending.promise
       await page.getByText('Looking for free units…').waitFor()
       expect(await page.getByText('of 12 units').count()).toBe(0)
       expect(await page.locator('.chart-unit').count()).toBe(0)

@@ -115,9 +115,9 @@ describeInBrowser('a new stay in the calendar', () => {
       )
       const create = panel.locator('button[type=submit]')
       const before = await create.textContent()
-      const asked = page.waitForRequest(isDryRun)
+      const pending = page.waitForRequest(isDryRun)
       await panel.getByLabel('Departure').fill(isoOf(FIRST + 7))
-      await asked
+      await pending
       expect(await create.isDisabled()).toBe(true)
       release()
       await panel.getByText('Total, 5 nights').waitFor()
@@ -168,10 +168,10 @@ describeInBrowser('a new stay in the calendar', () => {
       await panel.getByText('Hold', { exact: true }).click()
       const place = panel.locator('button[type=submit]')
       await panel.getByRole('button', { name: 'Place hold', disabled: false }).waitFor()
-      const asked = page.waitForResponse((response) => isDryRun(response.request()))
+      const pending = page.waitForResponse((response) => isDryRun(response.request()))
       await panel.getByLabel('Expires after').fill('')
       await panel.getByText('Enter the number of hours').waitFor()
-      await asked
+      await pending
       await panel.locator('.quote[aria-busy=false]').waitFor()
       expect(await place.isDisabled()).toBe(true)
       await panel.getByLabel('Expires after').fill('24')

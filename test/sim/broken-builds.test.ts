@@ -209,10 +209,10 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
   'takes the end of the log after it has read the changes': [
     () => ({
       wrapChangeRows: (rows, clock) => ({
-        read: async (agencyId, asked) => {
-          const read = await rows.read(agencyId, asked)
+        read: async (agencyId, params) => {
+          const read = await rows.read(agencyId, params)
           await sleep(clock, 20)
-          const later = await rows.read(agencyId, { ...asked, from: 'start' })
+          const later = await rows.read(agencyId, { ...params, from: 'start' })
           return read === null || later === null ? read : { ...read, end: later.end }
         },
       }),
@@ -232,8 +232,8 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
     () => ({
       changeFeed: (feed) => {
         const page = feed.page.bind(feed)
-        feed.page = async (asked) => {
-          const answer = await page(asked)
+        feed.page = async (params) => {
+          const answer = await page(params)
           if ('kind' in answer) return answer
           return { ...answer, changes: answer.changes.map((change) => ({ ...change, cursor: answer.cursor })) }
         }
@@ -245,7 +245,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
     () => ({
       changeFeed: (feed) => {
         const stream = feed.stream.bind(feed)
-        feed.stream = (asked) => stream({ ...asked, after: asked.after === 'start' ? 'start' : null })
+        feed.stream = (params) => stream({ ...params, after: params.after === 'start' ? 'start' : null })
       },
     }),
     /^F1: .* was shown/,

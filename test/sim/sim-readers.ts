@@ -61,14 +61,14 @@ export class SimReaders {
   /** The feed of one process, which lives and dies with it. */
   feedOf(process: SimProcess, clock: Clock, journal: () => Journal): ChangeFeed {
     const rows = this.#wrapRows(new MemoryChangeRows(this.#store), this.#clock)
-    const read: ChangeRows['read'] = async (agencyId, asked) => {
+    const read: ChangeRows['read'] = async (agencyId, params) => {
       await this.#travel()
-      const answer = await rows.read(agencyId, asked)
+      const answer = await rows.read(agencyId, params)
       await this.#travel()
       return answer
     }
     return new ChangeFeed({
-      rows: { read: (agencyId, asked) => process.receive(read(agencyId, asked)) },
+      rows: { read: (agencyId, params) => process.receive(read(agencyId, params)) },
       clock,
       historyId: this.#store.history.historyId,
       view: PARTNER_VIEW,
@@ -96,7 +96,7 @@ export class SimReaders {
   async #poll(process: SimProcess, reader: SimReader, after: string): Promise<string> {
     const leaving = new AbortController()
     const waitMs = this.#dice.pick([0, 1_000, 20_000])
-    const answer = process.feed.page({ ...this.#asked(reader, after, leaving.signal), waitMs })
+    const answer = process.feed.page({ ...this.#request(reader, after, leaving.signal), waitMs })
     const got = await this.#received(process, answer)
     if (got === null) leaving.abort()
     return got === null ? after : this.#take(process, reader, got, after)
@@ -105,7 +105,7 @@ export class SimReaders {
   /** One connection. @returns the cursor to continue with */
   async #stream(process: SimProcess, reader: SimReader, after: string): Promise<string> {
     const leaving = new AbortController()
-    const stream = await this.#received(process, process.feed.stream(this.#asked(reader, after, leaving.signal)))
+    const stream = await this.#received(process, process.feed.stream(this.#request(reader, after, leaving.signal)))
     if (stream === null || 'kind' in stream) {
       leaving.abort()
       return stream === null ? after : this.#take(process, reader, stream, after)
@@ -119,7 +119,7 @@ export class SimReaders {
     return last
   }
 
-  #asked({ agencyId, name }: SimReader, after: string, signal: AbortSignal): ChangesRequest {
+  #request({ agencyId, name }: SimReader, after: string, signal: AbortSignal): ChangesRequest {
     const limit = this.#dice.pick([1, 3, 100])
     return { agencyId, keyId: name, after, limit, isServed: () => true, signal }
   }

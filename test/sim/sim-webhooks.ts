@@ -134,7 +134,7 @@ export class SimWebhooks {
   }
 
   /** A statement of a sender. */
-  asked<T>({ process, isCut }: SenderHost, statement: () => Promise<T>): Promise<T> {
+  query<T>({ process, isCut }: SenderHost, statement: () => Promise<T>): Promise<T> {
     return process.receive(this.#travel(statement, isCut))
   }
 
@@ -145,12 +145,12 @@ export class SimWebhooks {
     return new WebhookSender({
       store: {
         takeOver: (of) => store.takeOver(of),
-        agencies: (of) => this.asked(host, () => store.agencies(of)),
-        makeDeliveries: (options) => this.asked(host, () => store.makeDeliveries(options)),
+        agencies: (of) => this.query(host, () => store.agencies(of)),
+        makeDeliveries: (options) => this.query(host, () => store.makeDeliveries(options)),
         claim: (options) => this.#claim(host, options),
-        release: (of, held) => this.asked(host, () => store.release(of, held)),
-        nextDue: (after) => this.asked(host, () => store.nextDue(after)),
-        record: (of, settled) => this.asked(host, () => store.record(of, settled)),
+        release: (of, held) => this.query(host, () => store.release(of, held)),
+        nextDue: (after) => this.query(host, () => store.nextDue(after)),
+        record: (of, settled) => this.query(host, () => store.record(of, settled)),
       },
       post: (url, message) =>
         process.receive(this.#post(host, term, new URL(url).hostname.replace('.example', ''), message)),
@@ -173,7 +173,7 @@ export class SimWebhooks {
     options: Parameters<MemorySenderStore['claim']>[0],
   ): Promise<readonly ClaimedDelivery[]> {
     const { term } = options
-    const claimed = await this.asked(host, async () => {
+    const claimed = await this.query(host, async () => {
       const claimed = this.store.claim(options)
       // At the same moment: another process may take over before the answer is there.
       const senders = new Map(AGENCIES.map(({ id }) => [id, this.store.senderOf(shardOf(id))]))

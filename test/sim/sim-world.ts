@@ -182,8 +182,8 @@ export class SimWorld {
       this.denied.push(ref)
       return
     }
-    const asked = this.#ask(process, agency, ref)
-    asked.then(
+    const pending = this.#ask(process, agency, ref)
+    pending.then(
       (outcome) => {
         if (outcome.kind !== 'done') return
         const { id, version, status } = outcome.booking

@@ -116,8 +116,8 @@ export class TestCluster {
     const [first] = this.nodes
     if (first === undefined) return false
     const serving = this.serving()
-    const asked = this.nodes.filter(({ node }) => node.confirmation.hasLease)
-    return (asked.length > 0 ? asked : [first]).every(({ node: { wanted } }) =>
+    const request = this.nodes.filter(({ node }) => node.confirmation.hasLease)
+    return (request.length > 0 ? request : [first]).every(({ node: { wanted } }) =>
       serving.every((nodes, shard) => nodes.length === 1 && nodes[0] === wanted[shard]),
     )
   }
@@ -171,10 +171,10 @@ class CuttableEtcd implements Etcd {
   commit(changes: Parameters<Etcd['commit']>[0]) {
     return this.#through(() => this.#etcd.commit(changes))
   }
-  async watch(asked: Parameters<Etcd['watch']>[0], onEvents: Parameters<Etcd['watch']>[1]) {
+  async watch(params: Parameters<Etcd['watch']>[0], onEvents: Parameters<Etcd['watch']>[1]) {
     if (this.#isCut) return
-    if (this.#isMute) return new Promise<void>((resolve) => asked.signal.addEventListener('abort', () => resolve()))
-    await this.#etcd.watch({ ...asked, signal: AbortSignal.any([asked.signal, this.#cut.signal]) }, onEvents)
+    if (this.#isMute) return new Promise<void>((resolve) => params.signal.addEventListener('abort', () => resolve()))
+    await this.#etcd.watch({ ...params, signal: AbortSignal.any([params.signal, this.#cut.signal]) }, onEvents)
   }
 
   async #through<T>(call: () => Promise<T>): Promise<T> {

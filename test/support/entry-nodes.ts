@@ -22,7 +22,7 @@ interface EntryNode {
   readonly url: string
   readonly entry: RequestEntry
   /** What its app was asked, oldest first. */
-  readonly asked: Request[]
+  readonly asks: Request[]
   /** Ids of the nodes that it said refused its requests. */
   readonly refusals: readonly string[]
   /** Answers in its place. */
@@ -58,7 +58,7 @@ export class EntryCluster {
       refreshSession?: (request: Request) => Promise<void>
     } = {},
   ): EntryNode {
-    const asked: Request[] = []
+    const asks: Request[] = []
     const refusals: string[] = []
     const sees = new Map<number, string | null>()
     const state = { term: 1 }
@@ -95,7 +95,7 @@ export class EntryCluster {
       onRefused: (refusing) => void refusals.push(refusing.id),
     })
     const app: Answering = (request) => {
-      asked.push(request)
+      asks.push(request)
       return node.app(request)
     }
     const server: Bun.Server<undefined> = Bun.serve({
@@ -118,7 +118,7 @@ export class EntryCluster {
       id,
       url,
       entry,
-      asked,
+      asks: asks,
       sees,
       refusals,
       app: (request) => answer(request, node),

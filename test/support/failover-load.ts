@@ -117,17 +117,17 @@ export function answersText({ answers }: FailoverLoad): string {
 async function countLies(sql: Sql, load: FailoverLoad) {
   const rows = await sql<{ ref: string }[]>`select source_ref as ref from booking where source_ref is not null`
   const present = new Set(rows.map(({ ref }) => ref))
-  const told = [...load.outcomes]
+  const reported = [...load.outcomes]
   const twice = await sql`
     select from booking a join booking b
       on a.unit_id = b.unit_id and a.booking_id < b.booking_id
      and daterange(a.arrival, a.departure) && daterange(b.arrival, b.departure)
     where a.status <> 'cancelled' and b.status <> 'cancelled'`
   return {
-    acknowledged: told.filter(([, outcome]) => outcome === 'made').length,
-    refused: told.filter(([, outcome]) => outcome === 'refused').length,
-    acknowledgedAndLost: told.filter(([ref, outcome]) => outcome === 'made' && !present.has(ref)).length,
-    refusedAndPresent: told.filter(([ref, outcome]) => outcome === 'refused' && present.has(ref)).length,
+    acknowledged: reported.filter(([, outcome]) => outcome === 'made').length,
+    refused: reported.filter(([, outcome]) => outcome === 'refused').length,
+    acknowledgedAndLost: reported.filter(([ref, outcome]) => outcome === 'made' && !present.has(ref)).length,
+    refusedAndPresent: reported.filter(([ref, outcome]) => outcome === 'refused' && present.has(ref)).length,
     madeTwice: rows.length - present.size,
     soldTwice: twice.length,
   }

@@ -49,8 +49,8 @@ export async function makeKey(
 ): Promise<{ key: ApiKey; secret: string }> {
   const { id = systemIds('key'), createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
   const at = (now: number) => new KeyCommands({ ...dependencies(ledger, now, { key: id }), makeSecret: () => made })
-  const asked = { name: 'Test key', scopes: SCOPES, expiresAt: null, ...draft }
-  const { key, secret } = settledValue(await at(createdAt).create(agency, asked, FIXTURE))
+  const request = { name: 'Test key', scopes: SCOPES, expiresAt: null, ...draft }
+  const { key, secret } = settledValue(await at(createdAt).create(agency, request, FIXTURE))
   return { key: revokedAt === null ? key : settledValue(await at(revokedAt).revoke(agency, id, FIXTURE)), secret }
 }
 
@@ -64,8 +64,8 @@ export async function makeAccessToken(
 ): Promise<{ token: AccessToken; secret: string }> {
   const { createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
   const at = (now: number) => new AccessTokenCommands({ ...dependencies(ledger, now, {}), makeSecret: () => made })
-  const asked = { name: `The ${role}`, role, expiresAt: null, ...draft }
-  const { token, secret } = settledValue(await at(createdAt).create(agency, asked, FIXTURE))
+  const request = { name: `The ${role}`, role, expiresAt: null, ...draft }
+  const { token, secret } = settledValue(await at(createdAt).create(agency, request, FIXTURE))
   return {
     token: revokedAt === null ? token : settledValue(await at(revokedAt).revoke(agency, token.id, FIXTURE)),
     secret,

@@ -17,9 +17,9 @@ export class MemoryChangeRows implements ChangeRows {
     this.#store = store
   }
 
-  async read(agencyId: string, asked: Asked): Promise<ReadChanges | null> {
-    this.reads.push({ agencyId, ...asked })
-    const read = this.#read(agencyId, asked)
+  async read(agencyId: string, params: Asked): Promise<ReadChanges | null> {
+    this.reads.push({ agencyId, ...params })
+    const read = this.#read(agencyId, params)
     await this.delay()
     return read
   }

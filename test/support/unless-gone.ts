@@ -6,9 +6,9 @@ const GONE: ReadonlySet<unknown> = new Set(['ConnectionRefused', 'ConnectionClos
  * wrote what it had counted, and be gone.
  * @returns null when it is gone
  */
-export async function unlessGone<T>(asked: Promise<T>): Promise<T | null> {
+export async function unlessGone<T>(params: Promise<T>): Promise<T | null> {
   try {
-    return await asked
+    return await params
   } catch (error) {
     if (GONE.has((error as { code?: unknown }).code)) return null
     throw error

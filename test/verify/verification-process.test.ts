@@ -64,10 +64,10 @@ describe('a verification ends without a result, and the service continues', () =
 
   test('when it takes too long; its process is killed', async () => {
     const { clock, verification } = scripted('hangs')
-    const asked = outcomeOf(verification.verify(forever()))
+    const request = outcomeOf(verification.verify(forever()))
     const pid = await pidOf(verification)
     await clock.advance(VERIFICATION_MS_MAX)
-    expect(await asked).toBe('overdue')
+    expect(await request).toBe('overdue')
     await eventually('it has ended', () => !isAlive(pid))
   })
 

@@ -17,9 +17,9 @@ const EXECUTED_MIN = 30
 
 type Counts = ReadonlyMap<string, ReadonlyMap<number, number>>
 
-const asked = process.argv[2]
-const routes = REQUESTS.filter((route) => asked === undefined || route.includes(asked))
-if (routes.length === 0) throw new Error(`Cannot measure ${asked}: name one of\n${REQUESTS.join('\n')}`)
+const pending = process.argv[2]
+const routes = REQUESTS.filter((route) => pending === undefined || route.includes(pending))
+if (routes.length === 0) throw new Error(`Cannot measure ${pending}: name one of\n${REQUESTS.join('\n')}`)
 const server = await startTestServer(() => {})
 try {
   for (const route of routes) {
@@ -30,7 +30,7 @@ try {
     })
     const sum = files.reduce((lines, { executed }) => lines + executed, 0)
     console.log(`${route}: ${files.length} files, ${sum} lines executed`)
-    if (asked === undefined) continue
+    if (pending === undefined) continue
     for (const { file, executed } of files.toSorted((a, b) => (a.file < b.file ? -1 : 1)))
       console.log(`${String(executed).padStart(5)}  ${file}`)
   }

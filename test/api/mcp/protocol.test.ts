@@ -70,16 +70,16 @@ describe('as the SDK has it', () => {
 })
 
 describe('initialize', () => {
-  test.each([...LEGACY_VERSIONS])('agrees to %s', async (asked) => {
+  test.each([...LEGACY_VERSIONS])('agrees to %s', async (given) => {
     const { ask, key } = await openMemoryMcp()
-    expect((await ask(key(), initialize(asked))).body.result.protocolVersion).toBe(asked)
+    expect((await ask(key(), initialize(given))).body.result.protocolVersion).toBe(given)
   })
 
   test.each(['2024-11-05', '2026-07-28', '', undefined, 7])(
     'offers the newest of its revisions instead of %p',
-    async (asked) => {
+    async (given) => {
       const { ask, key } = await openMemoryMcp()
-      expect((await ask(key(), initialize(asked))).body.result.protocolVersion).toBe('2025-11-25')
+      expect((await ask(key(), initialize(given))).body.result.protocolVersion).toBe('2025-11-25')
     },
   )
 

@@ -111,8 +111,8 @@ describe('each tool says what REST says', () => {
     ['taken', { arrival: '2027-03-04', departure: '2027-03-07' }],
     ['with an extra bed', { arrival: '2027-03-08', departure: '2027-03-12', children: 1, extraBed: true, adults: 3 }],
   ])('quote_stay, %s', async (_, stay) => {
-    const asked = { unit: 'sea-view', ...stay }
-    expect(await ask('quote_stay', asked)).toEqual(await rest('/quote', asked))
+    const request = { unit: 'sea-view', ...stay }
+    expect(await ask('quote_stay', request)).toEqual(await rest('/quote', request))
   })
 
   test('get_calendar, with prices and without', async () => {

@@ -56,6 +56,6 @@ test('a monthly quota is shared too, and refused with the same body', async () =
   )
   const refused = answers.filter(({ code }) => code === 'QUOTA_EXCEEDED')
   expect(refused).toHaveLength(30)
-  const told = refused.map(({ requestId, ...rest }) => JSON.stringify(rest))
-  expect(new Set(told).size).toBe(1)
+  const reported = refused.map(({ requestId, ...rest }) => JSON.stringify(rest))
+  expect(new Set(reported).size).toBe(1)
 })

@@ -41,8 +41,9 @@ describe('a key', () => {
   })
 
   test('has exactly the scopes it was given', async () => {
-    const asked = [...SCOPES].reverse()
-    const { key, secret } = (await service.ask(`${path}/keys`, { name: 'All', scopes: [...asked, ...asked] })).body
+    const requests = [...SCOPES].reverse()
+    const { key, secret } = (await service.ask(`${path}/keys`, { name: 'All', scopes: [...requests, ...requests] }))
+      .body
     expect(key.scopes).toEqual([...SCOPES])
     const none = (await service.ask(`${path}/keys`, { scopes: [] })).body
     expect((await service.asPartner(none.secret, '/me')).status).toBe(200)

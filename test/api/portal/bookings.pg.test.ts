@@ -258,8 +258,8 @@ describe('a change', () => {
 
 describe('a hold', () => {
   test('lasts as long as asked, else as long as the agency says', async () => {
-    const asked = await book({ status: 'option', holdHours: 3 })
-    expect(Date.parse(asked.holdExpiresAt) - Date.parse(asked.createdAt)).toBe(3 * HOUR_MS)
+    const request = await book({ status: 'option', holdHours: 3 })
+    expect(Date.parse(request.holdExpiresAt) - Date.parse(request.createdAt)).toBe(3 * HOUR_MS)
     await service.patch(`/agencies/${agency.slug}`, { defaultHoldHours: 5 })
     const other = await book({ status: 'draft', arrival: '2027-05-01', departure: '2027-05-02' })
     expect(Date.parse(other.holdExpiresAt) - Date.parse(other.createdAt)).toBe(5 * HOUR_MS)

@@ -31,7 +31,7 @@ interface Asked {
 }
 const send = ({ method, at, json, headers = {} }: Asked, query = '') =>
   service.ask(`${path}${at}${query}`, json, { method, headers })
-const dryRun = (asked: Asked) => send(asked, '?dryRun=true')
+const dryRun = (params: Asked) => send(params, '?dryRun=true')
 const create = (json: object, headers?: Headers): Asked => ({
   method: 'POST',
   at: '/bookings',
@@ -78,10 +78,10 @@ function comparable({ status, body }: HttpAnswer) {
 
 describe('a dry run', () => {
   test('of a new booking answers 200 with the booking and its quote, which the write then makes', async () => {
-    const asked = create({ ...STAY, adults: 3, children: 1, extraBed: true, notes: 'late', status: 'option' })
-    const tried = await dryRun(asked)
+    const pending = create({ ...STAY, adults: 3, children: 1, extraBed: true, notes: 'late', status: 'option' })
+    const tried = await dryRun(pending)
     expect(tried.status).toBe(200)
-    const { booking } = (await send(asked)).body
+    const { booking } = (await send(pending)).body
     expect(comparable(tried)).toEqual(
       comparable({ body: { booking: { ...booking, id: tried.body.booking.id } } } as never),
     )
@@ -100,8 +100,8 @@ describe('a dry run', () => {
       [change(id, {}), { quote: { total: 45_000 }, booking: { version: 1 } }],
       [cancel(id), { quote: null, booking: { status: 'cancelled', cancelReason: 'ill' } }],
     ]
-    for (const [asked, expected] of asks) {
-      const tried = await dryRun(asked)
+    for (const [pending, expected] of asks) {
+      const tried = await dryRun(pending)
       expect(tried).toMatchObject({ status: 200, body: expected })
       expect(tried.body.booking).toMatchObject({ guest: { id: made.id }, notes: 'late' })
     }
@@ -138,7 +138,7 @@ describe('a dry run', () => {
       [412, cancel(id, old)],
       [400, cancel(id, { 'If-Match': 'x' })],
     ]
-    for (const [status, asked] of asks) expect([asked, (await dryRun(asked)).status]).toEqual([asked, status])
+    for (const [status, pending] of asks) expect([pending, (await dryRun(pending)).status]).toEqual([pending, status])
     const refused = await service.ask(
       `${path}/bookings/${id}/cancel?dryRun=true`,
       {},
@@ -150,12 +150,12 @@ describe('a dry run', () => {
   })
 
   test('does not look at an Idempotency-Key: the write with the same one is made afterwards', async () => {
-    const asked = create(STAY, { 'Idempotency-Key': 'once' })
-    expect((await dryRun(asked)).status).toBe(200)
-    const made = await send(asked)
+    const pending = create(STAY, { 'Idempotency-Key': 'once' })
+    expect((await dryRun(pending)).status).toBe(200)
+    const made = await send(pending)
     expect([made.status, made.headers.get('idempotency-replayed')]).toEqual([201, null])
-    expect((await dryRun(asked)).status).toBe(409)
-    const again = await send(asked)
+    expect((await dryRun(pending)).status).toBe(409)
+    const again = await send(pending)
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
     expect((await dryRun(create({ ...STAY, unit: 'garden' }, { 'Idempotency-Key': 'é"' }))).status).toBe(200)
   })
@@ -186,7 +186,7 @@ describe('a dry run', () => {
       const id = random.pick(ids)
       const headers: Headers = random.chance(0.2) ? { 'If-Match': `"${1 + random.below(3)}"` } : {}
       const pricing = random.pick(['keep', 'reprice'])
-      const asked = random.pick([
+      const pending = random.pick([
         create({
           ...dates,
           unit,
@@ -199,8 +199,8 @@ describe('a dry run', () => {
         change(id, { holdExpiresAt: random.pick(['2020-01-01', '2030-01-01']) }, headers),
         cancel(id, headers),
       ])
-      const tried = await dryRun(asked)
-      const made = await send(asked)
+      const tried = await dryRun(pending)
+      const made = await send(pending)
       statuses.set(made.status, (statuses.get(made.status) ?? 0) + 1)
       expect(tried.status).toBe(made.status === 201 ? 200 : made.status)
       if (made.status === 201) {

@@ -155,16 +155,16 @@ describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))
         headers: key,
         ...(operation.role === 'operator' ? {} : { token: world.owner }),
       })
-    const asked = { path, ...(body === undefined ? {} : { body }) }
-    const first = await ask(asked)
+    const pending = { path, ...(body === undefined ? {} : { body }) }
+    const first = await ask(pending)
     expect([first.status, first.headers.get('idempotency-replayed')]).toEqual([operation.answer.status, null])
-    const again = await ask(asked)
+    const again = await ask(pending)
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([first.status, 'true'])
     const { secret } = first.body
     expect(again.body).toEqual(secret === undefined ? first.body : { ...first.body, secret: null })
     if (secret === undefined) expect(again.text).toBe(first.text)
     if (other !== undefined) {
-      const reused = await ask({ ...asked, ...other })
+      const reused = await ask({ ...pending, ...other })
       expect([reused.status, reused.body.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
     }
     const slug = id === 'createAgency' ? `new-${world.agency.slug}` : world.agency.slug
@@ -218,8 +218,8 @@ describe('an Idempotency-Key', () => {
   test('sent ten times at once makes one key', async () => {
     const { a, owner } = await makeWorld()
     const before = await keysOf(a)
-    const asked = Array.from({ length: 10 }, () => service.ask(`${a}/keys`, {}, { headers: KEY, token: owner }))
-    const answers = await Promise.all(asked)
+    const pending = Array.from({ length: 10 }, () => service.ask(`${a}/keys`, {}, { headers: KEY, token: owner }))
+    const answers = await Promise.all(pending)
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201))
     expect(answers.filter(({ body }) => body.secret !== null)).toHaveLength(1)
     expect(new Set(answers.map(({ body }) => body.key.id)).size).toBe(1)

@@ -18,10 +18,10 @@ async function booked(): Promise<{ path: string; id: string }> {
   return { path: `${a}/bookings/${id}`, id }
 }
 
-const asked = (path: string, json: object, ifMatch: string | null, method: string) =>
+const answerTo = (path: string, json: object, ifMatch: string | null, method: string) =>
   service.ask(path, json, { method, headers: ifMatch === null ? {} : { 'If-Match': ifMatch } })
-const change = (path: string, json: object, ifMatch: string | null) => asked(path, json, ifMatch, 'PATCH')
-const cancel = (path: string, ifMatch: string | null) => asked(`${path}/cancel`, {}, ifMatch, 'POST')
+const change = (path: string, json: object, ifMatch: string | null) => answerTo(path, json, ifMatch, 'PATCH')
+const cancel = (path: string, ifMatch: string | null) => answerTo(`${path}/cancel`, {}, ifMatch, 'POST')
 
 describe('If-Match', () => {
   test('lets a change pass that is based on the current version', async () => {

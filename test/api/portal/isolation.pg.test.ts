@@ -81,16 +81,16 @@ describe('isolation in the portal', () => {
   test.each(NAMING.map((operation) => [operation.id, operation] as const))(
     '%s does not know what belongs to B',
     async (_, operation) => {
-      const asked = (names: Record<string, string>) => {
+      const answerTo = (names: Record<string, string>) => {
         const values: Record<string, string> = { ...names, agencySlug: a.slug }
         const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name)
         const query = operation.id === 'getUnitCalendar' ? '?from=2027-03-01&to=2027-03-09' : ''
         const json = 'body' in operation ? operation.bodyExample : undefined
         return service.ask(`/${path}${query}`, json, { method: operation.method, token: owner })
       }
-      const answer = await asked(ofB)
+      const answer = await answerTo(ofB)
       expect(answer.status).toBe(404)
-      expect(comparable(answer)).toEqual(comparable(await asked(NONE)))
+      expect(comparable(answer)).toEqual(comparable(await answerTo(NONE)))
     },
   )
 

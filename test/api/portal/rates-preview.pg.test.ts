@@ -69,8 +69,8 @@ test('says that a stay is too short as a partner would be told', async () => {
   const { quote, refusal } = body
   await service.put(path, rates)
   const { secret } = await service.key(agency)
-  const asked = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
-  const { requestId: _, ...problem } = (await service.asPartner(secret, '/quote', asked)).body
+  const request = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
+  const { requestId: _, ...problem } = (await service.asPartner(secret, '/quote', request)).body
   expect([quote, refusal]).toEqual([null, problem])
 })
 

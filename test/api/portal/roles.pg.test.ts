@@ -68,9 +68,9 @@ function askAs(whose: Whose, way: Way, operation: PortalOperation, slug: string)
 function ask(operation: PortalOperation, slug: string, credentials: Pick<HttpCall, 'token' | 'headers'>) {
   const { method, path, body, bodyExample } = operation
   const values: Record<string, string> = { ...NOTHING, agencySlug: slug }
-  const asked = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name)
+  const request = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name)
   const query = operation.query?.required?.map((name) => `${name}=2027-03-0${name === 'from' ? 1 : 9}`).join('&') ?? ''
-  return service.ask(`/${asked}${query === '' ? '' : `?${query}`}`, body === undefined ? undefined : bodyExample, {
+  return service.ask(`/${request}${query === '' ? '' : `?${query}`}`, body === undefined ? undefined : bodyExample, {
     method,
     ...credentials,
   })

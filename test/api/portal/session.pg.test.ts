@@ -172,13 +172,13 @@ describe('a request with the cookie', () => {
   test('of any unsafe method is looked at: POST, PATCH, PUT and DELETE', async () => {
     const { cookie } = await signedIn()
     const a = `/agencies/${agency.slug}`
-    const asked = [
+    const requests = [
       ['POST', `${a}/units`],
       ['PATCH', `${a}/units/x`],
       ['PUT', `${a}/units/x/rates`],
       ['DELETE', `${a}/keys/x`],
     ] as const
-    for (const [method, path] of asked) {
+    for (const [method, path] of requests) {
       const answer = await service.ask(path, {}, { token: null, method, headers: { cookie } })
       expect([method, answer.body.code]).toEqual([method, 'CROSS_ORIGIN'])
     }

@@ -254,8 +254,8 @@ describe('the cursor', () => {
       const ids = (await Promise.all(booked)).map(({ id }) => id)
       for (const answer of answers) {
         const after = await service.get(`/agencies/${agency.slug}/changes?after=${answer.body.cursor}&limit=500`)
-        const told = after.body.changes.map(({ data }: { data: { id: string } }) => data.id)
-        for (const id of ids) expect([...idsIn(answer), ...told]).toContain(id)
+        const reported = after.body.changes.map(({ data }: { data: { id: string } }) => data.id)
+        for (const id of ids) expect([...idsIn(answer), ...reported]).toContain(id)
       }
     }
   })

@@ -26,7 +26,7 @@ afterEach(() => server.stop(true))
 
 test('a verification may take longer than a connection may be idle', async () => {
   const result = Promise.withResolvers<Verification>()
-  let asked: AbortSignal | null = null
+  let pending: AbortSignal | null = null
   const dependencies = {
     access: new PortalAccess({ ...NO_ACCESS_TOKENS, operatorTokens: [TOKEN] }),
     requestStats: new RequestStats({ clock: systemClock, log: null }),
@@ -36,7 +36,7 @@ test('a verification may take longer than a connection may be idle', async () =>
       withoutIdleTimeout: <T>(request: Request, answer: () => Promise<T>) =>
         withoutIdleTimeout(server, request, answer),
       verify: (signal: AbortSignal) => {
-        asked = signal
+        pending = signal
         return result.promise
       },
     },
@@ -53,7 +53,7 @@ test('a verification may take longer than a connection may be idle', async () =>
 
   const answer = fetch(`${server.url}portal/v1/verification`, { headers: { authorization: `Bearer ${TOKEN}` } })
   const outcome = Promise.allSettled([answer])
-  await eventually('it is asked for', () => asked !== null)
+  await eventually('it is asked for', () => pending !== null)
   // Began later, and was idle for too long: so was the other one.
   const [idle] = await Promise.allSettled([fetch(`${server.url}never`)])
   result.resolve(RESULT)

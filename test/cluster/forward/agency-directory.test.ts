@@ -9,25 +9,25 @@ const KEY = { kind: 'key', name: 'k'.repeat(64) } as const
 
 /** Rows in memory that record what they are asked, and answer when `answer` is called. */
 function rowsOf(...named: Named[]) {
-  const asked: (readonly Naming[])[] = []
+  const requests: (readonly Naming[])[] = []
   let failure: Error | null = null
   const rows: DirectoryRows = {
     find: async (names) => {
-      asked.push(names)
+      requests.push(names)
       await Bun.sleep(1)
       if (failure !== null) throw failure
       return named.filter(({ kind, name }) => names.some((each) => each.kind === kind && each.name === name))
     },
   }
-  return { rows, asked, named, fail: (error: Error | null) => (failure = error) }
+  return { rows, requests, named, fail: (error: Error | null) => (failure = error) }
 }
 
 test('a name is looked up once, and known from then on', async () => {
-  const { rows, asked } = rowsOf({ ...KEY, agencyId: AGENCY_ID })
+  const { rows, requests } = rowsOf({ ...KEY, agencyId: AGENCY_ID })
   const directory = new AgencyDirectory(rows, new FakeClock())
   expect(await directory.home(KEY)).toBe(shardOf(AGENCY_ID))
   expect(directory.home(KEY)).toBe(shardOf(AGENCY_ID))
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
 })
 
 test('a session without an agency is the operator’s', async () => {
@@ -42,14 +42,14 @@ test('a key is no token: names of different kinds are different', async () => {
 })
 
 test('look-ups of the same moment share a statement, and those that arrive meanwhile the next one', async () => {
-  const { rows, asked } = rowsOf({ ...KEY, agencyId: AGENCY_ID })
+  const { rows, requests } = rowsOf({ ...KEY, agencyId: AGENCY_ID })
   const directory = new AgencyDirectory(rows, new FakeClock())
   const first = [directory.home(KEY), directory.home(KEY), directory.home({ kind: 'token', name: 'a' })]
   await Promise.resolve()
   await Promise.resolve()
   const later = ['b', 'c', 'd'].map((name) => directory.home({ kind: 'token', name }))
   await Promise.all([...first, ...later])
-  expect(asked.map((names) => names.map(({ name }) => name.slice(0, 1)))).toEqual([
+  expect(requests.map((names) => names.map(({ name }) => name.slice(0, 1)))).toEqual([
     ['k', 'a'],
     ['b', 'c', 'd'],
   ])
@@ -57,17 +57,17 @@ test('look-ups of the same moment share a statement, and those that arrive meanw
 
 test('a wrong secret asks the database once in a while; an agency that does not exist, every time', async () => {
   const clock = new FakeClock()
-  const { rows, asked } = rowsOf()
+  const { rows, requests } = rowsOf()
   const directory = new AgencyDirectory(rows, clock)
   expect(await directory.home(KEY)).toBeNull()
   expect(directory.home(KEY)).toBeNull()
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
   await clock.advance(5_000)
   expect(await directory.home(KEY)).toBeNull()
-  expect(asked).toHaveLength(2)
+  expect(requests).toHaveLength(2)
   const slug = { kind: 'slug', name: 'harbour' } as const
   expect([await directory.home(slug), await directory.home(slug)]).toEqual([null, null])
-  expect(asked).toHaveLength(4)
+  expect(requests).toHaveLength(4)
 })
 
 test('a look-up that fails rejects, and the next one asks again', async () => {

@@ -106,7 +106,7 @@ test('what another node says about a write when it has lost the shard, the clien
 
 test('after an attempt without an answer, a failure of the next one, or that it is not let in, does not tell that nothing was done; a refusal is the answer', async () => {
   const doubt = 'The change may or may not have been made'
-  for (const [status, answered, told] of [
+  for (const [status, answered, reported] of [
     [500, 500, doubt],
     [429, 500, doubt],
     [401, 500, doubt],
@@ -124,7 +124,7 @@ test('after an attempt without an answer, a failure of the next one, or that it 
     await entry.clock.advance(1_000)
     const response = await answer
     expect(response.status).toBe(answered)
-    expect(((await response.json()) as { title: string }).title).toStartWith(told)
+    expect(((await response.json()) as { title: string }).title).toStartWith(reported)
   }
 })
 

@@ -13,12 +13,12 @@ const LOOK_MS = 500
 /** A call to a node that answers when it is told to. */
 function opened() {
   const clock = new FakeClock()
-  const asked: { owner: NodeAddress | null; isEnded: boolean } = { owner: NODE, isEnded: false }
+  const requests: { owner: NodeAddress | null; isEnded: boolean } = { owner: NODE, isEnded: false }
   const never = new AbortController().signal
   const answered = Promise.withResolvers<CallOutcome>()
   void ownerBound(
     {
-      owners: { ownerOf: () => asked.owner },
+      owners: { ownerOf: () => requests.owner },
       watch: new ShardWatch({ changed: (_, ms) => sleep(clock, ms) }),
       clock,
       node: NODE,
@@ -31,29 +31,29 @@ function opened() {
     },
     (signal) => {
       signal.addEventListener('abort', () => {
-        asked.isEnded = true
+        requests.isEnded = true
       })
       return answered.promise
     },
   )
   const answer = () => answered.resolve({ kind: 'answered', response: new Response(), isStream: false })
-  return { clock, asked, answer }
+  return { clock, requests, answer }
 }
 
 test('a call ends when its shard has been without an owner for as long as a request may wait, not earlier', async () => {
-  const { clock, asked } = opened()
-  asked.owner = null
+  const { clock, requests } = opened()
+  requests.owner = null
   // Seen at the first look.
   await clock.advance(LOOK_MS)
   await clock.advance(HOLD_MS_MAX - 1)
-  expect(asked.isEnded).toBe(false)
+  expect(requests.isEnded).toBe(false)
   await clock.advance(1)
-  expect(asked.isEnded).toBe(true)
+  expect(requests.isEnded).toBe(true)
 })
 
 test('nothing is left of a call that was answered while its shard moved to another node', async () => {
-  const { clock, asked, answer } = opened()
-  asked.owner = { id: 'c', url: 'http://c' }
+  const { clock, requests, answer } = opened()
+  requests.owner = { id: 'c', url: 'http://c' }
   await clock.advance(LOOK_MS)
   answer()
   await settle()
@@ -62,12 +62,12 @@ test('nothing is left of a call that was answered while its shard moved to anoth
 })
 
 test('a call does not end if its node has the shard again before that', async () => {
-  const { clock, asked } = opened()
-  asked.owner = null
+  const { clock, requests } = opened()
+  requests.owner = null
   await clock.advance(HOLD_MS_MAX - LOOK_MS)
-  asked.owner = NODE
+  requests.owner = NODE
   await clock.advance(LOOK_MS)
-  asked.owner = null
+  requests.owner = null
   await clock.advance(HOLD_MS_MAX - LOOK_MS)
-  expect(asked.isEnded).toBe(false)
+  expect(requests.isEnded).toBe(false)
 })

@@ -34,14 +34,14 @@ interface Told {
   headers: Record<string, string>
   body: string
 }
-const told = (response: Response) => response.json() as Promise<Told>
+const reported = (response: Response) => response.json() as Promise<Told>
 
 test('a request for an agency of this node is answered here, and says so', async () => {
   const { a, b } = two('a')
   const response = await fetch(a.url + PATH, { headers: AUTHORIZATION })
   expect(response.headers.get('x-served-by')).toBe('a')
-  expect((await told(response)).by).toBe('a')
-  expect(b.asked).toHaveLength(0)
+  expect((await reported(response)).by).toBe('a')
+  expect(b.asks).toHaveLength(0)
 })
 
 test('a request for an agency of another node is answered by that one, as it was sent', async () => {
@@ -51,7 +51,7 @@ test('a request for an agency of another node is answered by that one, as it was
   })
   expect(response.status).toBe(200)
   expect(response.headers.get('x-served-by')).toBe('b')
-  const { headers, ...rest } = await told(response)
+  const { headers, ...rest } = await reported(response)
   expect(rest).toEqual({ by: 'b', method: 'POST', url: `http://api.example.com${PATH}`, body: '{"n":1}' })
   expect(headers).toMatchObject({
     host: 'api.example.com',
@@ -63,8 +63,8 @@ test('a request for an agency of another node is answered by that one, as it was
   })
   expect(headers[HOP_HEADER.toLowerCase()]).toBeUndefined()
   expect(headers['x-request-id']).toBeString()
-  expect(a.asked).toHaveLength(0)
-  expect(b.entry.forwardedPeerOf(b.asked[0] as Request)).toBe('127.0.0.1')
+  expect(a.asks).toHaveLength(0)
+  expect(b.entry.forwardedPeerOf(b.asks[0] as Request)).toBe('127.0.0.1')
 })
 
 test.each(['HTTP/1.0', 'HTTP/1.1\r\nHost: [', 'HTTP/1.1\r\nHost: a:99999'])(
@@ -106,11 +106,11 @@ test('a HEAD, an empty answer and a 304 are forwarded as they are', async () => 
 test('what belongs to no agency is answered by any node', async () => {
   const { a, b } = two('b')
   for (const path of ['/partner/v1/openapi.json', '/docs', '/portal/', '/healthz', '/portal/v1/openapi.json'])
-    expect((await told(await fetch(a.url + path))).by).toBe('a')
-  expect((await told(await fetch(a.url + PATH, { headers: { authorization: `Bearer ${'x'.repeat(51)}` } }))).by).toBe(
-    'a',
-  )
-  expect(b.asked).toHaveLength(0)
+    expect((await reported(await fetch(a.url + path))).by).toBe('a')
+  expect(
+    (await reported(await fetch(a.url + PATH, { headers: { authorization: `Bearer ${'x'.repeat(51)}` } }))).by,
+  ).toBe('a')
+  expect(b.asks).toHaveLength(0)
 })
 
 test('whoever sends the header of nodes without the secret is refused at once, at any node', async () => {
@@ -124,7 +124,7 @@ test('whoever sends the header of nodes without the secret is refused at once, a
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ code: 'VALIDATION', errors: [{ field: HOP_HEADER }] })
   }
-  expect([a.asked, b.asked]).toEqual([[], []])
+  expect([a.asks, b.asks]).toEqual([[], []])
 })
 
 test.each(['GET', 'POST'])(
@@ -133,13 +133,13 @@ test.each(['GET', 'POST'])(
     const a = cluster.node('a')
     const b = cluster.node('b', undefined, { secrets: ['another secret'.repeat(3)] })
     cluster.own(SHARD, 'b')
-    for (let asked = 0; asked < 2; asked++) {
+    for (let calls = 0; calls < 2; calls++) {
       const response = await fetch(a.url + PATH, { headers: AUTHORIZATION, method })
       expect([response.status, response.headers.get('x-served-by')]).toEqual([500, 'a'])
       expect(await response.json()).toMatchObject({ code: 'INTERNAL', title: expect.stringMatching(/not handled/) })
     }
     expect(a.entry.stats).toMatchObject({ refused: 2, unanswered: 0, held: 0 })
-    expect([a.refusals, b.asked]).toEqual([['b'], []])
+    expect([a.refusals, b.asks]).toEqual([['b'], []])
   },
 )
 
@@ -148,9 +148,9 @@ test('nodes with a secret in common understand each other, whichever is the othe
   const a = cluster.node('a', undefined, { secrets: [first, second] })
   const b = cluster.node('b', undefined, { secrets: [second, third] })
   cluster.own(SHARD, 'b')
-  expect((await told(await fetch(a.url + PATH, post()))).by).toBe('b')
+  expect((await reported(await fetch(a.url + PATH, post()))).by).toBe('b')
   cluster.own(SHARD, 'a')
-  expect((await told(await fetch(b.url + PATH, post()))).by).toBe('a')
+  expect((await reported(await fetch(b.url + PATH, post()))).by).toBe('a')
 })
 
 test('a request makes one hop: a node that is asked for a shard of another answers 421 and names the owner', async () => {
@@ -162,7 +162,7 @@ test('a request makes one hop: a node that is asked for a shard of another answe
   const response = await fetch(b.url + PATH, { headers: { ...AUTHORIZATION, [HOP_HEADER]: hop } })
   expect(response.status).toBe(NOT_OWNER_STATUS)
   expect(response.headers.get('x-nightledger-owner')).toBe(`a ${a.url}`)
-  expect([a.asked, b.asked]).toEqual([[], []])
+  expect([a.asks, b.asks]).toEqual([[], []])
 })
 
 test('an entry that sees an old owner goes to the one that this one names, and the client sees no 421', async () => {
@@ -172,8 +172,8 @@ test('an entry that sees an old owner goes to the one that this one names, and t
   a.sees.set(SHARD, 'b')
   const response = await fetch(a.url + PATH, post())
   expect(response.status).toBe(200)
-  expect((await told(response)).by).toBe('c')
-  expect([b.asked.length, c.asked.length]).toEqual([0, 1])
+  expect((await reported(response)).by).toBe('c')
+  expect([b.asks.length, c.asks.length]).toEqual([0, 1])
   expect(b.entry.stats.misdirected).toBe(1)
 })
 
@@ -181,20 +181,20 @@ test.each(['http://user:password@127.0.0.1:1', 'http://127.0.0.1:1/x', 'nowhere'
   'an owner at %p, as another node names it, is none',
   async (url) => {
     const { a } = two(null)
-    const asked: string[] = []
+    const calls: string[] = []
     const naming = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
       fetch: () => {
-        asked.push(url)
-        if (asked.length === 2) cluster.own(SHARD, 'a')
+        calls.push(url)
+        if (calls.length === 2) cluster.own(SHARD, 'a')
         return new Response(null, { status: NOT_OWNER_STATUS, headers: { 'X-Nightledger-Owner': `x ${url}` } })
       },
     })
     cluster.stranger('n', `http://127.0.0.1:${naming.port}`)
     cluster.own(SHARD, 'n')
-    expect((await told(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('a')
-    expect([asked.length, a.entry.stats.sentAgain]).toEqual([2, 1])
+    expect((await reported(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('a')
+    expect([calls.length, a.entry.stats.sentAgain]).toEqual([2, 1])
     await naming.stop(true)
   },
 )
@@ -207,11 +207,11 @@ test('two nodes that name each other are asked until one of them is right', asyn
   c.sees.set(SHARD, 'b')
   const answer = fetch(a.url + PATH, post())
   await Bun.sleep(150)
-  expect(b.asked).toHaveLength(0)
+  expect(b.asks).toHaveLength(0)
   // With a pause each time.
   expect(a.entry.stats.sentAgain).toBeLessThan(10)
   b.sees.delete(SHARD)
-  expect((await told(await answer)).by).toBe('b')
+  expect((await reported(await answer)).by).toBe('b')
 })
 
 test.each(['a', 'b'])('while a shard has no owner its requests wait, then go on: to %s', async (owner) => {
@@ -220,7 +220,7 @@ test.each(['a', 'b'])('while a shard has no owner its requests wait, then go on:
   await eventually('both wait', () => a.entry.stats.holding === 2)
   expect(a.entry.stats).toMatchObject({ holding: 2, held: 2 })
   cluster.own(SHARD, owner)
-  for (const answer of answers) expect((await told(await answer)).by).toBe(owner)
+  for (const answer of answers) expect((await reported(await answer)).by).toBe(owner)
   expect(a.entry.stats).toMatchObject({ holding: 0, unanswered: 0 })
 })
 
@@ -244,7 +244,7 @@ test('a forwarded request waits at a node that is still acquiring its shard', as
   await eventually('it waits', () => b.entry.stats.holding === 1)
   b.sees.delete(SHARD)
   cluster.own(SHARD, 'b')
-  expect((await told(await answer)).by).toBe('b')
+  expect((await reported(await answer)).by).toBe('b')
   expect(b.entry.stats.misdirected).toBe(0)
 })
 
@@ -314,13 +314,13 @@ test('a write whose node breaks off is sent again, to the next owner and with th
   const answer = fetch(a.url + PATH, post('{"n":2}'))
   while (received.length === 0) await Bun.sleep(5)
   cluster.own(SHARD, 'c')
-  const { by, body, headers } = await told(await answer)
+  const { by, body, headers } = await reported(await answer)
   expect({ by, body }).toEqual({ by: 'c', body: '{"n":2}' })
   const [key = ''] = /nightledger-op-[\w-]+/.exec(received[0] ?? '') ?? []
   expect(key).not.toBe('')
   expect(headers['idempotency-key']).toBe(key)
   broken.stop(true)
-  expect(c.asked).toHaveLength(1)
+  expect(c.asks).toHaveLength(1)
 })
 
 test('a write that was sent to another node and is then decided here keeps the key that it was sent with', async () => {
@@ -331,9 +331,9 @@ test('a write that was sent to another node and is then decided here keeps the k
     return new Promise(() => {})
   }
   const answer = fetch(a.url + PATH, post())
-  while (b.asked.length === 0) await Bun.sleep(5)
+  while (b.asks.length === 0) await Bun.sleep(5)
   cluster.own(SHARD, 'a')
-  const { by, headers, body } = await told(await answer)
+  const { by, headers, body } = await reported(await answer)
   expect({ by, body }).toEqual({ by: 'a', body: '{"n":1}' })
   expect(headers['idempotency-key']).toBe(sent[0] as string)
 })
@@ -343,10 +343,10 @@ test('a node that does not answer any more is not waited for once its shard has 
   const c = cluster.node('c')
   b.app = () => new Promise(() => {})
   const answers = [fetch(a.url + PATH, { headers: AUTHORIZATION }), fetch(a.url + PATH, post())]
-  while (b.asked.length < 2) await Bun.sleep(5)
+  while (b.asks.length < 2) await Bun.sleep(5)
   cluster.own(SHARD, 'c')
-  for (const answer of answers) expect((await told(await answer)).by).toBe('c')
-  expect(c.asked).toHaveLength(2)
+  for (const answer of answers) expect((await reported(await answer)).by).toBe('c')
+  expect(c.asks).toHaveLength(2)
 })
 
 test('what another node says about the owner is believed for as long as the owner takes to answer', async () => {
@@ -361,8 +361,8 @@ test('what another node says about the owner is believed for as long as the owne
     return app(request)
   }
   const answers = [fetch(a.url + PATH, { headers: AUTHORIZATION }), fetch(a.url + PATH, post())]
-  for (const answer of answers) expect((await told(await answer)).by).toBe('c')
-  expect([b.asked.length, c.asked.length]).toEqual([0, 2])
+  for (const answer of answers) expect((await reported(await answer)).by).toBe('c')
+  expect([b.asks.length, c.asks.length]).toEqual([0, 2])
 })
 
 test('a process that does not serve yet is not taken for the owner', async () => {
@@ -373,25 +373,25 @@ test('a process that does not serve yet is not taken for the owner', async () =>
   const answer = fetch(a.url + PATH, { headers: AUTHORIZATION })
   await Bun.sleep(30)
   cluster.own(SHARD, 'a')
-  expect((await told(await answer)).by).toBe('a')
+  expect((await reported(await answer)).by).toBe('a')
   await starting.stop(true)
 })
 
 test('headers that are too large for the owner are refused at once, as they are by one process', async () => {
   const { a } = two(null)
-  let asked = 0
+  let calls = 0
   const strict = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch: () => {
-      asked += 1
+      calls += 1
       return new Response(null, { status: 431 })
     },
   })
   cluster.stranger('x', `http://127.0.0.1:${strict.port}`)
   cluster.own(SHARD, 'x')
   const response = await fetch(a.url + PATH, { headers: AUTHORIZATION })
-  expect([response.status, asked, a.entry.stats.held]).toEqual([431, 1, 0])
+  expect([response.status, calls, a.entry.stats.held]).toEqual([431, 1, 0])
   await strict.stop(true)
 })
 
@@ -402,7 +402,7 @@ test('a write that meets the loss of its shard goes on to the next owner with it
     cluster.own(SHARD, 'b')
     return new Response(null, { status: NOT_OWNER_STATUS })
   }
-  const { by, body } = await told(await fetch(a.url + PATH, post('{"n":3}')))
+  const { by, body } = await reported(await fetch(a.url + PATH, post('{"n":3}')))
   expect({ by, body }).toEqual({ by: 'b', body: '{"n":3}' })
 })
 
@@ -420,7 +420,7 @@ test('a body without a declared length goes on too', async () => {
       controller.close()
     },
   })
-  const { by, body } = await told(await fetch(a.url + PATH, { ...post(), body: chunks }))
+  const { by, body } = await reported(await fetch(a.url + PATH, { ...post(), body: chunks }))
   expect({ by, body }).toEqual({ by: 'b', body: '{"n":4}' })
 })
 
@@ -456,7 +456,7 @@ test('what another node has forwarded, and this one lost meanwhile, is answered 
     cluster.own(SHARD, 'a')
     return new Response('{}', { status: 401 })
   }
-  expect((await told(await fetch(a.url + PATH, post()))).by).toBe('a')
+  expect((await reported(await fetch(a.url + PATH, post()))).by).toBe('a')
   expect(b.entry.stats.misdirected).toBe(1)
 })
 
@@ -550,7 +550,7 @@ test('streams are counted until they end: what is too much is refused at once, a
   expect([await read('&wait=20'), await read()]).toEqual([500, 200])
   const abort = new AbortController()
   void fetch(a.url + PATH, { ...post(), signal: abort.signal }).catch(() => null)
-  while (b.asked.length < 4) await Bun.sleep(5)
+  while (b.asks.length < 4) await Bun.sleep(5)
   expect(await read()).toBe(500)
   expect(a.entry.stats).toMatchObject({ holding: 0, unanswered: 3 })
   // One ends by its owner, one by its client.
@@ -567,7 +567,7 @@ test('a node that stops has what waits elsewhere answered at once: without a wai
   b.app = (request) =>
     request.url.includes('wait=20') ? new Promise(() => {}) : new Response(new URL(request.url).search)
   const answer = fetch(`${a.url}/partner/v1/changes?after=x&wait=20`, { headers: AUTHORIZATION })
-  while (b.asked.length === 0) await Bun.sleep(5)
+  while (b.asks.length === 0) await Bun.sleep(5)
   a.leave()
   expect(await (await answer).text()).toBe('?after=x&wait=0')
   expect(await (await fetch(`${a.url}/partner/v1/changes?wait=20`, { headers: AUTHORIZATION })).text()).toBe('?wait=0')
@@ -596,7 +596,7 @@ test('a client that goes away while it waits for another node is not waited for 
   }
   const abort = new AbortController()
   const answer = fetch(a.url + PATH, { headers: AUTHORIZATION, signal: abort.signal }).catch(() => null)
-  while (b.asked.length === 0) await Bun.sleep(5)
+  while (b.asks.length === 0) await Bun.sleep(5)
   abort.abort()
   await gone.promise
   expect(await answer).toBeNull()
@@ -613,8 +613,8 @@ test.each(['GET', 'POST'])(
     expect(await answer).toBeNull()
     while (a.entry.stats.holding > 0) await Bun.sleep(5)
     cluster.own(SHARD, 'b')
-    expect((await told(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
-    expect(b.asked).toHaveLength(1)
+    expect((await reported(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
+    expect(b.asks).toHaveLength(1)
   },
 )
 
@@ -628,7 +628,7 @@ test('a write is completed though its client has gone', async () => {
   }
   const abort = new AbortController()
   void fetch(a.url + PATH, { ...post(), signal: abort.signal }).catch(() => null)
-  while (b.asked.length === 0) await Bun.sleep(5)
+  while (b.asks.length === 0) await Bun.sleep(5)
   abort.abort()
   expect(await made.promise).toBe(false)
 })
@@ -653,9 +653,9 @@ test('a sign-in belongs to the agency of its token, and ends the session that th
     body: '{"token":" hp_live_token "}',
   })
   expect(await response.json()).toEqual({ method: 'POST', body: { token: ' hp_live_token ' } })
-  while (a.asked.length === 0) await Bun.sleep(5)
-  expect(a.asked.map(({ method, url }) => `${method} ${new URL(url).pathname}`)).toEqual(['DELETE /portal/session'])
-  expect(a.asked[0]?.headers.get('cookie')).toBe('nightledger_session=former')
+  while (a.asks.length === 0) await Bun.sleep(5)
+  expect(a.asks.map(({ method, url }) => `${method} ${new URL(url).pathname}`)).toEqual(['DELETE /portal/session'])
+  expect(a.asks[0]?.headers.get('cookie')).toBe('nightledger_session=former')
 })
 
 test('only a sign-in ends the session that the browser had: no other change does', async () => {
@@ -680,7 +680,7 @@ test('a write with a session ends no session: only signing in does', async () =>
   const units = `${a.url}/portal/v1/agencies/agency-${SHARD}/units`
   expect((await fetch(units, { method: 'POST', headers, body: '{}' })).status).toBe(200)
   expect((await fetch(units, { headers })).status).toBe(200)
-  expect(a.asked.map(({ method }) => method)).toEqual(['POST', 'GET'])
+  expect(a.asks.map(({ method }) => method)).toEqual(['POST', 'GET'])
 })
 
 test('before a request of the operator is decided here, his session is read as it is stored: another node may have ended it', async () => {

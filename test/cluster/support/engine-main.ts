@@ -76,10 +76,10 @@ const server = Bun.serve({
 
 async function command(name: string, request: Request): Promise<unknown> {
   if (shards === null) return null
-  const asked = request.method === 'POST' ? ((await request.json()) as number[]) : []
-  if (name === 'acquire') await shards.acquire(asked)
-  else if (name === 'release') await shards.release(asked)
-  else if (name === 'drop') shards.drop(asked)
+  const pending = request.method === 'POST' ? ((await request.json()) as number[]) : []
+  if (name === 'acquire') await shards.acquire(pending)
+  else if (name === 'release') await shards.release(pending)
+  else if (name === 'drop') shards.drop(pending)
   else if (name === 'confirm') await shards.confirm()
   else if (name === 'close') setTimeout(() => void ledger.close().then(() => process.exit(0)))
   return { owned: [...shards.owned], fenced, failures }

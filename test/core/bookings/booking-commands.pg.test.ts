@@ -179,9 +179,9 @@ describe('guests', () => {
 describe('cancelling', () => {
   test('frees the nights, keeps the row with its reason, and is not an error the second time', async () => {
     const { booking } = done(await ledger.commands.book(agency, requestFor(unit, '2027-03-01', '2027-03-04'), CALLER))
-    const asked = { bookingId: booking.id, reason: 'plans changed' }
-    const first = done(await ledger.commands.cancel(agency, asked, CALLER))
-    const second = done(await ledger.commands.cancel(agency, { ...asked, reason: 'other' }, CALLER))
+    const pending = { bookingId: booking.id, reason: 'plans changed' }
+    const first = done(await ledger.commands.cancel(agency, pending, CALLER))
+    const second = done(await ledger.commands.cancel(agency, { ...pending, reason: 'other' }, CALLER))
     expect(first.booking).toMatchObject({ status: 'cancelled', cancelReason: 'plans changed', version: 2 })
     expect(second.booking).toEqual(first.booking)
     expect((await ledger.commands.calendar(agency, unit)).occupied.isEmpty()).toBe(true)

@@ -70,20 +70,20 @@ function directoryOf({ states }: Pick<World, 'states'>) {
 }
 
 /** Every stay of every unit, each booked and quoted on its own. */
-function bruteForce({ units, states, feeTypes }: World, asked: OfferSearchParams): Offer[] {
-  const { window, children, extraBed } = asked
+function bruteForce({ units, states, feeTypes }: World, params: OfferSearchParams): Offer[] {
+  const { window, children, extraBed } = params
   const folded = (text: string | null) => text?.toLowerCase() ?? null
   const offers: Offer[] = []
   for (const unit of units) {
     const state = states.get(unit.id)
-    if (state === undefined || unit.status === 'archived' || unit.maxGuests < asked.adults + children) continue
-    if (asked.city !== null && folded(unit.city) !== folded(asked.city)) continue
-    if (asked.area !== null && folded(unit.area) !== folded(asked.area)) continue
-    if (asked.bedrooms !== null && unit.bedrooms < asked.bedrooms) continue
+    if (state === undefined || unit.status === 'archived' || unit.maxGuests < params.adults + children) continue
+    if (params.city !== null && folded(unit.city) !== folded(params.city)) continue
+    if (params.area !== null && folded(unit.area) !== folded(params.area)) continue
+    if (params.bedrooms !== null && unit.bedrooms < params.bedrooms) continue
     const stays: Offer[] = []
     for (let arrival = window.from; arrival + window.nights <= window.to; arrival = addNights(arrival, 1)) {
       const stay = { arrival, departure: addNights(arrival, window.nights) }
-      const booking = sampleBooking({ ...stay, unitId: unit.id, adults: asked.adults, children, extraBed })
+      const booking = sampleBooking({ ...stay, unitId: unit.id, adults: params.adults, children, extraBed })
       const tariff = { currency: 'EUR', feeTypes }
       const decision = decideBookStay(state, { booking, tariff, enforcement: 'partner' })
       if (decision.kind !== 'accepted') continue
@@ -93,9 +93,9 @@ function bruteForce({ units, states, feeTypes }: World, asked: OfferSearchParams
       stays.push({ unit, arrival, total })
     }
     const cheapest = Math.min(...stays.map(({ total }) => total))
-    offers.push(...(asked.each === 'stay' ? stays : stays.filter(({ total }) => total === cheapest).slice(0, 1)))
+    offers.push(...(params.each === 'stay' ? stays : stays.filter(({ total }) => total === cheapest).slice(0, 1)))
   }
-  return offers.filter(({ total }) => asked.maxTotal === null || total <= asked.maxTotal).sort(orderOf(asked))
+  return offers.filter(({ total }) => params.maxTotal === null || total <= params.maxTotal).sort(orderOf(params))
 }
 
 function orderOf({ sort }: OfferSearchParams): (a: Offer, b: Offer) => number {
@@ -121,14 +121,14 @@ test('of generated agencies: every offer is a stay that is booked at its total, 
     const search = new OfferSearch(directoryOf(world))
     // The later searches find prices that the first one has left.
     for (let n = 0; n < 3; n++) {
-      const asked = generatedSearch(random)
-      const expected = bruteForce(world, asked)
-      const { offset, limit } = asked.page
+      const request = generatedSearch(random)
+      const expected = bruteForce(world, request)
+      const { offset, limit } = request.page
       const shown = (rows: readonly Offer[]) => rows.map(({ unit, arrival, total }) => [unit.slug, arrival, total])
-      const { rows, total } = await search.page(AGENCY, inventory, asked)
-      expect({ seed, asked, total, rows: shown(rows) }).toEqual({
+      const { rows, total } = await search.page(AGENCY, inventory, request)
+      expect({ seed, request, total, rows: shown(rows) }).toEqual({
         seed,
-        asked,
+        request,
         total: expected.length,
         rows: shown(expected.slice(offset, offset + limit)),
       })
@@ -143,7 +143,7 @@ test('new rates, bookings and fees are in the next search', async () => {
   const state = UnitState.empty(unit.id)
   state.apply({ kind: 'unit_set', unit }, 1)
   const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }))
-  const asked: OfferSearchParams = {
+  const request: OfferSearchParams = {
     window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 2 },
     adults: 2,
     children: 0,
@@ -157,7 +157,7 @@ test('new rates, bookings and fees are in the next search', async () => {
     page: { offset: 0, limit: 10 },
   }
   const totals = async (inventory: Inventory) =>
-    (await search.page(AGENCY, inventory, asked)).rows.map(({ arrival, total }) => [arrival - ABOUT, total])
+    (await search.page(AGENCY, inventory, request)).rows.map(({ arrival, total }) => [arrival - ABOUT, total])
   const inventory = new Inventory([unit], [])
   expect(await totals(inventory)).toEqual([
     [0, 25_000],
@@ -206,7 +206,7 @@ describe('a large agency', () => {
     return { units, states }
   })()
   const inventory = new Inventory(world.units, [])
-  const asked: OfferSearchParams = {
+  const request: OfferSearchParams = {
     window: { from: ABOUT, to: addNights(ABOUT, 92), nights: 2 },
     adults: 2,
     children: 0,
@@ -242,7 +242,7 @@ describe('a large agency', () => {
       const found = await new OfferSearch(directory).page(
         AGENCY,
         inventory,
-        { ...asked, page },
+        { ...request, page },
         new Slices(8_000, pause),
       )
       expect(found.rows).toHaveLength(200)
@@ -261,7 +261,7 @@ describe('a large agency', () => {
       pending = setImmediate(turn)
     }
     let pending = setImmediate(turn)
-    await search.page(AGENCY, inventory, asked)
+    await search.page(AGENCY, inventory, request)
     clearImmediate(pending)
     expect(turns).toBeGreaterThan(5)
   })
@@ -279,7 +279,7 @@ describe('a large agency', () => {
       peek: (unitId: string) => (active.has(unitId) ? (world.states.get(unitId) ?? null) : null),
       readUnlessDamaged: () => Promise.reject(new Error('Cannot readUnlessDamaged: the unit was not activated')),
     }
-    const ofUnits = { ...asked, each: 'unit' } as const
+    const ofUnits = { ...request, each: 'unit' } as const
     const found = await new OfferSearch(directory).page(AGENCY, inventory, ofUnits)
     expect(loaded).toEqual([200, 200, 200, 200, 200])
     expect(found).toEqual(await new OfferSearch(directoryOf(world)).page(AGENCY, inventory, ofUnits))
@@ -295,7 +295,7 @@ describe('a large agency', () => {
         return world.states.get(unitId) as UnitState
       },
     }
-    await new OfferSearch(directory).page(AGENCY, inventory, { ...asked, each: 'unit' })
+    await new OfferSearch(directory).page(AGENCY, inventory, { ...request, each: 'unit' })
     expect(read).toBe(UNITS)
   })
 })
@@ -324,15 +324,15 @@ test('a stay of given dates up to 366 nights is the only one of its window', asy
 test('A1: one search of an agency runs at a time, so that of others is not behind all of its own', async () => {
   const unit = sampleUnit()
   const held = Promise.withResolvers<void>()
-  const begun: string[] = []
+  const started: string[] = []
   const search = new OfferSearch({
     ...directoryOf({ states: new Map([[unit.id, UnitState.empty(unit.id)]]) }),
     activate: async ([first]) => {
-      begun.push(first?.agencyId ?? '')
+      started.push(first?.agencyId ?? '')
       if (first?.agencyId === AGENCY.id) await held.promise
     },
   })
-  const asked: OfferSearchParams = {
+  const request: OfferSearchParams = {
     window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 3 },
     adults: 2,
     children: 0,
@@ -346,10 +346,10 @@ test('A1: one search of an agency runs at a time, so that of others is not behin
     page: { offset: 0, limit: 10 },
   }
   const inventory = new Inventory([unit], [])
-  const own = [1, 2, 3].map(() => search.page(AGENCY, inventory, asked))
-  await search.page({ ...AGENCY, id: 'agc_other' }, inventory, asked)
-  expect(begun).toEqual([AGENCY.id, 'agc_other'])
+  const own = [1, 2, 3].map(() => search.page(AGENCY, inventory, request))
+  await search.page({ ...AGENCY, id: 'agc_other' }, inventory, request)
+  expect(started).toEqual([AGENCY.id, 'agc_other'])
   held.resolve()
   await Promise.all(own)
-  expect(begun).toHaveLength(4)
+  expect(started).toHaveLength(4)
 })

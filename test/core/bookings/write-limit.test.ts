@@ -84,9 +84,9 @@ for (const [name, write] of Object.entries(WRITES)) {
           expect(seen).toEqual({ ended: 'held_too_long', afterMs: HELD_MS })
           let reads = 0
           const find = ledger.store.find.bind(ledger.store)
-          ledger.store.find = (...asked) => {
+          ledger.store.find = (...params) => {
             reads += 1
-            return find(...asked)
+            return find(...params)
           }
           busy.resolve()
           await holder
@@ -124,10 +124,10 @@ for (const [name, write] of Object.entries(WRITES)) {
           const read = Promise.withResolvers<void>()
           const find = ledger.store.find.bind(ledger.store)
           let reads = 0
-          ledger.store.find = async (...asked) => {
+          ledger.store.find = async (...params) => {
             reads += 1
             if (reads > good) await read.promise
-            return find(...asked)
+            return find(...params)
           }
           const seen = watched(ledger, write(at))
           await ledger.clock.advance(HELD_MS)

@@ -20,9 +20,9 @@ function unit(id: string, basePrice: number, bookings: Booking[]): UnitState {
   return state
 }
 
-function change(booking: Booking, asked: BookingChange, others: Booking[] = []) {
+function change(booking: Booking, params: BookingChange, others: Booking[] = []) {
   const state = unit(UNIT_A, 10_000, [booking, ...others])
-  return decideChange(state, state, { booking, change: asked, tariff: TARIFF, at: AT })
+  return decideChange(state, state, { booking, change: params, tariff: TARIFF, at: AT })
 }
 
 describe('the state machine has these transitions and no others (docs/design.md#statuses)', () => {

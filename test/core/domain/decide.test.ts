@@ -161,7 +161,7 @@ describe('booking a stay (docs/contract.md#post-bookings)', () => {
 })
 
 describe('quoting a stay', () => {
-  const asked = { children: 0, extraBed: false, tariff: TARIFF }
+  const request = { children: 0, extraBed: false, tariff: TARIFF }
 
   test('lists every 409 code that applies, and still prices the stay', () => {
     const expected = { expectedUntil: night('2027-03-08') }
@@ -169,7 +169,7 @@ describe('quoting a stay', () => {
       { ...stay('2027-03-01', '2027-03-05'), status: 'checked_in', ...expected },
       { ...stay('2027-03-06', '2027-03-07'), type: 'block' },
     ])
-    expect(quoteStay(state, { stay: stay('2027-03-05', '2027-03-07'), ...asked })).toMatchObject({
+    expect(quoteStay(state, { stay: stay('2027-03-05', '2027-03-07'), ...request })).toMatchObject({
       kind: 'quoted',
       reasons: ['TURNOVER_BLOCK_CONFLICT', 'EXPECTED_EXTENSION_CONFLICT', 'BOOKING_CONFLICT'],
       quote: { total: 25_000, nights: 2 },
@@ -177,7 +177,7 @@ describe('quoting a stay', () => {
   })
 
   test('is refused below the minimum, as the booking would be', () => {
-    const answer = quoteStay(unitWith({ minStay: 3 }), { stay: stay('2027-03-05', '2027-03-07'), ...asked })
+    const answer = quoteStay(unitWith({ minStay: 3 }), { stay: stay('2027-03-05', '2027-03-07'), ...request })
     expect(answer).toEqual({ kind: 'rejected', rejection: { code: 'MIN_STAY', minStay: 3 } })
   })
 })

@@ -11,7 +11,7 @@ const [A = '', B = ''] = agenciesOfShards(2)
 async function opened() {
   const store = new MemoryJournalStore()
   const clock = new FakeClock()
-  const told: string[] = []
+  const reported: string[] = []
   const journal = new Journal({
     store,
     clock,
@@ -21,11 +21,11 @@ async function opened() {
     limits: { waitingMax: 100, batchMax: 3, queuedMsMax: 5_000 },
     lanes: 1,
     onFenced: () => {},
-    onDurable: (entries) => told.push(entries.map(nameOf).join()),
+    onDurable: (entries) => reported.push(entries.map(nameOf).join()),
   })
   const append = (label: string, agencyId = A) =>
-    journal.append(booked(label, { agencyId })).then(({ seq }) => void told.push(`answered ${seq}`))
-  return { store, clock, journal, told, append }
+    journal.append(booked(label, { agencyId })).then(({ seq }) => void reported.push(`answered ${seq}`))
+  return { store, clock, journal, reported, append }
 }
 
 function nameOf({ agencyId, seq }: EncodedEntry): string {
@@ -34,24 +34,24 @@ function nameOf({ agencyId, seq }: EncodedEntry): string {
 
 describe('what has become durable', () => {
   test('is told once a batch, in order, before those who appended it', async () => {
-    const { journal, told, append } = await opened()
+    const { journal, reported, append } = await opened()
     await Promise.all([append('1'), append('2', B), append('3'), append('4')])
     await journal.append(audited('5', 1, { agencyId: A }))
-    expect(told.filter((what) => !what.startsWith('answered'))).toEqual(['A1,B1,A2', 'A3', ''])
-    expect(told.indexOf('answered 3')).toBeGreaterThan(told.indexOf('A3'))
-    expect(told[0]).toBe('A1,B1,A2')
+    expect(reported.filter((what) => !what.startsWith('answered'))).toEqual(['A1,B1,A2', 'A3', ''])
+    expect(reported.indexOf('answered 3')).toBeGreaterThan(reported.indexOf('A3'))
+    expect(reported[0]).toBe('A1,B1,A2')
   })
 
   test('is not told while its outcome is unknown, and then once', async () => {
-    const { store, clock, told, append } = await opened()
+    const { store, clock, reported, append } = await opened()
     let sends = 0
     store.fate = () => (sends++ === 0 ? 'lose_reply' : sends < 4 ? 'refuse_connection' : 'deliver')
     const appending = append('1')
     await settle()
-    expect([store.journal.length, told]).toEqual([1, []])
+    expect([store.journal.length, reported]).toEqual([1, []])
     await clock.advance(1_000)
     await appending
-    expect(told).toEqual(['A1', 'answered 1'])
+    expect(reported).toEqual(['A1', 'answered 1'])
   })
 
   test('is the end of the log, and nothing else is', async () => {

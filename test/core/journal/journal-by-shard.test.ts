@@ -228,17 +228,17 @@ describe('J3: a doubt about several shards that sending again cannot settle', ()
     const { store, clock, journal, fencedBy } = opened
     store.fate = () => (store.sends.length === 1 ? 'lose_reply' : 'poison')
     const renew = store.renewEpochs.bind(store)
-    const asked: number[] = []
+    const requests: number[] = []
     store.renewEpochs = async (shards, renewal) => {
-      asked.push(shards.length)
+      requests.push(shards.length)
       const renewed = await renew(shards, renewal)
-      if (asked.length > 1) return renewed
+      if (requests.length > 1) return renewed
       takeOver(store, B)
       return { kind: 'unknown', cause: new Error('connection lost') }
     }
     const seen = bookFor(opened, A, B)
     await clock.advance(60)
-    expect(asked).toEqual([2, 2, 1])
+    expect(requests).toEqual([2, 2, 1])
     expect(states(seen)).toEqual(['durable 1', 'durable 1'])
     expect([journal.epochOf(A), fencedBy.length]).toEqual([2, 1])
   })

@@ -21,9 +21,9 @@ async function coldLedger(count: number, limits: { residentMax?: number } = {}) 
   const statements = { alone: 0, together: 0 }
   const { store } = ledger
   const { loadUnit, loadUnits } = store
-  store.loadUnit = (...asked) => {
+  store.loadUnit = (...params) => {
     statements.alone += 1
-    return loadUnit.apply(store, asked)
+    return loadUnit.apply(store, params)
   }
   // Not through `loadUnit`, so that a statement is counted once.
   store.loadUnits = async (agencyId, unitIds) => {
@@ -92,8 +92,8 @@ describe('units activated together', () => {
     const { ledger, all } = await coldLedger(10)
     const { loadUnits } = ledger.store
     const bad = all[3]?.id ?? ''
-    ledger.store.loadUnits = async (...asked) => {
-      const loaded = new Map(await loadUnits.apply(ledger.store, asked))
+    ledger.store.loadUnits = async (...params) => {
+      const loaded = new Map(await loadUnits.apply(ledger.store, params))
       const { tail } = loaded.get(bad) as StoredUnit
       return loaded.set(bad, { snapshots: [], tail: tail.map((entry) => ({ ...entry, checksum: '00000000' })) })
     }
@@ -109,8 +109,8 @@ describe('units activated together', () => {
   test('a unit that the statement leaves out is loaded alone', async () => {
     const { ledger, all, statements } = await coldLedger(5)
     const { loadUnits } = ledger.store
-    ledger.store.loadUnits = async (...asked) => {
-      const loaded = new Map(await loadUnits.apply(ledger.store, asked))
+    ledger.store.loadUnits = async (...params) => {
+      const loaded = new Map(await loadUnits.apply(ledger.store, params))
       loaded.delete(all[2]?.id ?? '')
       return loaded
     }

@@ -27,8 +27,8 @@ function open() {
   return { directory, store, terms }
 }
 
-const kindOf = (asked: Promise<unknown>) =>
-  asked.then(
+const kindOf = (params: Promise<unknown>) =>
+  params.then(
     () => 'done',
     (error: { kind?: string }) => error.kind,
   )

@@ -15,7 +15,7 @@ const DAMAGED = unit('damaged')
 function job(pages: UnitAddress[][]) {
   const written: StoredSnapshot[] = []
   const failures: unknown[] = []
-  let asked = 0
+  let requests = 0
   const clock = new FakeClock()
   const store = {
     loadUnit: async (_: string, unitId: string) => {
@@ -26,7 +26,7 @@ function job(pages: UnitAddress[][]) {
   } as unknown as JournalStore
   const units = {
     page: async (after: UnitAddress | null) => {
-      asked += 1
+      requests += 1
       const n = after === null ? 0 : 1 + pages.findIndex((page) => page.includes(after))
       const page = pages[n] ?? []
       return { units: page, next: n + 1 < pages.length ? (page.at(-1) ?? null) : null }
@@ -34,23 +34,23 @@ function job(pages: UnitAddress[][]) {
   }
   const onFailure = (error: unknown) => void failures.push(error)
   const snapshots = new MonthSnapshots({ units, store, clock, onDefect: () => {}, onFailure })
-  return { snapshots, clock, written, failures, asked: () => asked }
+  return { snapshots, clock, written, failures, request: () => requests }
 }
 
 const idsOf = (written: StoredSnapshot[]) => written.map(({ unitId }) => unitId)
 
 test('every unit of every page gets a snapshot, ten minutes after the start and then once a day', async () => {
-  const { snapshots, clock, written, asked } = job([[unit('a'), unit('b')], [unit('c')]])
+  const { snapshots, clock, written, request: requests } = job([[unit('a'), unit('b')], [unit('c')]])
   snapshots.start()
   await clock.advance(599_999)
-  expect(asked()).toBe(0)
+  expect(requests()).toBe(0)
   await clock.advance(1_000)
   expect(idsOf(written)).toEqual(['a', 'b', 'c'].map((label) => unit(label).unitId))
   await clock.advance(DAY_MS)
-  expect(asked()).toBe(4)
+  expect(requests()).toBe(4)
   await snapshots.stop()
   await clock.advance(3 * DAY_MS)
-  expect(asked()).toBe(4)
+  expect(requests()).toBe(4)
 })
 
 test('a unit that cannot be recovered is reported, and keeps no other one from its snapshot', async () => {

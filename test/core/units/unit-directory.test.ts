@@ -344,8 +344,8 @@ describe('concurrent commands', () => {
 describe('more concurrent commands than resident units', () => {
   test('a write that arrives just after a read has activated its unit, when no room is left, gets its turn', async () => {
     for (let ticks = 0; ticks < 30; ticks++) {
-      const [busy, asked] = units(2) as [Unit, Unit]
-      const ledger = await MemoryLedger.open([busy, asked])
+      const [busy, request] = units(2) as [Unit, Unit]
+      const ledger = await MemoryLedger.open([busy, request])
       await ledger.takeOver({ residentMax: 1 })
       const { directory } = ledger
       const address = ({ id }: Unit) => ({ agencyId: AGENCY.id, unitId: id })
@@ -355,11 +355,11 @@ describe('more concurrent commands than resident units', () => {
       const { promise: loaded, resolve: load } = Promise.withResolvers<void>()
       const { loadUnit } = ledger.store
       ledger.store.loadUnit = (...of) => loaded.then(() => loadUnit.apply(ledger.store, of))
-      const read = directory.read(address(asked))
+      const read = directory.read(address(request))
       await settle()
       load()
       for (let i = 0; i < ticks; i++) await null
-      expect(await directory.turn(address(asked), async () => 'had')).toBe('had')
+      expect(await directory.turn(address(request), async () => 'had')).toBe('had')
       await read
       end()
       await busyTurns
@@ -382,8 +382,8 @@ describe('more concurrent commands than resident units', () => {
     await ledger.takeOver({ residentMax })
     const slow = (): Promise<void> => new Promise((resolve) => ledger.clock.after(1, resolve))
     const { loadUnit, find } = ledger.store
-    ledger.store.loadUnit = (...asked) => slow().then(() => loadUnit.apply(ledger.store, asked))
-    ledger.store.find = (...asked) => slow().then(() => find.apply(ledger.store, asked))
+    ledger.store.loadUnit = (...params) => slow().then(() => loadUnit.apply(ledger.store, params))
+    ledger.store.find = (...params) => slow().then(() => find.apply(ledger.store, params))
     ledger.store.delay = slow
     return { ledger, ids, all }
   }

@@ -51,10 +51,13 @@ async function opened() {
   const { journal, feed } = await start()
   const append = (record: JournalRecord) => journal.append(record)
   const book = (agencyId = A) => append(booked(`${++records}`, { agencyId }))
-  const asked = (after: string | null, change: Partial<ChangesRequest> = {}) => ({ ...askedFor(A, after), ...change })
+  const requestOf = (after: string | null, change: Partial<ChangesRequest> = {}) => ({
+    ...askedFor(A, after),
+    ...change,
+  })
   const page = async (after: string | null, waitMs = 0, change: Partial<ChangesRequest> = {}): Promise<ChangePage> =>
-    pageIn(await feed.page({ ...asked(after, change), waitMs }))
-  return { clock, store, rows, journal, feed, start, append, book, asked, page }
+    pageIn(await feed.page({ ...requestOf(after, change), waitMs }))
+  return { clock, store, rows, journal, feed, start, append, book, requestOf, page }
 }
 
 function askedFor(agencyId: string, after: string | null): ChangesRequest {
@@ -86,7 +89,7 @@ function seen<T>(promise: Promise<T>): { value: T | undefined } {
 
 describe('reading', () => {
   test('readers of an agency at the same place share one read, and none is needed for those that are woken', async () => {
-    const { rows, feed, book, page, asked } = await opened()
+    const { rows, feed, book, page, requestOf } = await opened()
     await book()
     const { cursor } = await page('start')
     rows.reads.length = 0
@@ -98,7 +101,7 @@ describe('reading', () => {
     expect((await Promise.all(waiting)).map(seqs)).toEqual(Array(1_000).fill([2]))
     expect(rows.reads).toEqual([])
     expect(feed.stats.waiting.requests).toBe(0)
-    const pages = await Promise.all([1, 2, 3].map(() => feed.page({ ...asked('start'), waitMs: 0 })))
+    const pages = await Promise.all([1, 2, 3].map(() => feed.page({ ...requestOf('start'), waitMs: 0 })))
     expect(pages.map((each) => seqs(pageIn(each)))).toEqual(Array(3).fill([1, 2]))
     expect(rows.reads).toHaveLength(1)
   })
@@ -323,23 +326,23 @@ describe('waiting', () => {
   })
 
   test('ends at once, empty, when the process stops serving; later requests do not begin to wait', async () => {
-    const { feed, asked, page } = await opened()
+    const { feed, requestOf, page } = await opened()
     const { cursor } = await page(null)
     const waiting = page(cursor, 20_000)
-    const stream = streamIn(await feed.stream(asked(cursor)))
+    const stream = streamIn(await feed.stream(requestOf(cursor)))
     const next = stream.next()
     feed.end()
     expect([(await waiting).changes, await next]).toEqual([[], null])
     expect((await page(cursor, 20_000)).changes).toEqual([])
-    const late = streamIn(await feed.stream(asked(cursor)))
+    const late = streamIn(await feed.stream(requestOf(cursor)))
     expect(await late.next()).toBeNull()
   })
 
   test('ends at once, empty, when another process has the agency, and only for that agency', async () => {
-    const { feed, asked, page } = await opened()
+    const { feed, requestOf, page } = await opened()
     const { cursor } = await page(null)
     const waiting = seen(page(cursor, 20_000))
-    const stream = streamIn(await feed.stream(asked(cursor)))
+    const stream = streamIn(await feed.stream(requestOf(cursor)))
     const next = seen(stream.next())
     const other = streamIn(await feed.stream(askedFor(B, null)))
     const nextOfOther = seen(other.next())
@@ -376,8 +379,8 @@ describe('waiting', () => {
 
 describe('a stream', () => {
   test('has a page for each batch of changes, and an empty one every 15 seconds', async () => {
-    const { clock, feed, asked, book } = await opened()
-    const stream = streamIn(await feed.stream(asked(null)))
+    const { clock, feed, requestOf, book } = await opened()
+    const stream = streamIn(await feed.stream(requestOf(null)))
     expect(stream.first.changes).toEqual([])
     let next = seen(stream.next())
     await clock.advance(HEARTBEAT_MS - 1)
@@ -391,8 +394,8 @@ describe('a stream', () => {
   })
 
   test('that has had a change still ends at once with the process, also after the time of its earlier wait', async () => {
-    const { clock, feed, asked, book } = await opened()
-    const stream = streamIn(await feed.stream(asked(null)))
+    const { clock, feed, requestOf, book } = await opened()
+    const stream = streamIn(await feed.stream(requestOf(null)))
     const first = stream.next()
     await clock.advance(5_000)
     await book()
@@ -406,9 +409,9 @@ describe('a stream', () => {
   })
 
   test('that is behind reads on without waiting', async () => {
-    const { clock, feed, asked, book } = await opened()
+    const { clock, feed, requestOf, book } = await opened()
     for (let n = 0; n < 5; n++) await book()
-    const stream = streamIn(await feed.stream(asked('start', { limit: 2 })))
+    const stream = streamIn(await feed.stream(requestOf('start', { limit: 2 })))
     const read = [stream.first, await stream.next(), await stream.next()]
     expect(read.map((page) => page && seqs(page))).toEqual([[1, 2], [3, 4], [5]])
     const next = seen(stream.next())
@@ -417,9 +420,9 @@ describe('a stream', () => {
   })
 
   test('takes a place from its beginning until it is closed', async () => {
-    const { feed, asked, book } = await opened()
+    const { feed, requestOf, book } = await opened()
     await book()
-    const stream = streamIn(await feed.stream(asked('start')))
+    const stream = streamIn(await feed.stream(requestOf('start')))
     expect(feed.stats.waiting).toEqual({ requests: 0, streams: 1 })
     stream.close()
     expect(feed.stats.waiting).toEqual({ requests: 0, streams: 0 })
@@ -427,16 +430,16 @@ describe('a stream', () => {
   })
 
   test('that cannot begin gives its place back: the cursor is malformed or has expired, or the read fails', async () => {
-    const { feed, asked, page, rows, store, book } = await opened()
+    const { feed, requestOf, page, rows, store, book } = await opened()
     await book()
     await book()
     const { cursor } = await page('start', 0, { limit: 1 })
     rows.delay = () => Promise.reject(new Error('connection lost'))
-    expect(await feed.stream(asked('start')).catch((error: Error) => error.message)).toBe('connection lost')
+    expect(await feed.stream(requestOf('start')).catch((error: Error) => error.message)).toBe('connection lost')
     rows.delay = async () => {}
     store.journal.length = 0
-    expect(await feed.stream(asked(cursor))).toEqual({ kind: 'expired' })
-    expect(await feed.stream(asked('x'))).toEqual({ kind: 'malformed' })
+    expect(await feed.stream(requestOf(cursor))).toEqual({ kind: 'expired' })
+    expect(await feed.stream(requestOf('x'))).toEqual({ kind: 'malformed' })
     expect(feed.stats.waiting).toEqual({ requests: 0, streams: 0 })
   })
 })

@@ -67,10 +67,10 @@ describe('places', () => {
   test('of a session that has ended end within a second, those of the same token’s other sessions stay', async () => {
     const { clock, places } = opened()
     const ended = new Set<string | null>()
-    const asked: (string | null)[] = []
+    const asks: (string | null)[] = []
     const held = [null, 'one', 'two', 'one', null].map((sessionId) => {
       const isServed = () => {
-        asked.push(sessionId)
+        asks.push(sessionId)
         return !ended.has(sessionId)
       }
       const place = places.take({ ownerId: 'agency', keyId: 'token', sessionId, kind: 'stream', isServed })
@@ -81,7 +81,7 @@ describe('places', () => {
     await clock.advance(999)
     expect(held.map(({ isEnded }) => isEnded)).toEqual([false, true, false, true, false])
     // Each once, however many places it has.
-    expect(asked).toEqual([null, 'one', 'two'])
+    expect(asks).toEqual([null, 'one', 'two'])
   })
 
   test('of a key that is not served any more end within a second, those of others stay', async () => {

@@ -181,10 +181,10 @@ describe('an address', () => {
 /** Counts the calls of `fetch` meanwhile. */
 function countConnects(): { end(): number } {
   const real = globalThis.fetch
-  let asked = 0
+  let requests = 0
   globalThis.fetch = Object.assign(
     async () => {
-      asked += 1
+      requests += 1
       return new Response()
     },
     { preconnect: real.preconnect },
@@ -192,7 +192,7 @@ function countConnects(): { end(): number } {
   return {
     end: () => {
       globalThis.fetch = real
-      return asked
+      return requests
     },
   }
 }

@@ -304,13 +304,13 @@ describe('a DNS answer that changes', () => {
     // Each send uses a fresh name and counter: a query left over from another test, or sent twice by the resolver on a
     // busy machine, must not shift the sequence of answers.
     const name = 'changing.example'
-    let asked = 0
+    let requests = 0
     // In half of the sends the name resolves to a good address first and to the forbidden one next: code that resolves
     // twice connects to it.
     zone = (queried, family) => {
       if (queried !== name || family !== 'A') return []
-      asked += 1
-      return [asked % 2 === 1 ? '127.0.0.1' : '127.0.0.2']
+      requests += 1
+      return [requests % 2 === 1 ? '127.0.0.1' : '127.0.0.2']
     }
     const outside = startReceiver(await authority.issue({ names: [name] }))
     let insideConnections = 0
@@ -328,7 +328,7 @@ describe('a DNS answer that changes', () => {
     const send = post({ deadlineMs: 10_000 })
     const requestStats = new Map<string, number>()
     for (let i = 0; i < 1_000; i++) {
-      asked = i % 2
+      requests = i % 2
       const { outcome } = await send(`https://${name}:${outside.port}/`, MESSAGE)
       const kind = outcome.kind === 'unreachable' ? `unreachable by ${outcome.cause}` : outcome.kind
       requestStats.set(kind, (requestStats.get(kind) ?? 0) + 1)

@@ -74,13 +74,13 @@ test('W7: an endpoint gets every event from its registration or its choice on, n
     const before = writer.acknowledged.length
     return eventually('the writer goes on', async () => writer.acknowledged.length > before + UNITS, 30_000)
   }
-  const starts: { id: string; asked: number; answered: number }[] = []
+  const starts: { id: string; requests: number; answered: number }[] = []
   for (let n = 0; n < ENDPOINTS; n++) {
     await writesGoOn()
-    const asked = performance.now()
+    const since = performance.now()
     const outcome = await commands.register(agency.id, { url: `http://${RECEIVER}/${n}`, description: null }, line())
     if (outcome.kind !== 'registered') throw new Error(outcome.kind)
-    starts.push({ id: outcome.endpoint.id, asked, answered: performance.now() })
+    starts.push({ id: outcome.endpoint.id, requests: since, answered: performance.now() })
     // The sender is at work meanwhile.
     if (n % 3 === 0) await makeDeliveries(database.url, ledger.epoch)
   }
@@ -89,7 +89,7 @@ test('W7: an endpoint gets every event from its registration or its choice on, n
     await database.sql`update webhook_endpoint set status = 'disabled' where endpoint_id = ${uuidOf(start.id)}`
     await database.sql`delete from webhook_delivery where endpoint_id = ${uuidOf(start.id)}`
     await writesGoOn()
-    start.asked = performance.now()
+    start.requests = performance.now()
     expect(await commands.change(agency.id, start.id, { pending: 'drop' }, line())).toMatchObject({ kind: 'changed' })
     start.answered = performance.now()
   }
@@ -98,11 +98,11 @@ test('W7: an endpoint gets every event from its registration or its choice on, n
   await makeDeliveries(database.url, ledger.epoch)
 
   const all = writer.acknowledged.map(({ seq }) => seq).sort((a, b) => a - b)
-  for (const { id, asked, answered } of starts) {
+  for (const { id, requests: request, answered } of starts) {
     const delivered = await deliveredTo(id)
     const first = delivered[0] ?? Number.POSITIVE_INFINITY
     expect(delivered).toEqual(all.filter((seq) => seq >= first))
-    const before = writer.acknowledged.filter(({ doneAt }) => doneAt < asked)
+    const before = writer.acknowledged.filter(({ doneAt }) => doneAt < request)
     const after = writer.acknowledged.filter(({ begunAt }) => begunAt > answered)
     expect(before.length).toBeGreaterThan(0)
     expect(after.length).toBeGreaterThan(0)
@@ -150,8 +150,8 @@ test('a process that was replaced registers no endpoint', async () => {
   const register = (epoch: number) => database.sql`
     select register_endpoint(${epoch}::text::bigint, ${uuidOf(agency.id)}::text::uuid, ${uuidOf(systemIds('whe'))}::text::uuid,
                              'https://hooks.example', '', 'sealed', now(), 10) as registered`
-  const codeOf = (asked: Promise<unknown>) =>
-    asked.then(
+  const codeOf = (params: Promise<unknown>) =>
+    params.then(
       () => 'registered',
       ({ code }: { code: string }) => code,
     )

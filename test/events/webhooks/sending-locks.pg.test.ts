@@ -92,10 +92,10 @@ test('a process that takes over all shards leaves nothing of a node that asks at
   const end = await claimHolding(3)
   const taken = two.takeOver(0)
   await waiting(1)
-  const asked = one.sendFor(term, of(3, 4)).catch((error) => error)
+  const request = one.sendFor(term, of(3, 4)).catch((error) => error)
   await waiting(2)
   await end()
   await taken
-  expect(await asked).toBeInstanceOf(SenderReplacedError)
+  expect(await request).toBeInstanceOf(SenderReplacedError)
   expect([...(await database.sql`select * from sending`)]).toEqual([])
 })

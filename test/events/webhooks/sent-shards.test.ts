@@ -12,13 +12,13 @@ const of = (...agencyIds: readonly string[]): ShardEpoch[] =>
 
 function open(answer: (wanted: readonly ShardEpoch[]) => Promise<readonly number[]>) {
   const clock = new FakeClock()
-  const asked: number[][] = []
+  const requests: number[][] = []
   const left: string[][] = []
   let wakes = 0
   const shards = new SentShards({
     clock,
     sendFor: (wanted) => {
-      asked.push(wanted.map(({ shard }) => shard))
+      requests.push(wanted.map(({ shard }) => shard))
       return answer(wanted)
     },
     sender: {
@@ -29,7 +29,7 @@ function open(answer: (wanted: readonly ShardEpoch[]) => Promise<readonly number
       },
     },
   })
-  return { clock, shards, asked, left, wakes: () => wakes }
+  return { clock, shards, requests, left, wakes: () => wakes }
 }
 
 const all = async (wanted: readonly ShardEpoch[]) => wanted.map(({ shard }) => shard)
@@ -57,20 +57,20 @@ test('a shard that is lost before Postgres has answered for it is left too: its 
 
 test('what Postgres does not give, or cannot answer, is asked for again', async () => {
   let failures = 2
-  const { shards, asked, clock, wakes } = open(async (wanted) => {
+  const { shards, requests, clock, wakes } = open(async (wanted) => {
     if (failures-- > 0) throw new Error('the database is away')
     return all(wanted)
   })
   shards.want(of(A))
   await clock.advance(600)
-  expect([asked.length, wakes()]).toEqual([2, 0])
+  expect([requests.length, wakes()]).toEqual([2, 0])
   await clock.advance(600)
-  expect([asked.length, wakes()]).toEqual([3, 1])
+  expect([requests.length, wakes()]).toEqual([3, 1])
 })
 
 test('the newest wish counts, however many come while one is asked', async () => {
   const gate = Promise.withResolvers<void>()
-  const { shards, asked } = open(async (wanted) => {
+  const { shards, requests } = open(async (wanted) => {
     await gate.promise
     return all(wanted)
   })
@@ -79,12 +79,12 @@ test('the newest wish counts, however many come while one is asked', async () =>
   shards.want(of(B))
   gate.resolve()
   await settle()
-  expect(asked).toEqual([[shardOf(A)], [shardOf(B)]])
+  expect(requests).toEqual([[shardOf(A)], [shardOf(B)]])
 })
 
 test('a sender that was replaced asks no more', async () => {
-  const { shards, asked, clock } = open(() => Promise.reject(new SenderReplacedError('replaced')))
+  const { shards, requests, clock } = open(() => Promise.reject(new SenderReplacedError('replaced')))
   shards.want(of(A))
   await clock.advance(10_000)
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
 })

@@ -159,16 +159,16 @@ describe('the database', () => {
     harness.endpoint('whe_a')
     await harness.begin()
     const nextDue = harness.store.nextDue.bind(harness.store)
-    let asked = 0
+    let requests = 0
     harness.store.nextDue = (dueAfter) => {
-      asked += 1
+      requests += 1
       return nextDue(dueAfter)
     }
     const claims = harness.store.claims.length
     for (let i = 0; i < 50; i++) await harness.wake()
     expect(harness.store.claims.length - claims).toBeGreaterThanOrEqual(50)
-    expect(asked).toBeGreaterThan(0)
-    expect(asked).toBeLessThanOrEqual(4)
+    expect(requests).toBeGreaterThan(0)
+    expect(requests).toBeLessThanOrEqual(4)
   })
 
   test('takes the outcomes of attempts that end together in one statement', async () => {

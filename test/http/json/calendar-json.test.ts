@@ -115,8 +115,8 @@ test('200 units are read in slices: none does more than its steps and one unit, 
       readInSlice = 0
       slices += 1
     }
-    const asked = { range, withPrices: true, page: pageOf({ pageSize: 200 }) }
-    const text = await calendarsText(commands, AGENCY, units, asked, new Slices(stepsMax, pause))
+    const request = { range, withPrices: true, page: pageOf({ pageSize: 200 }) }
+    const text = await calendarsText(commands, AGENCY, units, request, new Slices(stepsMax, pause))
     expect(JSON.parse(text).units.map(({ unit }: UnitCalendar) => unit)).toEqual(units.map(({ slug }) => slug))
     expect(mostInSlice * one.steps).toBeLessThan(stepsMax + one.steps)
     expect(slices).toBeGreaterThan((200 * one.steps) / (stepsMax + one.steps))

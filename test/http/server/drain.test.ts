@@ -11,15 +11,15 @@ const PATIENT_MS = 60_000
 const REQUEST = 'GET /work HTTP/1.1\r\nHost: here\r\n\r\n'
 
 /** A server whose answers take up to 5 ms, unless told otherwise. */
-function serve(ready = (asked: number) => sleep(systemClock, asked % 6)) {
-  let asked = 0
+function serve(ready = (params: number) => sleep(systemClock, params % 6)) {
+  let asks = 0
   const fetch = async () => {
-    asked += 1
-    await ready(asked)
+    asks += 1
+    await ready(asks)
     return new Response('done')
   }
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch })
-  return { fetch, server, port: server.port ?? 0, asked: () => asked }
+  return { fetch, server, port: server.port ?? 0, pending: () => asks }
 }
 
 type Serving = ReturnType<typeof serve>
@@ -36,7 +36,7 @@ test('of the requests that many busy clients send while the server ends, every o
       stdout: 'pipe',
     })
     // All of them are there, and have been answered more than once.
-    await eventually('busy clients', () => serving.asked() > CLIENTS * 3)
+    await eventually('busy clients', () => serving.pending() > CLIENTS * 3)
     // However long a busy machine lets one of them wait.
     let longestMs = 0
     const clock: Clock = {
@@ -60,10 +60,10 @@ test('of the requests that many busy clients send while the server ends, every o
 
 test('an answer that is on its way is waited for', async () => {
   const answers = Promise.withResolvers<void>()
-  const serving = serve((asked) => (asked === 1 ? answers.promise : Promise.resolve()))
+  const serving = serve((params) => (params === 1 ? answers.promise : Promise.resolve()))
   const outcomes = noOutcomes()
   const client = keepAliveClient({ port: serving.port, nextRequest: () => REQUEST, thinkMs: 0, outcomes })
-  await eventually('it is on its way', () => serving.asked() === 1)
+  await eventually('it is on its way', () => serving.pending() === 1)
   const drained = drain(serving, systemClock, PATIENT_MS)
   // While the drain waits for it.
   setTimeout(answers.resolve, 500)

@@ -8,18 +8,18 @@ import { systemIds } from '../../../src/lib/ids.ts'
 import { sendRaw } from '../../support/raw-http.ts'
 
 type Context = { request: Request }
-const told =
+const reported =
   (of: string) =>
   ({ request }: Context) =>
     new Response(`${of} ${new URL(request.url).pathname}`)
 
 const app = new Elysia()
-  .get('/metrics', told('metrics'))
-  .get('/docs', told('docs'))
-  .get('/docs/*', told('file'))
-  .get('/partner/v1/units/:slug', told('unit'))
-  .post('/partner/v1/units', told('made'))
-  .all('/mcp', told('tools'))
+  .get('/metrics', reported('metrics'))
+  .get('/docs', reported('docs'))
+  .get('/docs/*', reported('file'))
+  .get('/partner/v1/units/:slug', reported('unit'))
+  .post('/partner/v1/units', reported('made'))
+  .all('/mcp', reported('tools'))
   .onError(({ code }) => new Response(code === 'NOT_FOUND' ? 'none' : 'fault', { status: 404 }))
 
 const listener = new Listener({ host: '127.0.0.1', port: 0 }, notServing('starting', systemIds))

@@ -39,8 +39,8 @@ describe('what was done to a booking', () => {
     ['no longer expects an extension', changed({ ...STAY, expectedUntil: '2027-03-09' }, { expectedUntil: null })],
     ['released the hold', change('booking_cancelled', HOLD, { ...HOLD, status: 'cancelled', holdExpiresAt: null })],
     ['cancelled it', change('booking_cancelled', STAY, { ...STAY, status: 'cancelled' })],
-  ])('%s', (words, told) => {
-    expect(changeAction(told)).toBe(words)
+  ])('%s', (words, reported) => {
+    expect(changeAction(reported)).toBe(words)
   })
 })
 

@@ -2,22 +2,22 @@ import { expect, test } from 'bun:test'
 import { filterOf, soonestFirst, whenQuery } from '../../../src/page/screens/bookings/booking-filter.ts'
 
 const TODAY = '2027-03-10'
-const asked = (query: Record<string, string>) => whenQuery(filterOf({ query }), TODAY)
+const answerTo = (query: Record<string, string>) => whenQuery(filterOf({ query }), TODAY)
 
 test('the list begins with those who are in house or arrive next', () => {
-  expect(asked({})).toEqual({ from: TODAY, order: 'earliest_first' })
-  expect(asked({ status: 'option' })).toEqual({ from: TODAY, order: 'earliest_first' })
+  expect(answerTo({})).toEqual({ from: TODAY, order: 'earliest_first' })
+  expect(answerTo({ status: 'option' })).toEqual({ from: TODAY, order: 'earliest_first' })
 })
 
 test('past stays come latest first, and so does everything at once', () => {
-  expect(asked({ when: 'past' })).toEqual({ departedBefore: TODAY, order: 'latest_first' })
-  expect(asked({ when: 'all' })).toEqual({ order: 'latest_first' })
+  expect(answerTo({ when: 'past' })).toEqual({ departedBefore: TODAY, order: 'latest_first' })
+  expect(answerTo({ when: 'all' })).toEqual({ order: 'latest_first' })
 })
 
 test('who asks for certain days, or for those who have left, gets them whenever they are', () => {
-  expect(asked({ from: '2026-01-01' })).toEqual({ order: 'earliest_first' })
-  expect(asked({ to: '2026-02-01' })).toEqual({ order: 'earliest_first' })
-  expect(asked({ status: 'checked_out' })).toEqual({ order: 'latest_first' })
+  expect(answerTo({ from: '2026-01-01' })).toEqual({ order: 'earliest_first' })
+  expect(answerTo({ to: '2026-02-01' })).toEqual({ order: 'earliest_first' })
+  expect(answerTo({ status: 'checked_out' })).toEqual({ order: 'latest_first' })
 })
 
 test('a search shows those to come soonest first, then those that are over, latest first', () => {

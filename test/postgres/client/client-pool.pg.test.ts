@@ -55,11 +55,11 @@ type Outcome = 'own rows' | 'other rows' | 'no answer' | 'connection' | 'error'
 /** Asks for numbers of its own without pause, and for the next one the moment the last one has failed. */
 async function asksUntil(isOver: () => boolean, deadlineMs: number): Promise<Map<Outcome, number>> {
   const outcomes = new Map<Outcome, number>()
-  let asked = 0
+  let requests = 0
   await Promise.all(
     Array.from({ length: 12 }, async () => {
       while (!isOver()) {
-        const own = ++asked
+        const own = ++requests
         const pause = own % 3 === 0 ? 0.002 : 0
         const outcome = await withDeadline(sql`select ${own}::int as own, pg_sleep(${pause})`, deadlineMs).then(
           (rows): Outcome => (rows.length === 1 && rows[0]?.['own'] === own ? 'own rows' : 'other rows'),

@@ -11,7 +11,7 @@ const STANDBY: HostState = { kind: 'standby' }
 let clock: FakeClock
 /** What each host answers, and after how many milliseconds. */
 let answers: Map<Host, { state: HostState; ms: number }>
-let asked: Host[]
+let requests: Host[]
 let moves: number
 let primary: Primary
 
@@ -22,13 +22,13 @@ function answer(host: Host, state: HostState, ms = 1): void {
 beforeEach(() => {
   clock = new FakeClock()
   answers = new Map()
-  asked = []
+  requests = []
   moves = 0
   primary = new Primary({
     hosts: [A, B],
     clock,
     probe: (host) => {
-      asked.push(host)
+      requests.push(host)
       const { state, ms } = answers.get(host) ?? { state: { kind: 'failed', cause: new Error('away') } as const, ms: 1 }
       return new Promise((resolve) => clock.after(ms, () => resolve(state)))
     },
@@ -59,7 +59,7 @@ describe('P1: the primary among several hosts', () => {
     answer(B, primaryOf(1))
     expect(await found(5)).toBe(B)
     expect(await found(0)).toBe(B)
-    expect(asked).toEqual([A, B])
+    expect(requests).toEqual([A, B])
   })
 
   test('is found although the first host is mute', async () => {
@@ -132,8 +132,8 @@ describe('P1: the primary among several hosts', () => {
     answer(A, STANDBY)
     answer(B, STANDBY)
     await found(1_500)
-    asked = []
+    requests = []
     await clock.advance(60_000)
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 })

@@ -9,9 +9,9 @@ const DENIED = Object.assign(new Error('permission denied'), { code: '42501' })
 function asking(outcomes: readonly (Error | string)[], change: { isOver?: () => boolean } = {}) {
   const clock = new FakeClock()
   const failures: unknown[] = []
-  let asked = 0
+  let requests = 0
   const ask = async () => {
-    const outcome = outcomes[Math.min(asked++, outcomes.length - 1)]
+    const outcome = outcomes[Math.min(requests++, outcomes.length - 1)]
     if (outcome instanceof Error) throw outcome
     return outcome
   }
@@ -23,7 +23,7 @@ function asking(outcomes: readonly (Error | string)[], change: { isOver?: () => 
     ...change,
     onFailure: (error) => failures.push(error),
   }).catch((error: unknown) => error)
-  return { clock, failures, result, asked: () => asked }
+  return { clock, failures, result, request: () => requests }
 }
 
 test('a database that comes back in time is asked again, and each failure is told', async () => {
@@ -45,20 +45,20 @@ test.each([
 })
 
 test('one that stays away is given up after the time it has', async () => {
-  const { clock, result, asked } = asking([AWAY])
+  const { clock, result, request: requests } = asking([AWAY])
   await clock.advance(5_000)
   expect(await result).toBe(AWAY)
-  expect(asked()).toBe(11)
+  expect(requests()).toBe(11)
 })
 
 test('an error that a retry cannot fix is thrown at once', async () => {
-  const { result, asked } = asking([DENIED])
+  const { result, request: requests } = asking([DENIED])
   expect(await result).toBe(DENIED)
-  expect(asked()).toBe(1)
+  expect(requests()).toBe(1)
 })
 
 test('a process that is told to end does not ask again', async () => {
-  const { result, asked } = asking([AWAY], { isOver: () => true })
+  const { result, request: requests } = asking([AWAY], { isOver: () => true })
   expect(await result).toBe(AWAY)
-  expect(asked()).toBe(1)
+  expect(requests()).toBe(1)
 })

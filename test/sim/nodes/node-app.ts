@@ -169,15 +169,15 @@ export class NodeApp {
   }
 
   async #changes(agency: Agency, request: Request): Promise<Response> {
-    const asked = new URL(request.url).searchParams
+    const pending = new URL(request.url).searchParams
     const outcome = await answerChanges({
       feed: this.#options.feed,
       request,
       of: 'key',
       query: {
-        after: asked.get('after') ?? 'start',
-        limit: Number(asked.get('limit')),
-        wait: Number(asked.get('wait')),
+        after: pending.get('after') ?? 'start',
+        limit: Number(pending.get('limit')),
+        wait: Number(pending.get('wait')),
       },
       reader: { agencyId: agency.id, keyId: agency.slug, isServed: () => true },
       render: (changes) => changes,

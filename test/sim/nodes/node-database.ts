@@ -8,7 +8,7 @@ import type { SimStore } from '../sim-store.ts'
 const SILENCE_MS_MAX = 3_000
 
 /** A statement of a node, on its way there and back. @throws when the network, or the node, has lost one of both */
-export async function asked<T>(
+export async function request<T>(
   { store, clock, dice, isCut }: { store: SimStore; clock: FakeClock; dice: SeededRandom; isCut: () => boolean },
   what: () => T,
 ): Promise<T> {

@@ -21,7 +21,7 @@ import type { AppendWatch } from '../append-watch.ts'
 import { AGENCIES, unitsOf } from '../sim-agencies.ts'
 import { type Mortal, storeSeenBy } from '../sim-process.ts'
 import type { SimStore } from '../sim-store.ts'
-import { asked, behindNetwork, lost, take } from './node-database.ts'
+import { behindNetwork, lost, request, take } from './node-database.ts'
 import type { NodeFaults } from './sim-node.ts'
 
 const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'
@@ -53,7 +53,7 @@ interface SimEngine {
 export function openEngine(options: NodeEngineOptions): SimEngine {
   const { name, node, clock, worldClock, store, dice, newId, faults, onBug, isCutFromDatabase: isCut } = options
   const seen = storeSeenBy(node, behindNetwork(store, isCut, worldClock), (agencyId) => journal.epochOf(agencyId))
-  const ask = <T>(what: () => T): Promise<T> => node.receive(asked({ store, clock: worldClock, dice, isCut }, what))
+  const ask = <T>(what: () => T): Promise<T> => node.receive(request({ store, clock: worldClock, dice, isCut }, what))
   const shards = new NodeShards({
     clock,
     store: {

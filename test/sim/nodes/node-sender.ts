@@ -116,7 +116,7 @@ class SenderRun extends Life {
     const { store } = webhooks
     let term: number | null = null
     while (term === null) {
-      term = await webhooks.asked(host, () => store.join()).catch(() => null)
+      term = await webhooks.query(host, () => store.join()).catch(() => null)
       if (term === null) await sleep(this.#clock, JOIN_AGAIN_MS)
     }
     const joined = term
@@ -125,7 +125,7 @@ class SenderRun extends Life {
     this.#sender = sender
     this.#shards = new SentShards({
       clock: this.#clock,
-      sendFor: (wanted) => webhooks.asked(host, () => store.sendFor(joined, wanted)),
+      sendFor: (wanted) => webhooks.query(host, () => store.sendFor(joined, wanted)),
       sender: { wake: (agencies) => sender.wake(agencies), leave: keepsQueue ? () => {} : (of) => sender.leave(of) },
     })
     this.#shards.want(this.#wanted)

@@ -109,8 +109,8 @@ export class NodesReaders {
     const headers = { Authorization: authorizationOf(reader.agency), Accept: accept }
     const leaving = new AbortController()
     const request = new Request(`http://cluster/partner/v1/changes?${query}`, { headers, signal: leaving.signal })
-    const asked = this.#network.enter(node, request).catch(() => null)
-    const answer = await this.#within(PATIENCE_MS, asked)
+    const pending = this.#network.enter(node, request).catch(() => null)
+    const answer = await this.#within(PATIENCE_MS, pending)
     if (answer === null) leaving.abort()
     if (answer === null || answer.status === 200) return answer
     if (answer.status !== 500) reader.faults.push(`${answer.status} after ${after}`)

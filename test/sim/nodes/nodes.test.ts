@@ -71,7 +71,7 @@ function believingInOthers(etcd: Etcd): Etcd {
       const { revision, entries } = await etcd.read(prefix)
       return { revision, entries: entries.map(changed) }
     },
-    watch: (asked, onEvents) => etcd.watch(asked, (events) => onEvents(events.map(changed))),
+    watch: (params, onEvents) => etcd.watch(params, (events) => onEvents(events.map(changed))),
   }
 }
 

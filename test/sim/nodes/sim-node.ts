@@ -20,7 +20,7 @@ import { clockOf } from '../sim-process.ts'
 import type { SimStore } from '../sim-store.ts'
 import type { SimWebhooks } from '../sim-webhooks.ts'
 import { NodeApp } from './node-app.ts'
-import { asked } from './node-database.ts'
+import { request } from './node-database.ts'
 import { openEngine } from './node-engine.ts'
 import { openNodeEntry } from './node-entry.ts'
 import { NodeSender } from './node-sender.ts'
@@ -163,7 +163,7 @@ export class SimNode extends Life {
         clock,
         find: (scope) =>
           this.receive(
-            asked(
+            request(
               { store, clock: worldClock, dice, isCut },
               () =>
                 store.idempotency.find(

@@ -13,7 +13,7 @@ import { night } from '../../support/samples.ts'
 import { AppendWatch } from '../append-watch.ts'
 import { Life } from '../life.ts'
 import { CALLER } from '../nodes/node-app.ts'
-import { asked, behindNetwork } from '../nodes/node-database.ts'
+import { behindNetwork, request } from '../nodes/node-database.ts'
 import { AGENCIES, BEGIN, unitsOf } from '../sim-agencies.ts'
 import { clockOf, storeSeenBy } from '../sim-process.ts'
 import { SimStore } from '../sim-store.ts'
@@ -144,7 +144,7 @@ export class TurnsWorld {
     const clock = skewed(clockOf(process, this.clock), this.#dice)
     const { isCut } = process
     const ask = <T>(what: () => T): Promise<T> =>
-      process.receive(asked({ store: this.store, clock: this.clock, dice: this.#dice, isCut }, what))
+      process.receive(request({ store: this.store, clock: this.clock, dice: this.#dice, isCut }, what))
     for (;;) {
       const gone = await awaitTurn({
         clock,
@@ -205,7 +205,7 @@ export class TurnsWorld {
       onConfirmed() {},
       beat: async () => {
         const answer = await process.receive(
-          asked({ store: this.store, clock: this.clock, dice: this.#dice, isCut: process.isCut }, () =>
+          request({ store: this.store, clock: this.clock, dice: this.#dice, isCut: process.isCut }, () =>
             this.#beat(process.name),
           ),
         )

@@ -54,8 +54,8 @@ export async function judge(sql: Sql, load: Told, catchUpMs = 60_000): Promise<V
     select source_ref as ref, booking_id as id, status from booking where source_ref is not null`
   const present = new Set(rows.map(({ ref }) => ref))
   const cancelled = new Set(rows.filter(({ status }) => status === 'cancelled').map(({ id }) => idOf('bkg', id)))
-  const told = [...load.outcomes]
-  const those = (outcome: string) => told.filter(([, each]) => each === outcome).map(([ref]) => ref)
+  const reported = [...load.outcomes]
+  const those = (outcome: string) => reported.filter(([, each]) => each === outcome).map(([ref]) => ref)
   const twice = await sql`
     select from booking a join booking b
       on a.unit_id = b.unit_id and a.booking_id < b.booking_id

@@ -69,12 +69,12 @@ export class Waits {
   take(): Window {
     const now = performance.now()
     const open = [...this.#open].map((request) => ({ ms: now - request.since, request }))
-    const took = [...this.#took, ...open].toSorted((a, b) => b.ms - a.ms)
+    const durations = [...this.#took, ...open].toSorted((a, b) => b.ms - a.ms)
     const window = {
       requests: this.#took.length,
-      longestMs: took[0]?.ms ?? 0,
-      p99Ms: took[Math.floor(took.length * 0.01)]?.ms ?? 0,
-      slowest: took.slice(0, SLOWEST),
+      longestMs: durations[0]?.ms ?? 0,
+      p99Ms: durations[Math.floor(durations.length * 0.01)]?.ms ?? 0,
+      slowest: durations.slice(0, SLOWEST),
       failed: Object.fromEntries(this.#failed),
       repeated: this.#repeated,
     }
