@@ -49,7 +49,7 @@ function storedOf(make: () => Secret): { readonly hashes: ReadonlySet<string>; r
 }
 
 function impossible(): never {
-  throw new Error('Cannot go on: a guess was right')
+  throw new Error('Cannot continue: a guess was right')
 }
 
 /**

@@ -25,7 +25,7 @@ export class JsonChild {
   /** The next line that the process writes. @throws Error when it has ended */
   async reported<T>(): Promise<T> {
     const { value, done } = await this.#lines.next()
-    if (done === true) throw new Error('Cannot go on: a process of the benchmark has ended')
+    if (done === true) throw new Error('Cannot continue: a process of the benchmark has ended')
     return JSON.parse(value) as T
   }
 

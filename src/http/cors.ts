@@ -51,9 +51,7 @@ const preflights = new Elysia().use(
 
 /** OPTIONS on any path of an open surface: 204, without a key (docs/contract.md#conventions). */
 export async function preflightAnswer(request: Request, requestId: string): Promise<Response> {
-  const answer = await preflights.handle(
-    new Request('http://localhost/', { method: 'OPTIONS', headers: request.headers }),
-  )
+  const answer = await preflights.handle(request)
   answer.headers.set('X-Request-Id', requestId)
   // The same for every request.
   answer.headers.delete('Vary')

@@ -155,7 +155,7 @@ describe('a session ends', () => {
     expect(admits(used)).toBe(true)
   })
 
-  test('although a program of the page goes on asking for changes', async () => {
+  test('although a program of the page continues asking for changes', async () => {
     const { open, admits, clock } = setUp()
     const secret = await open()
     await clock.advance(SESSION_IDLE_MS_MAX)
@@ -236,7 +236,7 @@ describe('a session ends', () => {
 })
 
 describe('after a restart', () => {
-  test('a session goes on, and its 12 hours with it: to five minutes, and never longer', async () => {
+  test('a session continues, and its 12 hours with it: to five minutes, and never longer', async () => {
     const before = setUp()
     const secret = await before.open()
     const started = before.clock.now()
@@ -269,7 +269,7 @@ describe('after a restart', () => {
     expect(before.rows.stored.size).toBe(0)
   })
 
-  test('a session of the operator goes on with the token it was opened with, and with no other', async () => {
+  test('a session of the operator continues with the token it was opened with, and with no other', async () => {
     const before = setUp()
     const [first, second] = [await before.open(OPERATOR_TOKENS[0]), await before.open(OPERATOR_TOKENS[1])]
     const after = setUp({ rows: before.rows, operatorTokens: OPERATOR_TOKENS.slice(1) })

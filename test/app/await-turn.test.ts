@@ -123,7 +123,7 @@ describe('a process waits for its turn', () => {
     expect(isOurTurn).toBe(true)
   })
 
-  test('anew after it could not see the writer for a while', async () => {
+  test('again after it could not see the writer for a while', async () => {
     start()
     await pass(4_000)
     rows = null

@@ -151,7 +151,7 @@ test('no number and no version is given twice, also if the same moment is restor
     await again.close()
     expect((await verifyDatabase(restored.sql)).differences).toEqual([])
     await restored.drop()
-    // Versions go on from the second of the restore. Here a booking changed twice at once; on average none changes every second.
+    // Versions continue from the second of the restore. Here a booking changed twice at once; on average none changes every second.
     while (secondsSince2026() <= lastVersion) await Bun.sleep(50)
   }
   await source.drop()

@@ -41,7 +41,7 @@ async function cli(...args: string[]): Promise<{ code: number; out: string; err:
 }
 
 describe('nightledger changes', () => {
-  test('lists the changes from the beginning, and says how to go on', async () => {
+  test('lists the changes from the beginning, and says how to continue', async () => {
     const { id } = await service.book(agency, unit, '2027-03-01', '2027-03-04')
     await service.ledger.commands.cancel(agency, { bookingId: id, reason: null }, CALLER)
     const first = await cli('--key', key, '--limit', '1')

@@ -22,7 +22,7 @@ function answering(answers: readonly (200 | 429)[]) {
   return { client, requests: () => requests }
 }
 
-test('in the middle of its work the command line waits as long as it is told, and goes on', async () => {
+test('in the middle of its work the command line waits as long as it is told, and continues', async () => {
   const { client } = answering([200, 429, 200])
   await client.get('/me')
   const began = performance.now()

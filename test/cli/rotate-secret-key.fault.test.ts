@@ -91,7 +91,7 @@ test('after SECRET_KEY was changed, webhooks are signed with the secrets that th
   const { body, at, signatures } = received.at(-1) ?? { body: '', at: '', signatures: [] }
   const signed = (secret: string) => createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')
   expect(signatures).toEqual([signed(changed.secret), signed(made.secret)])
-  // The chain goes on with the same key.
+  // The chain continues with the same key.
   await service.portal('/agencies/harbour/units', { slug: 'later', name: 'Later', basePrice: 1 })
   await stop()
   expect(await differences(NEW_KEY)).toEqual([])
@@ -147,7 +147,7 @@ test('keys that are both not the one in use are refused, whatever they open', as
   expect(await rows()).toEqual(before)
 })
 
-test('when the old key is lost, the service can go on with a new one, and the endpoints that need a secret are named', async () => {
+test('when the old key is lost, the service can continue with a new one, and the endpoints that need a secret are named', async () => {
   const run = await runCliProcess(['rotate-secret-key', '--old-key-lost', '--json'], {
     env: { DATABASE_URL: database.url, SECRET_KEY: 'dd'.repeat(32) },
   })

@@ -16,9 +16,9 @@ const obstacle = whyNoHosts()
 if (obstacle !== null) console.log(`skipped: ${obstacle}`)
 
 const TEST_MS_MAX = 600_000
-/** Longer than a lease, and than the node that has lost it may go on. */
+/** Longer than a lease, and than the node that has lost it may continue. */
 const CUT_MS = 12_000
-/** Of a node that wrongly goes on: writes to its shards succeed only once HAProxy and clients have given it up. */
+/** Of a node that wrongly continues: writes to its shards succeed only once HAProxy and clients have given it up. */
 const SEPARATED_MS = 20_000
 /** More of them ask nodes directly: only the node that is wrong can show it. */
 const LOAD = { readers: 32 }

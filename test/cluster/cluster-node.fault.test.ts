@@ -158,7 +158,7 @@ describeWithEtcd('nodes of a cluster', () => {
     expect(await b.node.drain('nobody', { isOn: true })).toBe(false)
   })
 
-  test('a lease that is lost gives everything to the others; then the node begins anew', async () => {
+  test('a lease that is lost gives everything to the others; then the node begins again', async () => {
     const [a] = await three()
     const watched = watchServing(cluster)
     const member = a.node.view.members.get('a')

@@ -44,7 +44,7 @@ describe('a node', () => {
   })
   afterEach(() => reach.stop())
 
-  test('that reached Postgres meanwhile, and could not say so, waits anew before it gives up', async () => {
+  test('that reached Postgres meanwhile, and could not say so, waits again before it gives up', async () => {
     isAnswered = false
     await pass(clock, 7_000)
     expect(reported).toEqual(['missed'])

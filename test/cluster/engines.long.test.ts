@@ -107,7 +107,7 @@ async function handOver(how: 'release' | 'drop'): Promise<void> {
 }
 
 /**
- * Engines are stopped while another one acquires their shards, go on, and are still asked by clients that know no better.
+ * Engines are stopped while another one acquires their shards, continue, and are still asked by clients that know no better.
  * @param enough a fault after which nothing more is tried: a build that has it may never answer the rest
  */
 async function faultsOfStaleEngines(rounds: number, enough: string | null = null): Promise<string[]> {
@@ -191,7 +191,7 @@ describe('several engines on one database, under load', () => {
     report(load)
   }, 180_000)
 
-  test('lose shards without a word, to a claim that fences them: they go on with the others', async () => {
+  test('lose shards without a word, to a claim that fences them: they continue with the others', async () => {
     const load = newLoad()
     load.start(CLIENTS, READERS)
     for (let round = 0; round < 40; round++) {
@@ -216,7 +216,7 @@ describe('several engines on one database, under load', () => {
     report(load)
   }, 180_000)
 
-  test('are killed, and the others go on with their shards', async () => {
+  test('are killed, and the others continue with their shards', async () => {
     const load = newLoad()
     load.start(CLIENTS, READERS)
     for (let round = 0; round < 5; round++) {
@@ -245,7 +245,7 @@ describe('several engines on one database, under load', () => {
     report(load)
   }, 180_000)
 
-  test('are stopped and go on later: the stale one acknowledges nothing of what the others have', async () => {
+  test('are stopped and continue later: the stale one acknowledges nothing of what the others have', async () => {
     expect(await faultsOfStaleEngines(4)).toEqual([])
   }, 180_000)
 })

@@ -214,7 +214,7 @@ describeWithEtcd('three members', () => {
   afterEach(() => etcd.stop())
 
   test.each(['SIGKILL', 'SIGSTOP'] as const)(
-    'the leader gets %s: a lease that is renewed lives on, and calls go on',
+    'the leader gets %s: a lease that is renewed lives on, and calls continue',
     async (signal) => {
       const lease = await client.grant(5)
       const in_ = `/t/${crypto.randomUUID()}/`

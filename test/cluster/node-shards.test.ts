@@ -224,7 +224,7 @@ describe('confirming (C6)', () => {
     expect([[...shards.owned], reported]).toEqual([[ONE], [[TWO]]])
   })
 
-  test('leaves alone what this node has acquired anew, or raised itself, while it asked', async () => {
+  test('leaves alone what this node has acquired again, or raised itself, while it asked', async () => {
     const { shards, lose, gates, epochs } = open()
     await shards.acquire([ONE, TWO])
     lose([ONE])

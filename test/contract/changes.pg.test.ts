@@ -121,7 +121,7 @@ describe('the list', () => {
     expect((await changes({ after: 'start' }, other.secret)).body).toEqual(all.body)
   })
 
-  test('limit: 1 to 500, default 100; hasMore says whether there are more, and the cursor goes on after the last one shown', async () => {
+  test('limit: 1 to 500, default 100; hasMore says whether there are more, and the cursor continues after the last one shown', async () => {
     for (let n = 0; n < 102; n++) await book()
     const all = seqs(await changes({ after: 'start', limit: 500 }))
     expect(all).toHaveLength(102)

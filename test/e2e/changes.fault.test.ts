@@ -50,7 +50,7 @@ const ROUNDS = rounds({ push: 2, long: 6 })
 const CLIENTS = 16
 const LOAD_MS = 400
 
-test(`kill -9 and take-overs under load, ${ROUNDS} of each: followers see every change once, in order, and every cursor goes on after its change`, async () => {
+test(`kill -9 and take-overs under load, ${ROUNDS} of each: followers see every change once, in order, and every cursor continues after its change`, async () => {
   let service = await startServiceOn(database.url)
   const load = new Load(() => service.baseUrl)
   const followers = (['poll', 'poll', 'stream', 'stream'] as const).map((how) => {

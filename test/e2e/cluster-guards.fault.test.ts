@@ -87,7 +87,7 @@ describeWithEtcd('while a node serves', () => {
     expect((await node.ask('/readyz')).status).toBe(200)
   })
 
-  test('one that hung while the key was changed ends when it goes on, and starts with the new key', async () => {
+  test('one that hung while the key was changed ends when it continues, and starts with the new key', async () => {
     node.kill('SIGSTOP')
     await eventually('it is silent', async () => (await rotate()).code === 0)
     node.kill('SIGCONT')

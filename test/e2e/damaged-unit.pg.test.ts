@@ -168,7 +168,7 @@ describe.each(KINDS)('an entry of kind %s', (kind) => {
     await harm()
     const { differences } = await verifyDatabase(database.sql)
     expect(differences).not.toEqual([])
-    // What cannot be read is named with its unit, and the verification goes on.
+    // What cannot be read is named with its unit, and the verification continues.
     if (!what.startsWith('says ') || what.startsWith('says that')) return
     const entries = await database.sql<
       { at: string }[]

@@ -165,7 +165,7 @@ test('a process that was fenced out opens and ends no session that the new one w
   expect(await status(running, cookie)).toBe(200)
 })
 
-test('a stream of a session is ended by the drain, and goes on with the same cookie after the restart', async () => {
+test('a stream of a session is ended by the drain, and continues with the same cookie after the restart', async () => {
   let running = await start()
   await makeAgencyByPortal(running, { scopes: [] })
   const { cookie } = await signIn(running.baseUrl, (await tokenOf(running)).secret)

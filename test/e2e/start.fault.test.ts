@@ -59,7 +59,7 @@ async function holding(lock: string, work: (session: Sql) => Promise<void>): Pro
   }
 }
 
-describe('a process that cannot serve ends, and the one that serves goes on:', () => {
+describe('a process that cannot serve ends, and the one that serves continues:', () => {
   // One for all: nothing of what happens here may change it.
   beforeAll(startFirst)
   afterAll(endFirst)
@@ -179,7 +179,7 @@ describe('SIGTERM while it starts a PostgreSQL of its own', () => {
     if (tookMs < STEP_MS_MAX) expect(postmaster()).toBeNull()
   }
 
-  test('for the first time leaves none behind, and the next start goes on', async () => {
+  test('for the first time leaves none behind, and the next start continues', async () => {
     const starting = await startListening({ DATA_DIR: dataDir })
     starting.kill('SIGTERM')
     expect(await starting.exited).toBe(0)

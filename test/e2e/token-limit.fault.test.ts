@@ -27,7 +27,7 @@ async function makeToken(name: string): Promise<{ id: string; secret: string }> 
   return { id: body.accessToken.id, secret: body.secret }
 }
 
-test('a token has so many requests a minute, with its sessions; others and the operator go on', async () => {
+test('a token has so many requests a minute, with its sessions; others and the operator continue', async () => {
   const [busy, calm] = [await makeToken('Busy'), await makeToken('Calm')]
   const { cookie } = await signIn(service.baseUrl, busy.secret)
   const ofSession = () => send(`${service.baseUrl}${A}/units`, { headers: { cookie } })

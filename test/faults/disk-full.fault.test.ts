@@ -56,7 +56,7 @@ function fillDisk(folder: string): () => void {
 }
 
 test.if(disk !== null)(
-  'a full disk: writes are refused, reads go on, nothing is lost, and space brings the service back',
+  'a full disk: writes are refused, reads continue, nothing is lost, and space brings the service back',
   async () => {
     if (disk === null) return
     // In memory, so that it can be read whatever becomes of Postgres.

@@ -67,7 +67,7 @@ for (const target of ['a moment', 'a restore point', 'the end of the archive, it
     const toldBefore = [...load.booked.keys()]
     const [at] = await pair.ask(primary, (sql) => sql<{ now: string }[]>`select clock_timestamp()::text as now`)
     await pair.shell(NAME, env)
-    // Later than `toldBefore`: on a busy machine psql takes its time, and bookings go on.
+    // Later than `toldBefore`: on a busy machine psql takes its time, and bookings continue.
     const named = load.booked.size
     await eventually('bookings are made after it', () => load.booked.size > named + 100)
     const { cursor } = (await (await load.get('/changes')).json()) as { cursor: string }

@@ -45,7 +45,7 @@ async function newKey(): Promise<{ token: string; path: string }> {
 }
 
 describe('while Postgres is away', () => {
-  test('sessions of the page go on; one ends at once with sign-out, and repeated, that is stored', async () => {
+  test('sessions of the page continue; one ends at once with sign-out, and repeated, that is stored', async () => {
     const { body } = await ask('POST', `${HARBOUR}/access-tokens`, { json: { name: 'Maria', role: 'desk' } })
     const [kept, ended] = [await signIn(service.baseUrl, body.secret), await signIn(service.baseUrl, body.secret)]
     const me = async ({ cookie }: { cookie: string }) =>

@@ -50,7 +50,7 @@ test('a booking whose reply was lost before the server became read-only is answe
   await eventually('the reply is lost', () => postgres.proxy.lost === 1)
   expect(await sql`select from booking where source_ref = 'ghost'`).toHaveLength(1)
 
-  // Every session of the service begins anew, and none may write.
+  // Every session of the service begins again, and none may write.
   postgres.proxy.cutAll()
   await eventually('it says that the database is read-only', async () => {
     const { status, faults } = await readiness()

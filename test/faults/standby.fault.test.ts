@@ -63,7 +63,7 @@ async function msUntilBooked(service: StartingService): Promise<number> {
 }
 
 describe('a second process', () => {
-  test('answers 503 and says why, and the first goes on; two supervisors do not fight', async () => {
+  test('answers 503 and says why, and the first continues; two supervisors do not fight', async () => {
     const first = await writer()
     const second = await standby()
     for (let round = 0; round < rounds({ push: 1, long: 3 }); round++) {
@@ -120,7 +120,7 @@ test('an idle writer that was taken over from notices by its heartbeat', async (
   expect(await Promise.race([first.exited, Bun.sleep(10_000).then(() => 'runs')])).toBe(1)
 })
 
-test('a rolling restart loses nothing and leaves no request open for clients that go on to the other process', async () => {
+test('a rolling restart loses nothing and leaves no request open for clients that continue to the other process', async () => {
   let current: StartingService = await writer()
   let next = await standby()
   // Refused connections and 503 are asked again, with the same key. Through a proxy there are none: rolling-restart.fault.test.ts.

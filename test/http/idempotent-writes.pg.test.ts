@@ -104,7 +104,7 @@ describe('a booking with an idempotency key', () => {
     expect(await bookings()).toBe(1)
   })
 
-  test('that was refused is tried anew: the nights may have become free', async () => {
+  test('that was refused is tried again: the nights may have become free', async () => {
     const commands = openCommands()
     const other = await ledger.commands.book(agency, requestFor(unit, '2027-03-02', '2027-03-03'), CALLER)
     expect(await commands.run(request(), booking())).toMatchObject({ kind: 'refused', refusal: 'rejected' })

@@ -165,7 +165,7 @@ describe('a repeated request', () => {
 })
 
 describe('a refused or failed request', () => {
-  test('is executed anew: a refusal is not kept', async () => {
+  test('is executed again: a refusal is not kept', async () => {
     const kept = new Kept()
     expect(await kept.commands.run(REQUEST, async () => REFUSED)).toEqual(REFUSED)
     expect((await kept.commands.run(REQUEST, kept.booking().execute)).kind).toBe('answered')

@@ -22,7 +22,7 @@ test('between two slices, timers and other work have their turn', async () => {
   expect(order[0]).toBe('first')
 })
 
-test('A1: of several long works one goes on in each turn of the event loop, in order', async () => {
+test('A1: of several long works one continues in each turn of the event loop, in order', async () => {
   const order: string[] = []
   const work = async (name: string) => {
     for (let slice = 0; slice < 3; slice++) {

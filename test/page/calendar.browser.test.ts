@@ -160,7 +160,7 @@ describeInBrowser('the calendar', () => {
     expect(await asPartnersSee(id)).toEqual(before)
   })
 
-  test('of two people who change one booking, the second is told, sees what the first did, and can go on', async () => {
+  test('of two people who change one booking, the second is told, sees what the first did, and can continue', async () => {
     const stay = await aBooking('chiado-suite', 48, 3, 'Twofold')
     await visit(46, async (page) => {
       // The second person's page does not hear of the change in time.
@@ -213,7 +213,7 @@ describeInBrowser('the calendar', () => {
     )
   })
 
-  test('when the changes since the last one are no longer kept, the calendar is read anew', async () => {
+  test('when the changes since the last one are no longer kept, the calendar is read again', async () => {
     await aBooking('cascais-villa', 76, 3, 'Anew')
     await visit(
       74,

@@ -96,7 +96,7 @@ describeInBrowser('guests', () => {
         json: { phone: '+46 8 111 1111' },
       })
       expect(status).toBe(200)
-      // The page behind the dialog reads the guest anew.
+      // The page behind the dialog reads the guest again.
       await page.context().setOffline(true)
       await page.context().setOffline(false)
       await page.locator('a[href="tel:+4681111111"]').waitFor()

@@ -24,7 +24,7 @@ describeInBrowser('the overview, left open', () => {
   const tape = ({ from, to }: { from: number; to: number }) => ask(`/tape?from=${isoOf(from)}&to=${isoOf(to)}`)
   const today = async () => dayOf((await tape(sheetWindow(Math.floor(Date.now() / 86_400_000)))).today)
 
-  test('shows what a colleague books, and how it goes on', async () => {
+  test('shows what a colleague books, and how it continues', async () => {
     // All its nights are free.
     await ask('/units', 'POST', { slug: 'attic', name: 'Attic', basePrice: 10_000, cleaningFee: 4_000 })
     const day = await today()
@@ -41,7 +41,7 @@ describeInBrowser('the overview, left open', () => {
     })
   })
 
-  test('goes on to the next day by itself', async () => {
+  test('continues to the next day by itself', async () => {
     const tomorrow = (await today()) + 1
     // The service's own clock stays where it is.
     const json = { ...(await tape(sheetWindow(tomorrow))), today: isoOf(tomorrow) }

@@ -183,7 +183,7 @@ describeInBrowser('webhooks', () => {
       await dialog.getByLabel('Name').fill('Door locks')
       const { status } = await portal.service.ask(path, { json: { url: `${url}/new` }, method: 'PATCH', token })
       expect(status).toBe(200)
-      // The page behind the dialog reads the endpoint anew.
+      // The page behind the dialog reads the endpoint again.
       await page.context().setOffline(true)
       await page.context().setOffline(false)
       await page.getByText(`${url}/new`).first().waitFor()

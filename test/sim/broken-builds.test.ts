@@ -111,7 +111,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
     },
     /^J1: two appends of shard/,
   ],
-  'lets a lane go on after another one is fenced': [
+  'lets a lane continue after another one is fenced': [
     () => unrelatedLanes(({ agencyId }) => shardOf(agencyId) % 2 === 1),
     /^J5: a new record was sent after the fence/,
   ],
@@ -141,7 +141,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
     }),
     /^J3: (an entry|a booking) was written twice/,
   ],
-  'numbers the entries of a re-send anew': [
+  'numbers the entries of a re-send again': [
     () => ({
       changeStore: (store) =>
         changeBatches(store, (batch, sentBefore) =>

@@ -16,7 +16,7 @@ export interface Moment {
   readonly ledger: { readonly historyId: string; readonly versionMark: number }
 }
 
-/** From when `after_restore` counts the seconds that versions go on from. */
+/** From when `after_restore` counts the seconds that versions continue from. */
 const VERSIONS_SINCE = Date.UTC(2026, 0, 1)
 
 /** What a database goes through that loses the end of its log: with all that was derived from it, since all is in one place. */

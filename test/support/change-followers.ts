@@ -19,7 +19,7 @@ export class ChangeFollower {
   #isStopping = false
   #running: Promise<void> = Promise.resolve()
 
-  /** @param baseUrl asked anew for every request */
+  /** @param baseUrl asked again for every request */
   constructor(baseUrl: () => string, secret: string) {
     this.#address = () => `${baseUrl()}/partner/v1/changes`
     this.#secret = secret

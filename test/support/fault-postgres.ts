@@ -43,7 +43,7 @@ export class FaultPostgres {
     return connect(this.#server.url, { purpose: 'admin' })
   }
 
-  /** SIGINT: fast shutdown. SIGQUIT: immediate, as a crash. SIGKILL: a crash. SIGSTOP, SIGCONT: it hangs, and goes on. */
+  /** SIGINT: fast shutdown. SIGQUIT: immediate, as a crash. SIGKILL: a crash. SIGSTOP, SIGCONT: it hangs, and continues. */
   signal(signal: NodeJS.Signals): void {
     const postmaster = this.#postmaster()
     if (postmaster === null) throw new Error('The server does not run')

@@ -80,7 +80,7 @@ export class Load {
   #clients: Promise<void>[] = []
   #isStopping = false
 
-  /** @param baseUrl asked anew for every request */
+  /** @param baseUrl asked again for every request */
   constructor(baseUrl: () => string) {
     this.#baseUrl = baseUrl
     if (!isSeedTold) console.log(`LOAD_SEED=${SEED}`)

@@ -12,7 +12,7 @@ import { freePort } from './free-port.ts'
 const READY_MS_MAX = 120_000
 const GRACE_MS = 5_000
 
-/** A real PostgreSQL that an operator has set up, started anew for each test with settings on its command line. */
+/** A real PostgreSQL that an operator has set up, started again for each test with settings on its command line. */
 export class OperatorPostgres {
   readonly #dataDir: string
   readonly #cluster: string

@@ -28,7 +28,7 @@ export class RandomChanges {
   readonly #bookings: Known[] = []
   #key = ''
 
-  /** @param baseUrl asked anew for every request */
+  /** @param baseUrl asked again for every request */
   constructor(baseUrl: () => string, dice: SeededRandom) {
     this.#baseUrl = baseUrl
     this.#dice = dice

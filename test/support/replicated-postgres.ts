@@ -158,7 +158,7 @@ export class ReplicatedPostgres {
     ;[this.primary, this.standby] = [next, this.primary]
   }
 
-  /** Copies the primary anew into the folder of the other. */
+  /** Copies the primary again into the folder of the other. */
   async addStandby(node: Node = this.standby): Promise<void> {
     while (this.#postmaster(node) !== null) await Bun.sleep(20)
     if (existsSync(node.folder)) rmSync(node.folder, { recursive: true, force: true })
@@ -180,7 +180,7 @@ export class ReplicatedPostgres {
     await this.up(node)
   }
 
-  /** After a clean shutdown, a former primary goes on as a standby of the new one. */
+  /** After a clean shutdown, a former primary continues as a standby of the new one. */
   async rejoin(node: Node = this.standby): Promise<void> {
     appendFileSync(join(node.folder, 'standby.signal'), '')
     if (this.#account !== null) chownSync(join(node.folder, 'standby.signal'), this.#account.uid, this.#account.gid)

@@ -47,7 +47,7 @@ export class SmallEtcd implements Etcd {
     return { revision: this.#revision, done }
   }
 
-  /** As after a loss of all its data: what it counts begins anew too. */
+  /** As after a loss of all its data: what it counts begins again too. */
   beginAnew() {
     this.entries.clear()
     this.leases.clear()

@@ -190,7 +190,7 @@ describe('the status machine', () => {
 })
 
 describe('a change', () => {
-  test('of dates is priced anew and keeps guest and notes; of the status alone keeps the total', async () => {
+  test('of dates is priced again and keeps guest and notes; of the status alone keeps the total', async () => {
     const made = await book({ guest: GUEST, notes: 'late' })
     await service.patch(`/agencies/${agency.slug}/units/${unit.slug}`, { basePrice: 20_000 })
     expect((await service.patch(`${path}/${made.id}`, { status: 'checked_in' })).body.booking.totalAmount).toBe(45_000)

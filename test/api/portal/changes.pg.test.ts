@@ -320,7 +320,7 @@ describe('server-sent events', () => {
     expect(open.events).toEqual(listed)
   })
 
-  test('go on after Last-Event-ID, and miss nothing while the client was away', async () => {
+  test('continue after Last-Event-ID, and miss nothing while the client was away', async () => {
     const open = await stream()
     await eventually('an id', () => open.lastEventId() !== '')
     open.close()

@@ -35,7 +35,7 @@ test('a large answer and a large body use up the budget sooner', async () => {
   )
 })
 
-test('the tokens of an agency share a budget; those of another agency and the operator go on', async () => {
+test('the tokens of an agency share a budget; those of another agency and the operator continue', async () => {
   const [agency, other] = [await service.agency(), await service.agency()]
   const ask = (secret: string) => service.ask('/me', undefined, { token: secret })
   for (let n = 0; n < AGENCY_BUDGET_FACTOR; n++) {

@@ -214,7 +214,7 @@ test('two nodes that name each other are asked until one of them is right', asyn
   expect((await reported(await answer)).by).toBe('b')
 })
 
-test.each(['a', 'b'])('while a shard has no owner its requests wait, then go on: to %s', async (owner) => {
+test.each(['a', 'b'])('while a shard has no owner its requests wait, then continue: to %s', async (owner) => {
   const { a } = two(null)
   const answers = [fetch(a.url + PATH, { headers: AUTHORIZATION }), fetch(a.url + PATH, post())]
   await eventually('both wait', () => a.entry.stats.holding === 2)
@@ -395,7 +395,7 @@ test('headers that are too large for the owner are refused at once, as they are 
   await strict.stop(true)
 })
 
-test('a write that meets the loss of its shard goes on to the next owner with its body', async () => {
+test('a write that meets the loss of its shard continues to the next owner with its body', async () => {
   const { a } = two('a')
   a.app = async (request) => {
     await request.arrayBuffer()
@@ -406,7 +406,7 @@ test('a write that meets the loss of its shard goes on to the next owner with it
   expect({ by, body }).toEqual({ by: 'b', body: '{"n":3}' })
 })
 
-test('a body without a declared length goes on too', async () => {
+test('a body without a declared length continues too', async () => {
   const { a } = two('a')
   a.app = async (request) => {
     expect(new TextDecoder().decode(await request.arrayBuffer())).toBe('{"n":4}')

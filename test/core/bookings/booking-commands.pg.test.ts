@@ -277,7 +277,7 @@ describe('holds', () => {
 })
 
 describe('restarts', () => {
-  test('S1: a flipped byte in the newest snapshot is noticed, and recovery goes on without it', async () => {
+  test('S1: a flipped byte in the newest snapshot is noticed, and recovery continues without it', async () => {
     for (let day = 10; day < 20; day++) {
       done(await ledger.commands.book(agency, requestFor(unit, `2027-03-${day}`, `2027-03-${day + 1}`), CALLER))
     }

@@ -40,7 +40,7 @@ describe('group commit', () => {
     expect(store.journal.map(({ seq }) => seq)).toEqual([1, 2])
   })
 
-  test('a later writer goes on where the earlier one stopped', async () => {
+  test('a later writer continues where the earlier one stopped', async () => {
     const { store, journal } = await openJournal()
     await journal.append(booked('1'))
     expect((await store.takeOver()).shards[SHARD]).toMatchObject({ epoch: 2, lastSeq: 1 })
@@ -298,7 +298,7 @@ describe('poison', () => {
     expect(store.journal.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
   })
 
-  test('J4: the journal goes on after a poisoned record', async () => {
+  test('J4: the journal continues after a poisoned record', async () => {
     const { store, journal } = await openJournal()
     store.isPoison = (record) => bookingIn(record) === sampleId('bkg', 'bad')
     const bad = ending(journal.append(booked('bad')))

@@ -48,7 +48,7 @@ describe('C4: a node', () => {
     expect(store.sends.flatMap(({ shards }) => shards.map(({ shard }) => shard))).toEqual([shardOf(A)])
   })
 
-  test('that is fenced for one shard loses it, and goes on with the others', async () => {
+  test('that is fenced for one shard loses it, and continues with the others', async () => {
     const { acquire, book, lost, store, journal } = openNode()
     acquire(A, B, C)
     store.takeOverShards(shardsOf(B), 'other')
@@ -63,7 +63,7 @@ describe('C4: a node', () => {
     expect(journal.stats.state).toBe('idle')
   })
 
-  test('that gets a shard back goes on where its other writer stopped', async () => {
+  test('that gets a shard back continues where its other writer stopped', async () => {
     const one = openNode()
     const two = openNode(one.store)
     for (const [i, node] of [one, two, one, two].entries()) {

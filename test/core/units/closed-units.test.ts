@@ -33,7 +33,7 @@ const kindOf = (params: Promise<unknown>) =>
     (error: { kind?: string }) => error.kind,
   )
 
-test('C5: of a shard that is given up, the turn that runs ends, those that wait are refused, and the others go on', async () => {
+test('C5: of a shard that is given up, the turn that runs ends, those that wait are refused, and the others continue', async () => {
   const { directory, terms, store } = open()
   const load = store.loadUnit.bind(store)
   const running = Promise.withResolvers<void>()

@@ -291,7 +291,7 @@ describe('a broken invariant', () => {
       const fake = new FakeHolds()
       fake.hold('bkg_1', -1)
       fake.hold('bkg_2', 5_000)
-      const bug = new AssertionError('Cannot go on')
+      const bug = new AssertionError('Cannot continue')
       if (where === 'expire') fake.failureOf = (id) => (id === 'bkg_1' ? bug : undefined)
       else
         fake.holds[Symbol.iterator] = () => {

@@ -202,7 +202,7 @@ describe('reading', () => {
     expect(await here.feed.page({ ...askedFor(A, other?.cursor ?? ''), waitMs: 0 })).toEqual({ kind: 'expired' })
   })
 
-  test('the cursors of a quiet agency go on with the log, so that they do not expire', async () => {
+  test('the cursors of a quiet agency continue with the log, so that they do not expire', async () => {
     const { clock, append, page } = await opened()
     const { cursor, position } = await page(null)
     await append(unitSet(sampleId('unt', 'y'), { agencyId: A }))
@@ -272,7 +272,7 @@ describe('waiting', () => {
     expect(waiting.value).toMatchObject({ changes: [], hasMore: false })
   })
 
-  test('a change that others know of before this process does is shown once', async () => {
+  test('a change that others know from before this process does is shown once', async () => {
     const { clock, store, journal, page } = await opened()
     const { cursor } = await page(null)
     // The reply to the batch is lost, and the next sends get no answer: its outcome is in doubt.

@@ -12,7 +12,7 @@ import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 import { makeDeliveries } from './support/make-deliveries.ts'
 
-/* Endpoints are registered, and enabled with `drop`, while the writer goes on writing. */
+/* Endpoints are registered, and enabled with `drop`, while the writer continues writing. */
 
 const UNITS = 24
 const ENDPOINTS = 12
@@ -72,7 +72,7 @@ test('W7: an endpoint gets every event from its registration or its choice on, n
   /** More writes were made than could have begun before the call. */
   const writesGoOn = () => {
     const before = writer.acknowledged.length
-    return eventually('the writer goes on', async () => writer.acknowledged.length > before + UNITS, 30_000)
+    return eventually('the writer continues', async () => writer.acknowledged.length > before + UNITS, 30_000)
   }
   const starts: { id: string; requests: number; answered: number }[] = []
   for (let n = 0; n < ENDPOINTS; n++) {

@@ -260,7 +260,7 @@ describe('a ping', () => {
     expect(await commands.resend(agency.id, rows[0]?.id ?? '', line())).toEqual({ kind: 'refused', refusal: 'is_ping' })
   })
 
-  test('beyond the concurrent ones of an agency is refused as busy, and those of other agencies go on', async () => {
+  test('beyond the concurrent ones of an agency is refused as busy, and those of other agencies continue', async () => {
     const { endpoint } = await register()
     const pinged = () => commands.ping(agency.id, endpoint.id, line())
     const others = (n: number) => commands.ping(sampleId('agc', `other ${n}`), endpoint.id, line())

@@ -160,7 +160,7 @@ describe('the writer', () => {
     // Microseconds taken for seconds would be a million at least.
     expect(page.value('nightledger_process_cpu_seconds_total', { mode: 'user' })).toBeWithin(0.01, 100_000)
     const ageS = Date.now() / 1_000 - page.value('nightledger_process_start_time_seconds')
-    // Bun begins one of its two clocks anew with each test file: no older than the older one says.
+    // Bun begins one of its two clocks again with each test file: no older than the older one says.
     expect(ageS).toBeWithin(0, Math.max(process.uptime(), performance.now() / 1_000) + 60)
     await eventually(
       'timers were sampled',

@@ -81,7 +81,7 @@ describe('the rows of the chart', () => {
     expect(rows.staysOf('sea-view').map(({ arrival }) => arrival)).toEqual([101])
   })
 
-  test('reading everything anew keeps what is in flight', () => {
+  test('reading everything again keeps what is in flight', () => {
     const rows = rowsWith(aStay())
     rows.expect(aStay({ unit: 'mill' }))
     rows.replace([aUnit(), aUnit({ slug: 'mill', name: 'Mill' })], [aStay()])

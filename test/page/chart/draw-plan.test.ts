@@ -36,7 +36,7 @@ describe('the rows of a frame', () => {
     expect(plan.next(rowsFrom(0), keyOf, NOW).isComplete).toBe(true)
   })
 
-  test('a row is recognised by its unit: a filter that moves it does not draw it anew', () => {
+  test('a row is recognised by its unit: a filter that moves it does not draw it again', () => {
     const plan = new DrawPlan()
     plan.next(rowsFrom(0), keyOf, NOW)
     expect(plan.next(rowsFrom(0), (index) => keyOf(29 - index), NOW).isComplete).toBe(true)

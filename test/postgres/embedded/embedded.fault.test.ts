@@ -17,7 +17,7 @@ let started: EmbeddedServer[]
 
 const folders: string[] = []
 
-/** A first start takes a second, so that most tests go on with the data folder of those before them. */
+/** A first start takes a second, so that most tests continue with the data folder of those before them. */
 function inNewFolder(): void {
   dataDir = mkdtempSync(join(tmpdir(), 'nightledger-embedded-'))
   cluster = join(dataDir, 'postgres')
@@ -113,7 +113,7 @@ describe('a Postgres of our own', () => {
     expect(await isKept(url)).toBe(true)
   })
 
-  test('serves one service at a time: the second is refused by name, and the first goes on', async () => {
+  test('serves one service at a time: the second is refused by name, and the first continues', async () => {
     const service = await spawnService(dataDir)
     const refused = await spawnService(dataDir)
     expect(refused.said.failure).toBe(
@@ -125,7 +125,7 @@ describe('a Postgres of our own', () => {
     await start()
   })
 
-  test('is started anew when it was killed too', async () => {
+  test('is started again when it was killed too', async () => {
     const { url } = await start()
     await write(url)
     process.kill(postmasterPid(), 'SIGKILL')

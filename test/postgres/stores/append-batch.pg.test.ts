@@ -128,7 +128,7 @@ describe('J3: the numbers of a shard', () => {
     expect(await seqsOf(agency)).toEqual([1, 2])
   })
 
-  test('go on in a later month, whatever months lie between', async () => {
+  test('continue in a later month, whatever months lie between', async () => {
     const agency = await newAgency()
     const term = await store.takeOver('test')
     const now = batchOf(term, [entry(agency)])
@@ -267,7 +267,7 @@ test('each booking of a batch has its own guest: the one with its e-mail at its 
 })
 
 describe('J3: while an earlier send of its numbers is in progress', () => {
-  /** Appends a batch in a transaction that goes on for a while. */
+  /** Appends a batch in a transaction that continues for a while. */
   async function appendingSlowly(batch: BatchToAppend): Promise<{ ended: Promise<unknown> }> {
     const { shards, epochs, entries, payloads, links } = batchText(batch)
     const ended = database.sql`
@@ -299,7 +299,7 @@ describe('J3: while an earlier send of its numbers is in progress', () => {
 })
 
 describe('at the end of the months that have partitions', () => {
-  test('the writes go on: entries and audit lines go into the newest month', async () => {
+  test('the writes continue: entries and audit lines go into the newest month', async () => {
     const agencyId = await newAgency()
     const [months] = await database.sql<{ oldest: string; newest: string }[]>`
       select oldest_month::text as oldest, newest_month::text as newest from ledger`

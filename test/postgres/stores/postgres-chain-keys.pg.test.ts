@@ -40,7 +40,7 @@ test('with a SECRET_KEY that is not the one of the database no keys are made (K1
   expect(await sealedChainKeys(database.sql)).toEqual([])
 })
 
-test('another SECRET_KEY opens none of them, and a missing one is not made anew', async () => {
+test('another SECRET_KEY opens none of them, and a missing one is not made again', async () => {
   await openedWith(KEY)
   await expect(openedWith(OTHER)).rejects.toThrow(
     'Cannot open the journal: the chain key of shard 0 is missing, or SECRET_KEY does not open it',

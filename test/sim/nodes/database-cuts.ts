@@ -25,7 +25,7 @@ const LEASE_TAKEN_MS_MAX = (LEASE_TTL_S * 1_000 + 500 + TAKEN_MS_MAX) * SPEED
 /** An outage reaches all nodes within this time. */
 const APART_MS_MAX = 1_000
 
-/** Nodes that are cut off from the database for long, one, some or all of them, while nothing else is wrong. Clients go on. */
+/** Nodes that are cut off from the database for long, one, some or all of them, while nothing else is wrong. Clients continue. */
 export class DatabaseCuts {
   readonly broken: string[] = []
   readonly #clock: FakeClock

@@ -20,7 +20,7 @@ interface NodeSenderOptions {
   readonly worldClock: FakeClock
   /** Of the machine. */
   readonly clock: Clock
-  /** A build whose senders go on with what they have queued when a shard is lost. */
+  /** A build whose senders continue with what they have queued when a shard is lost. */
   readonly keepsQueue: boolean
   /** Whether the machine is gone with the node. */
   isEndOfMachine(): boolean

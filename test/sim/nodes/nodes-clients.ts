@@ -59,7 +59,7 @@ export class NodesClients {
     void this.#command(agency, this.#commandOf(agency, ref), ref)
   }
 
-  /** Nobody tries anything again. What is under way goes on. */
+  /** Nobody tries anything again. What is under way continues. */
   stop(): void {
     this.#isOver = true
   }

@@ -89,7 +89,7 @@ const BROKEN: Record<string, [NodeFaults, noticed: RegExp]> = {
   'sends on what another node has sent it': [{ wrapFetch: withoutHops }, /^C8: r\d+ came in by/],
   'sends a write again without a key': [{ wrapFetch: withoutKeys }, /was denied and is there/],
   'answers what it decided before it lost the shard': [{ hasOneTerm: true }, /^(C5|C6)/],
-  "goes on with what its feeds knew before the shard was another node's": [{ keepsFeeds: true }, /^F1/],
+  "continues with what its feeds knew before the shard was another node's": [{ keepsFeeds: true }, /^F1/],
   'keeps its shards though it alone reaches no database': [
     { missesNothing: true },
     /^C10: though .* can, nobody serves/,

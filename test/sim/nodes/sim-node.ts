@@ -200,7 +200,7 @@ export class SimNode extends Life {
     return this.#cuts[peer].size > 0
   }
 
-  /** @returns what ends this cut; others may go on */
+  /** @returns what ends this cut; others may continue */
   cutOff(from: readonly Peer[]): () => void {
     const cut = {}
     for (const peer of from) this.#cuts[peer].add(cut)

@@ -84,7 +84,7 @@ export class ClusterLoad {
     for (const [i, { follower }] of this.followers.entries()) follower.start(i % 2 === 0 ? 'poll' : 'stream')
   }
 
-  /** Ends writers and readers; followers go on, to catch up. */
+  /** Ends writers and readers; followers continue, to catch up. */
   async stop(): Promise<void> {
     this.#isStopping = true
     await Promise.all(this.#running)

@@ -21,7 +21,7 @@ process.on('disconnect', () => process.exit(0))
 process.on('message', (message: ToVerifier) => {
   if (part === 'dies') process.exit(7)
   if (part === 'fails') say({ kind: 'failed', message: `no ledger at ${JSON.stringify(message)}` })
-  if (part === 'breaks') say({ kind: 'broken', message: 'Cannot go on' })
+  if (part === 'breaks') say({ kind: 'broken', message: 'Cannot continue' })
   if (part === 'asks' && message.kind === 'start')
     say({ kind: 'ask_live', unitIds: Array.from({ length: 1_000 }, (_, i) => sampleId('unt', i)) })
   // Number of states it received.
