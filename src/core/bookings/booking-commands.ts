@@ -46,6 +46,7 @@ import {
   type DurableWritesOptions,
   refusalLine,
   replayLine,
+  type StoredWithDecision,
   successLine,
 } from './durable-writes.ts'
 import { OfferSearch, type OfferSearchParams, type OffersFound } from './offer-search.ts'
@@ -261,12 +262,7 @@ export class BookingCommands {
   }
 
   /** What has been decided becomes durable; in a dry run, it is only said, with the price of the stay at this moment. */
-  #settle(
-    write: Write,
-    turn: Turn,
-    decision: Decision<BookingEvent>,
-    made: Parameters<DurableWrites['settle']>[3],
-  ): Promise<Outcome> {
+  #settle(write: Write, turn: Turn, decision: Decision<BookingEvent>, made: StoredWithDecision): Promise<Outcome> {
     const quote = write.isDryRun ? quoteOfDecision(decision, turn, tariffOf(write.agency, turn.inventory)) : null
     const settled = this.#writes.settle(write, turn, decision, made)
     if (!write.isDryRun) return settled

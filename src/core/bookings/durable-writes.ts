@@ -40,6 +40,14 @@ export interface DurableWritesOptions {
   readonly onDurable: (event: BookingEvent, agency: Agency) => void
 }
 
+/** What a booking's record has beside the decision. */
+export interface StoredWithDecision {
+  /** Puts the answer into the record. */
+  readonly keep?: KeepAnswer | undefined
+  /** Of a new booking: its guest and notes. */
+  readonly request?: BookingRequest
+}
+
 export class DurableWrites {
   readonly #options: DurableWritesOptions
 
@@ -58,14 +66,12 @@ export class DurableWrites {
   /**
    * Makes the decision durable, applies it to the units of the turn, and then calls `onDurable`, in this order (U1). In a dry run, none
    * of it.
-   * @param made.keep puts the answer into the booking's record
-   * @param made.request of a new booking: its guest and notes are stored with it
    */
   async settle(
     write: Write,
     { state, target, inventory }: Turn,
     decision: Decision<BookingEvent>,
-    made: { readonly keep?: KeepAnswer | undefined; readonly request?: BookingRequest } = {},
+    made: StoredWithDecision = {},
   ): Promise<Outcome> {
     if (decision.kind === 'rejected') return decision
     const { agency, caller } = write
