@@ -1,18 +1,17 @@
 import type { Command } from 'commander'
 import type { BookingStatus } from '../core/domain/booking.ts'
-import { pctOfBasisPoints } from '../core/domain/money.ts'
 import { formatNight, type Night, parseNight } from '../core/domain/night.ts'
-import type { Unit } from '../core/domain/unit.ts'
 import { demoBookings, demoCancellations, isBeforeEndpoint } from '../demo/demo-bookings.ts'
+import { demoFolder, demoUnits } from '../demo/demo-data.ts'
 import { DEMO_ENDPOINT, DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { DEMO_KEY, partnerKeys, REVOKED_KEY } from '../demo/demo-keys.ts'
-import { DEMO_FEE_TYPES, demoUnits } from '../demo/demo-units.ts'
-import { ratesJson } from '../http/json/rates-json.ts'
 import { assert } from '../lib/assert.ts'
 import { dayOf } from '../lib/clock.ts'
-import { RefusedError } from './exit-codes.ts'
+import { CliError, EXIT, RefusedError } from './exit-codes.ts'
+import { importSteps, NOTHING } from './import-folder.ts'
+import { planImport } from './import-plan.ts'
 import type { Json, PortalClient } from './portal-client.ts'
-import { serviceCommand } from './session.ts'
+import { type Session, serviceCommand } from './session.ts'
 import { listing } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { Progress } from './terminal.ts'
@@ -43,10 +42,11 @@ export function demo(program: Command, terminal: Terminal): void {
       const path = `/agencies/${encodeURIComponent(options.slug)}`
       const agency = { slug: options.slug, name: 'Tejo Stays', currency: 'EUR', timezone: TIMEZONE }
       await client.send('POST', '/agencies', agency)
-      await makeFees(client, path)
       const today = parseNight(dayOf(Date.now(), TIMEZONE))
       assert(today !== null, 'Cannot make a demo: today is outside the supported dates')
-      const units = await makeUnits(client, path, today)
+      const year = Number(formatNight(today).slice(0, 4))
+      await importFolder(session, path, year, terminal)
+      const units = demoUnits(year).map((unit) => ({ ...unit, id: unit.slug }))
       const keys = await makePartnerKeys(client, path)
       const bookings = demoBookings(units, today)
       const progress = new Progress(terminal, 'bookings', bookings.length)
@@ -67,22 +67,17 @@ export function demo(program: Command, terminal: Terminal): void {
   )
 }
 
-async function makeFees(client: PortalClient, path: string): Promise<void> {
-  for (const { basisPoints, ...feeType } of DEMO_FEE_TYPES) {
-    const pct = basisPoints === null ? null : pctOfBasisPoints(basisPoints)
-    await client.send('POST', `${path}/fee-types`, { ...feeType, pct })
-  }
-}
-
-async function makeUnits(client: PortalClient, path: string, today: Night): Promise<Unit[]> {
-  const sketches = demoUnits(Number(formatNight(today).slice(0, 4)))
-  const units: Unit[] = sketches.map((unit) => ({ ...unit, id: unit.slug }))
-  for (const { id: _id, rules, ...master } of units) {
-    const { rates, ...prices } = rules
-    await client.send('POST', `${path}/units`, { ...master, ...prices })
-    await client.send('PUT', `${path}/units/${master.slug}/rates`, ratesJson(rates))
-  }
-  return units
+/** Units, rates and fees, as `import` makes them from a folder. */
+async function importFolder(session: Session, path: string, year: number, terminal: Terminal): Promise<void> {
+  const data = demoFolder(year)
+  const rows = (part: keyof typeof data) =>
+    data[part].map((values, i) => ({ at: `${part} [${i}]`, values: { ...values } }))
+  const folder = { agency: null, units: rows('units'), rates: rows('rates'), 'fee-types': rows('fee-types') }
+  const members = (await import('./operations.ts')).folderMembers()
+  const plan = planImport({ ...folder, guests: [], bookings: [] }, { ...NOTHING, now: Date.now() }, members)
+  const { refused } = await importSteps(session, path, plan.steps, terminal)
+  const [first] = [...plan.refused, ...refused]
+  if (first !== undefined) throw new CliError(`Cannot make the demo: ${first.at}: ${first.reason}`, EXIT.refused)
 }
 
 /** @returns how many */

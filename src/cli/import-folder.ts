@@ -34,7 +34,7 @@ export function importFolder(program: Command, terminal: Terminal): void {
       const plan = planImport(folder, { ...existing, now: Date.now() }, members)
       const { done, refused } = isDryRun
         ? { done: plan.steps, refused: [] }
-        : await run(session, agencyPath, plan.steps, terminal)
+        : await importSteps(session, agencyPath, plan.steps, terminal)
       const all = [...plan.refused, ...refused]
       report(session, {
         agency: String(slug),
@@ -50,7 +50,8 @@ export function importFolder(program: Command, terminal: Terminal): void {
   )
 }
 
-const NOTHING: Omit<Existing, 'now'> = { units: [], rates: new Map(), feeTypes: [], bookings: [] }
+/** Of an agency that has just been made. */
+export const NOTHING: Omit<Existing, 'now'> = { units: [], rates: new Map(), feeTypes: [], bookings: [] }
 
 /** @returns whether it was made, or would be */
 async function makeAgency(session: Session, path: string, agency: Json, isDryRun: boolean): Promise<boolean> {
@@ -83,7 +84,8 @@ async function existingOf({ client }: Session, path: string): Promise<Omit<Exist
   }
 }
 
-async function run(
+/** Carries out the steps of a plan. @param path of the agency */
+export async function importSteps(
   { client }: Session,
   path: string,
   steps: readonly Step[],

@@ -3,30 +3,43 @@ import type { BookingStatus, BookingType } from '../core/domain/booking.ts'
 import { addNights, asNight, type Night } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import { SeededRandom } from '../lib/seeded-random.ts'
-import { DEMO_GUESTS, demoGuest } from './demo-guests.ts'
-import { DEMO_WEEK, type WeekStay } from './demo-week.ts'
+import { demoGuests, demoWeek, type WeekStay } from './demo-data.ts'
+
+/** What a booking is drawn from. */
+interface Chance {
+  readonly random: SeededRandom
+  readonly guests: readonly NonNullable<BookingRequest['guest']>[]
+}
 
 const SOURCES = ['portal', 'website', 'partner', 'airbnb', 'booking.com'] as const
 const DAYS_BACK = 175
 const DAYS_AHEAD = 165
 
 /**
- * About 350 bookings of every type and status, past and to come, that do not overlap: those around today are of `DEMO_WEEK`.
+ * About 350 bookings of every type and status, past and to come, that do not overlap: those around today are of `demoWeek`.
  * A unit that is still a draft has none.
  */
 export function demoBookings(units: readonly Unit[], today: Night): BookingRequest[] {
   // The same seed each time: every demo has the same bookings around its own today.
   const random = new SeededRandom(4)
+  const stays = demoWeek()
+  const guests = demoGuests()
   return units
     .filter(({ status }) => status === 'active')
     .flatMap((unit) => {
-      const week = DEMO_WEEK[unit.slug] ?? []
+      const week = stays.filter((stay) => stay.unit === unit.slug)
       const [begin, end] = [week[0]?.arrival ?? 0, week.at(-1)?.departure ?? 0]
       const { turnoverNights } = unit.rules
       return [
-        ...staysBetween(unit, { from: -DAYS_BACK + random.below(12), to: begin - turnoverNights }, today, random),
-        ...week.map((stay) => weekRequest(unit, stay, today, random)),
-        ...staysBetween(unit, { from: end + turnoverNights + random.below(6), to: DAYS_AHEAD }, today, random),
+        ...staysBetween(unit, { from: -DAYS_BACK + random.below(12), to: begin - turnoverNights }, today, {
+          random,
+          guests,
+        }),
+        ...week.map((stay) => weekRequest(unit, stay, today, { random, guests })),
+        ...staysBetween(unit, { from: end + turnoverNights + random.below(6), to: DAYS_AHEAD }, today, {
+          random,
+          guests,
+        }),
       ]
     })
 }
@@ -67,15 +80,16 @@ function staysBetween(
   unit: Unit,
   window: { from: number; to: number },
   today: Night,
-  random: SeededRandom,
+  chance: Chance,
 ): BookingRequest[] {
+  const { random } = chance
   const requests: BookingRequest[] = []
   let arrival = window.from
   while (arrival < window.to) {
     const nights = unit.rules.minStay + random.below(7)
     const departure = arrival + nights
     if (arrival < 0 && departure > window.to) break
-    requests.push(requestOf(unit, addNights(today, arrival), addNights(today, departure), today, random))
+    requests.push(requestOf(unit, addNights(today, arrival), addNights(today, departure), today, chance))
     arrival = departure + unit.rules.turnoverNights + random.below(gapMax(arrival))
   }
   return requests
@@ -87,8 +101,9 @@ function gapMax(arrival: number): number {
   return arrival < 60 ? 14 : 30
 }
 
-function weekRequest(unit: Unit, stay: WeekStay, today: Night, random: SeededRandom): BookingRequest {
-  const { type, status, source, holdHours, notes, guest } = stay
+function weekRequest(unit: Unit, stay: WeekStay, today: Night, { random, guests }: Chance): BookingRequest {
+  const { type, status, source, holdHours, notes } = stay
+  const index = guests.findIndex(({ email }) => email === stay.guest)
   const night = (offset: number): Night => asNight(today + offset)
   return {
     unit,
@@ -99,21 +114,27 @@ function weekRequest(unit: Unit, stay: WeekStay, today: Night, random: SeededRan
     notes,
     stay: { arrival: night(stay.arrival), departure: night(stay.departure) },
     sourceRef: sourceRefOf(source, random),
-    adults: guest === null ? 1 : Math.min(unit.maxGuests, 2 + (guest % 2)),
+    adults: index === -1 ? 1 : Math.min(unit.maxGuests, 2 + (index % 2)),
     children: 0,
     extraBed: false,
     expectedUntil: stay.expectedUntil === null ? null : night(stay.expectedUntil),
-    guest: guest === null ? null : demoGuest(guest),
+    guest: guests[index] ?? null,
     enforcement: 'agency',
   }
 }
 
-function requestOf(unit: Unit, arrival: Night, departure: Night, today: Night, random: SeededRandom): BookingRequest {
+function requestOf(
+  unit: Unit,
+  arrival: Night,
+  departure: Night,
+  today: Night,
+  { random, guests }: Chance,
+): BookingRequest {
   const type = random.pick<BookingType>([...Array<BookingType>(20).fill('guest'), 'owner_stay', 'maintenance', 'block'])
   const isGuest = type === 'guest'
   const source = isGuest ? random.pick(SOURCES) : 'portal'
   const children = isGuest && unit.rules.extraBedFee > 0 ? random.pick([0, 0, 0, 1, 2]) : 0
-  const guest = demoGuest(random.below(DEMO_GUESTS.length))
+  const guest = random.pick(guests)
   return {
     unit,
     stay: { arrival, departure },

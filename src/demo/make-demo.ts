@@ -15,10 +15,10 @@ import type { Clock } from '../lib/clock.ts'
 import { dayOf } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { demoBookings, isBeforeEndpoint } from './demo-bookings.ts'
+import { demoFeeTypes, demoUnits } from './demo-data.ts'
 import { DEMO_CALLER, DemoDiary } from './demo-diary.ts'
 import { ensureDemoEndpoint } from './demo-endpoint.ts'
 import { DEMO_KEY, ensurePartnerKeys } from './demo-keys.ts'
-import { DEMO_FEE_TYPES, demoUnits } from './demo-units.ts'
 
 /** What the demo is made through: the commands that serve partners and portal, on an open ledger. */
 export interface DemoCommands {
@@ -70,7 +70,7 @@ export async function makeDemo(
   const agency = catalogue.agencyBySlug(DEMO_AGENCY.slug) ?? made(await agencies.create(DEMO_AGENCY, DEMO_CALLER))
 
   const inventory = await catalogue.inventory(agency.id)
-  for (const feeType of DEMO_FEE_TYPES) {
+  for (const feeType of demoFeeTypes()) {
     if (inventory.feeTypes.some(({ label }) => label === feeType.label)) continue
     made(await fees.create(agency, feeType, DEMO_CALLER))
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import type { BookingRequest } from '../../src/core/bookings/booking-turns.ts'
 import { asNight, type Night } from '../../src/core/domain/night.ts'
 import { demoBookings } from '../../src/demo/demo-bookings.ts'
-import { demoUnits } from '../../src/demo/demo-units.ts'
+import { demoUnits } from '../../src/demo/demo-data.ts'
 
 const UNITS = demoUnits(2026).map((unit) => ({ ...unit, id: unit.slug }))
 const TODAYS = [20_000, 20_578, 20_700].map(asNight)
