@@ -19,7 +19,7 @@ const PARTS_MIN = 1 / 8
  * How far a part keeps the large answers of its agency apart while other agencies are served, ms: so much more than it takes that at
  * most one in a hundred of their requests meets one of its steps.
  */
-export const PART_MS = 80
+export const PART_MS = 100
 /** The same while no other agency is served. */
 export const PART_ALONE_MS = 5
 /** An agency is being served for so long after a request. */
