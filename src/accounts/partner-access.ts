@@ -19,9 +19,11 @@ const PARTS_MIN = 1 / 8
  * How far a part keeps the large answers of its agency apart while other agencies are served, ms: so much more than it takes that at
  * most one in a hundred of their requests meets one of its steps.
  */
-export const PART_MS = 100
+export const PART_MS = 200
 /** The same while no other agency is served. */
 export const PART_ALONE_MS = 5
+/** So many parts come at once, if the agency has asked for little before: somebody who leafs through a calendar waits for none. */
+export const BURST_PARTS = 32
 /** An agency is being served for so long after a request. */
 export const SERVED_MS = 1_000
 /** No answer waits longer, and keys of an agency whose next one would are refused. */
@@ -32,14 +34,14 @@ export function partsOf(chars: number): number {
 }
 
 /**
- * The pace of an agency's large answers, with whichever key or token they are asked for: each waits until the ones before have had their
- * time. So the first comes at once, a client that reads page after page is slowed down instead of refused, and other agencies meet few of
- * them (A1): steps of an answer that cannot be divided, such as the decoding of its rows, occupy the event loop for a millisecond.
+ * The pace of an agency's large answers, with whichever key or token they are asked for: each waits until all but a burst of those before
+ * have had their time. So the first ones come at once, a client that reads page after page is slowed down instead of refused, and other
+ * agencies meet few of them (A1): steps of an answer that cannot be divided, such as the decoding of its rows, occupy the event loop for a millisecond.
  */
 export class AnswerPace {
   readonly #clock: Clock
-  /** When the next one may be sent, monotonic ms; by agency. */
-  readonly #freeAt = new Map<string, number>()
+  /** By agency: how many parts had not had their time yet, and when that was (monotonic). */
+  readonly #owed = new Map<string, { readonly parts: number; readonly atMs: number }>()
   /** The agency that was served last, and the last one before it that was another one. */
   #last = NOBODY_SERVED
   #lastOther = NOBODY_SERVED
@@ -64,22 +66,28 @@ export class AnswerPace {
    */
   take(agencyId: string, parts: number): Promise<void> | null {
     if (parts < PARTS_MIN) return null
-    const now = this.#clock.monotonicMs()
-    const pauseMs = this.#pauseMs(agencyId)
-    const other = this.#last.agencyId === agencyId ? this.#lastOther : this.#last
-    const partMs = now - other.atMs < SERVED_MS ? PART_MS : PART_ALONE_MS
-    this.#freeAt.set(agencyId, now + pauseMs + parts * partMs)
+    const partMs = this.#partMs(agencyId)
+    const owed = this.#owedNow(agencyId, partMs)
+    this.#owed.set(agencyId, { parts: owed + parts, atMs: this.#clock.monotonicMs() })
+    const pauseMs = Math.max(0, owed - BURST_PARTS) * partMs
     return pauseMs === 0 ? null : sleep(this.#clock, Math.min(pauseMs, PAUSE_MS_MAX))
   }
 
   /** Whole seconds until an answer would not have to wait longer than `PAUSE_MS_MAX`; 0 when it would not now. */
   waitS(agencyId: string): number {
-    return Math.max(0, Math.ceil((this.#pauseMs(agencyId) - PAUSE_MS_MAX) / 1_000))
+    const partMs = this.#partMs(agencyId)
+    const pauseMs = (this.#owedNow(agencyId, partMs) - BURST_PARTS) * partMs
+    return Math.max(0, Math.ceil((pauseMs - PAUSE_MS_MAX) / 1_000))
   }
 
-  #pauseMs(agencyId: string): number {
-    const freeAt = this.#freeAt.get(agencyId)
-    return freeAt === undefined ? 0 : Math.max(0, freeAt - this.#clock.monotonicMs())
+  #partMs(agencyId: string): number {
+    const other = this.#last.agencyId === agencyId ? this.#lastOther : this.#last
+    return this.#clock.monotonicMs() - other.atMs < SERVED_MS ? PART_MS : PART_ALONE_MS
+  }
+
+  #owedNow(agencyId: string, partMs: number): number {
+    const owed = this.#owed.get(agencyId)
+    return owed === undefined ? 0 : Math.max(0, owed.parts - (this.#clock.monotonicMs() - owed.atMs) / partMs)
   }
 }
 

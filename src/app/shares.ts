@@ -7,7 +7,7 @@
  */
 
 import { FEE_TYPES_PER_AGENCY_MAX } from '../accounts/fee-commands.ts'
-import { ANSWER_CHARS_PER_PART, PART_ALONE_MS, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
+import { ANSWER_CHARS_PER_PART, BURST_PARTS, PART_ALONE_MS, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
 import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../accounts/portal-sessions.ts'
 import {
   AGENCY_BUDGET_FACTOR,
@@ -106,7 +106,7 @@ export const SHARES = {
   largeAnswers: share(
     'spend',
     'large answers, to keys and access tokens',
-    `one part of ${count(ANSWER_CHARS_PER_PART)} characters per ${PART_MS} ms while other agencies are served, per ${PART_ALONE_MS} ms otherwise; a search counts by the stays it prices`,
+    `one part of ${count(ANSWER_CHARS_PER_PART)} characters per ${PART_MS} ms while other agencies are served, per ${PART_ALONE_MS} ms otherwise, and ${BURST_PARTS} at once; a search counts by the stays it prices`,
     `it waits until those before it have had their time; to a key that would wait for more than ${PAUSE_MS_MAX / 1_000} s, ${LIMITED}`,
   ),
   tokenRequests: share(

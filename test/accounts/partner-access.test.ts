@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import {
   ANSWER_CHARS_PER_PART,
+  BURST_PARTS,
   PART_ALONE_MS,
   PART_MS,
   PAUSE_MS_MAX,
@@ -85,8 +86,9 @@ async function pauseOf(pause: Promise<void> | null, clock: FakeClock): Promise<n
 }
 
 describe('A1: the large answers of an agency have a pace', () => {
-  test('the first comes at once, the next when it has had its time; small ones and those of others wait for nothing', async () => {
+  test('the first come at once, the next when they have had their time; small ones and those of others wait for nothing', async () => {
     const { access, clock } = openAccess()
+    expect(access.takeParts(AGENCY.id, BURST_PARTS)).toBeNull()
     expect(access.takeAnswer(AGENCY.id, 4.5 * ANSWER_CHARS_PER_PART)).toBeNull()
     expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART / 8 - 1)).toBeNull()
     expect(access.takeAnswer('agc_other', ANSWER_CHARS_PER_PART)).toBeNull()
@@ -97,24 +99,26 @@ describe('A1: the large answers of an agency have a pace', () => {
     expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART / 8)).toBeNull()
   })
 
-  test('it is slower while other agencies are served', async () => {
+  test.each<[string, readonly (string | number)[], number]>([
+    ['no other agency is served', [AGENCY.id], PART_ALONE_MS],
+    ['another one is served', ['agc_other', AGENCY.id, AGENCY.id], PART_MS],
+    ['another one is served since', [AGENCY.id, 'agc_other'], PART_MS],
+    ['another one was served a while ago', ['agc_other', SERVED_MS, AGENCY.id], PART_ALONE_MS],
+  ])('how long a part has depends on the others: %s', async (_, served, partMs) => {
     const { access, clock } = openAccess()
-    const pauseAfterOne = async () => {
-      await clock.advance(PART_MS)
-      access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART)
-      return pauseOf(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART), clock)
-    }
-    access.pace.noteServed(AGENCY.id)
-    expect(await pauseAfterOne()).toBe(PART_ALONE_MS)
+    for (const each of served)
+      if (typeof each === 'string') access.pace.noteServed(each)
+      else await clock.advance(each)
+    access.takeParts(AGENCY.id, BURST_PARTS + 1)
+    expect(await pauseOf(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART), clock)).toBe(partMs)
+  })
+
+  test('what was used while others were served is soon forgotten once none is', async () => {
+    const { access, clock } = openAccess()
     access.pace.noteServed('agc_other')
-    access.pace.noteServed(AGENCY.id)
-    access.pace.noteServed(AGENCY.id)
-    expect(await pauseAfterOne()).toBe(PART_MS)
+    access.takeParts(AGENCY.id, 3 * BURST_PARTS)
     await clock.advance(SERVED_MS)
-    access.pace.noteServed(AGENCY.id)
-    expect(await pauseAfterOne()).toBe(PART_ALONE_MS)
-    access.pace.noteServed('agc_other')
-    expect(await pauseAfterOne()).toBe(PART_MS)
+    expect(access.takeAnswer(AGENCY.id, ANSWER_CHARS_PER_PART)).toBeNull()
   })
 
   test('whoever asks with a key is served', () => {
@@ -129,7 +133,7 @@ describe('A1: the large answers of an agency have a pace', () => {
     const { access, ask, clock } = openAccess({ requestsPerMonth: 3 })
     const partsMax = PAUSE_MS_MAX / PART_ALONE_MS
     access.takeParts('agc_other', 10 * partsMax)
-    access.takeParts(AGENCY.id, partsMax)
+    access.takeParts(AGENCY.id, BURST_PARTS + partsMax)
     expect(ask(1)).toEqual(['served'])
     access.takeParts(AGENCY.id, partsMax)
     expect(ask(2)).toEqual(['LARGE_ANSWERS', 'LARGE_ANSWERS'])

@@ -134,7 +134,7 @@ const CANCEL_BOOKING = {
   description: 'Releases the nights. Cancelling a cancelled booking is not an error.',
   takesDryRun: true,
   query: DRY_RUN,
-  body: Type.Object({ reason: optionalText(255) }),
+  body: Type.Object({ reason: optionalText(255, 'Stored with the booking.') }),
   isBodyOptional: true,
   bodyExample: { reason: 'Guest fell ill' },
   answer: CHANGED_OR_TRIED,

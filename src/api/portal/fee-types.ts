@@ -20,7 +20,7 @@ const FIELDS = {
     }),
   ),
   pct: nullable(pct(0, FEE_BASIS_POINTS_MAX, 'Percentage of the accommodation. Required when `kind` is `percent`.')),
-  includesWeeklyCleaning: Type.Boolean({ default: false }),
+  includesWeeklyCleaning: Type.Boolean({ default: false, description: 'Shown to partners.' }),
   application: choice(APPLICATIONS, {
     default: 'every_stay',
     description: '`every_stay` fees are included in every quote.',

@@ -23,11 +23,11 @@ const FIELDS = {
   slug: slug('Stable identifier of the unit in URLs; unique in the agency, including archived units.'),
   name: label(120, 'Shown to partners.'),
   status: choice(UNIT_STATUSES, { default: 'active', description: 'Partners do not see archived units.' }),
-  city: place('City.'),
+  city: place('Shown to partners.'),
   area: place('Part of the city.'),
   building: place('Name of the building.'),
-  bedrooms: rooms('Bedrooms.'),
-  beds: rooms('Beds.'),
+  bedrooms: rooms('Number of bedrooms; 0 for a studio.'),
+  beds: rooms('Number of beds.'),
   bathrooms: rooms('Number of bathrooms; halves are allowed.'),
   maxGuests: Type.Integer({ minimum: 1, maximum: 1_000, description: 'How many guests it sleeps.' }),
   sizeSqm: nullable(Type.Number({ minimum: 0, maximum: 1_000_000, description: 'Square metres.' })),
@@ -46,7 +46,7 @@ const FIELDS = {
   }),
   checkinTime: timeOfDay("`HH:MM` in the agency's time zone."),
   checkoutTime: timeOfDay("`HH:MM` in the agency's time zone."),
-  instantBook: Type.Boolean(),
+  instantBook: Type.Boolean({ description: 'Shown to partners: whether a booking needs no approval.' }),
 }
 
 /** What prices depend on besides the rates. */

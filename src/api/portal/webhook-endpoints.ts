@@ -23,7 +23,8 @@ const url = () =>
     maxLength: URL_LENGTH_MAX,
     description: 'An https URL that is publicly reachable.',
   })
-const description = () => Type.Optional(nullable(text({ maxLength: DESCRIPTION_LENGTH_MAX })))
+const description = () =>
+  Type.Optional(nullable(text({ maxLength: DESCRIPTION_LENGTH_MAX, description: 'A name to recognise it by.' })))
 const endpointAnswer = {
   status: 200,
   description: 'The endpoint.',

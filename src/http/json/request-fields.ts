@@ -85,7 +85,7 @@ const GUEST = Type.Object(GUEST_FIELDS, {
 /** What partners and the agency send alike for a new booking, so that the agency can import what a partner may send. */
 export const NEW_BOOKING_FIELDS = {
   sourceRef: optionalText(120, 'Your own reference; returned on reads.'),
-  notes: optionalText(2_000),
+  notes: optionalText(2_000, 'Internal notes.'),
   holdHours: Type.Optional(
     nullable(
       Type.Integer({
