@@ -1,6 +1,7 @@
 /** See docs/contract.md#conventions: every write made with a key is recorded in the audit trail, including refused attempts. */
 import { afterEach, expect, test } from 'bun:test'
 import { auditTrail } from '../../support/audit-trail.ts'
+import { holding } from '../../support/held-lock.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 const ATTEMPTS = 60
@@ -14,15 +15,18 @@ async function attemptAtOnce({ headers = () => ({}) }: { headers?: (i: number) =
   const agency = await service.agency()
   const { secret } = await service.key(agency)
   await service.unit(agency, { slug: 'sea-view' })
-  const answers = await Promise.all(
-    Array.from({ length: ATTEMPTS }, (_, i) =>
-      service.call('/bookings', {
-        key: secret,
-        json: { unit: 'sea-view', ...STAY, sourceRef: `r${i}` },
-        headers: headers(i),
-      }),
-    ),
+  // The first write does not end before another one was refused.
+  const release = await holding(service.database.url, 'select from shard for share')
+  const pending = Array.from({ length: ATTEMPTS }, (_, i) =>
+    service.call('/bookings', {
+      key: secret,
+      json: { unit: 'sea-view', ...STAY, sourceRef: `r${i}` },
+      headers: headers(i),
+    }),
   )
+  await Promise.race(pending)
+  await release()
+  const answers = await Promise.all(pending)
   await service.ledger.refusals.flush()
   const trail: Record<string, number> = {}
   for (const { outcome, count, actor_kind, route } of await auditTrail(service.database.sql, agency.id)) {
