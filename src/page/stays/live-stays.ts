@@ -142,7 +142,7 @@ const AGAIN_MS = 10_000
 const STAYS = ['booking.']
 
 /**
- * While it is drawn, every change of a booking, whoever made it, reloads what is under these prefixes.
+ * While it is drawn, every change of a booking, also by others, reloads what is under these prefixes.
  * @param events how the names of other changes begin, to follow those instead
  */
 export function useLiveStays(prefixes: readonly string[], events: readonly string[] = STAYS): void {
@@ -181,7 +181,7 @@ export function useLiveStays(prefixes: readonly string[], events: readonly strin
         // What was read before the cursor was given may be older than it, and nothing would announce the changes in between.
         readAnew()
       } catch (error) {
-        // The session's end is told elsewhere, and whoever has signed in again starts over.
+        // The session's end is reported elsewhere; signing in again starts over.
         if (!closing.signal.aborted && problemOf(error).status !== 401)
           opening = setTimeout(() => void open(), AGAIN_MS)
       }
