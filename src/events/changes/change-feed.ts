@@ -105,7 +105,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     }
   }
 
-  /** Where reading continues after everything that is durable now; also for whoever reads the state and then its changes. */
+  /** Where reading continues after everything that is durable now; also for those who read the state and then its changes. */
   endCursor(agencyId: string): string {
     return this.#feedOf(agencyId).endPage().cursor
   }
