@@ -21,15 +21,19 @@ export interface Slowdown {
   readonly calmMs: number
   readonly besetMs: number
   readonly ratio: number
-  /** Of all rounds, smallest first. */
+  /** Of all rounds, in their order: budgets are per minute, so the first ones show a burst and the last ones what is left after it. */
   readonly ratios: readonly number[]
   readonly statuses: string
 }
 
 export interface ShareWindows {
+  readonly base: string
   readonly attacks: Readonly<Record<string, Attack['requests']>>
-  /** The p99 of another agency's reads beside it, against its own: the median of the rounds. */
-  slowdown(requests: Attack['requests']): Promise<Slowdown>
+  /**
+   * The p99 of another agency's reads beside it, against its own: the median of the rounds.
+   * @param target the address that is attacked; that of another service shows how much of it is the machine's doing
+   */
+  slowdown(requests: Attack['requests'], target?: string): Promise<Slowdown>
   close(): Promise<void>
 }
 
@@ -82,6 +86,7 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
   })
   const window = 'from=2033-01-01&to=2033-04-01'
   return {
+    base,
     attacks: {
       'partner key': of(
         keys.slice(0, KEYS / 2),
@@ -125,11 +130,29 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
         { method: 'POST', path: `${agency}/keys`, json: { name: 'one more', scopes } },
         { path: `${agency}/audit?pageSize=200` },
       ),
+      'keys, small requests': of(
+        keys,
+        { path: '/partner/v1/bookings?pageSize=5' },
+        { path: `/partner/v1/availability?unit=${slugOf(1)}&${window}` },
+        { path: '/partner/v1/guests?pageSize=5' },
+        {
+          method: 'POST',
+          path: '/partner/v1/quote',
+          json: { unit: slugOf(1), arrival: '2033-01-01', departure: '2033-01-08' },
+        },
+      ),
+      'tokens, small requests': of(
+        thrice(tokens['owner']),
+        { path: `${agency}/audit?pageSize=5` },
+        { path: `${agency}/bookings?pageSize=5` },
+        { path: `${agency}/guests?pageSize=5` },
+        { path: `${agency}/units/${slugOf(1)}/calendar?${window}` },
+      ),
       'calendar address': feeds.map((path) => ({ method: 'GET', path })),
     },
-    slowdown: async (requests) => {
+    slowdown: async (requests, target = base) => {
       const file = join(folder, 'attack.json')
-      await Bun.write(file, JSON.stringify({ base, connections: CONNECTIONS, requests } satisfies Attack))
+      await Bun.write(file, JSON.stringify({ base: target, connections: CONNECTIONS, requests } satisfies Attack))
       await latencies(base, WINDOW_MS / 2)
       const rounds: { calm: number; beset: number }[] = []
       let statuses = ''
@@ -147,7 +170,7 @@ export async function openShareWindows(databaseUrl: string): Promise<ShareWindow
       }
       const sorted = rounds.toSorted((a, b) => a.beset / a.calm - b.beset / b.calm)
       const { calm, beset } = sorted[(ROUNDS - 1) / 2] ?? { calm: 0, beset: Number.NaN }
-      const ratios = sorted.map((each) => each.beset / each.calm)
+      const ratios = rounds.map((each) => each.beset / each.calm)
       return { calmMs: calm, besetMs: beset, ratio: beset / calm, ratios, statuses }
     },
     close: async () => {
