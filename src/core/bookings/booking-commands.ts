@@ -7,20 +7,9 @@ import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { BookingEvent, Pricing } from '../domain/booking.ts'
-import { isLive } from '../domain/booking.ts'
-import {
-  type Decision,
-  decideBookStay,
-  decideCancel,
-  decideExpiry,
-  type QuoteAnswer,
-  quoteOf,
-  quoteStay,
-  type Tariff,
-} from '../domain/decide.ts'
+import type { Pricing } from '../domain/booking.ts'
+import { decideBookStay, decideCancel, decideExpiry, type QuoteAnswer, quoteStay } from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
-import type { Quote } from '../domain/pricing.ts'
 import type { Unit } from '../domain/unit.ts'
 import { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
@@ -36,7 +25,7 @@ import {
   newBookingOf,
   type Outcome,
   type QuoteRequest,
-  type Turn,
+  tariffOf,
   type UnitArchived,
   type WriteMode,
 } from './booking-turns.ts'
@@ -46,7 +35,6 @@ import {
   type DurableWritesOptions,
   refusalLine,
   replayLine,
-  type StoredWithDecision,
   successLine,
 } from './durable-writes.ts'
 import { OfferSearch, type OfferSearchParams, type OffersFound } from './offer-search.ts'
@@ -135,7 +123,7 @@ export class BookingCommands {
         const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at: this.#clock.now() })
         const tariff = tariffOf(agency, inventory)
         const decision = decideBookStay(state, { booking, tariff, enforcement, isAgreed })
-        return this.#settle(write, turn, decision, { keep, request })
+        return this.#writes.settle(write, turn, decision, { keep, request })
       })
       return this.#recorded(write, outcome, null)
     })
@@ -155,7 +143,7 @@ export class BookingCommands {
     return this.#writes.run({ agency, caller, mode }, async (write) => {
       const outcome = await this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) => {
         const decision = decideCancel(turn.state, { booking, reason, ifVersion, at: this.#clock.now() })
-        return this.#settle(write, turn, decision, { keep })
+        return this.#writes.settle(write, turn, decision, { keep })
       })
       return this.#recorded(write, outcome, bookingId)
     })
@@ -186,7 +174,7 @@ export class BookingCommands {
         const tariff = tariffOf(agency, inventory)
         const at = this.#clock.now()
         const decision = decideChange(state, target, { booking, ifVersion, change, pricing, tariff, at })
-        return this.#settle(write, turn, decision, { keep })
+        return this.#writes.settle(write, turn, decision, { keep })
       })
       return this.#recorded(write, outcome, bookingId)
     })
@@ -197,7 +185,7 @@ export class BookingCommands {
     const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
     return this.#writes.run({ agency, caller }, (write) =>
       this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) =>
-        this.#settle(write, turn, decideExpiry(turn.state, { booking, at: this.#clock.now() }), {}),
+        this.#writes.settle(write, turn, decideExpiry(turn.state, { booking, at: this.#clock.now() })),
       ),
     )
   }
@@ -261,14 +249,6 @@ export class BookingCommands {
     return this.#writes.run({ agency, caller }, (write) => this.#writes.record(write, line))
   }
 
-  /** What has been decided becomes durable; in a dry run, it is only said, with the price of the stay at this moment. */
-  #settle(write: Write, turn: Turn, decision: Decision<BookingEvent>, made: StoredWithDecision): Promise<Outcome> {
-    const quote = write.isDryRun ? quoteOfDecision(decision, turn, tariffOf(write.agency, turn.inventory)) : null
-    const settled = this.#writes.settle(write, turn, decision, made)
-    if (!write.isDryRun) return settled
-    return settled.then((outcome) => (outcome.kind === 'done' ? { ...outcome, quote } : outcome))
-  }
-
   /** A refusal is in the audit trail before it is answered. */
   async #recorded<O extends FoundOutcome>(write: Write, outcome: O, bookingId: string | null): Promise<O> {
     if (outcome.kind === 'done' || write.isDryRun) return outcome
@@ -276,15 +256,4 @@ export class BookingCommands {
     await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
     return outcome
   }
-}
-
-function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {
-  return { currency, feeTypes }
-}
-
-/** What the stay costs; null if it is refused, or nobody pays for it. */
-function quoteOfDecision(decision: Decision<BookingEvent>, { target }: Turn, tariff: Tariff): Quote | null {
-  if (decision.kind === 'rejected') return null
-  const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
-  return isLive(booking) ? quoteOf(target, booking, tariff) : null
 }

@@ -4,7 +4,7 @@ import { type Clock, HOUR_MS } from '../../lib/clock.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Booking, type BookingStatus, type BookingType, type Instant, isHold } from '../domain/booking.ts'
-import type { BookStay, NewBooking } from '../domain/decide.ts'
+import type { BookStay, NewBooking, Tariff } from '../domain/decide.ts'
 import type { Night, Stay } from '../domain/night.ts'
 import type { Rejection } from '../domain/night-guard.ts'
 import type { Quote } from '../domain/pricing.ts'
@@ -100,6 +100,11 @@ export function newBookingOf(
     cancelReason: null,
     createdAt: at,
   }
+}
+
+/** What quotes and bookings of the agency are priced with, beside the unit's own rates. */
+export function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {
+  return { currency, feeTypes }
 }
 
 /** A booking as stored in Postgres, with the journal's number of its last change. */

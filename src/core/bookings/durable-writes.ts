@@ -8,8 +8,8 @@ import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { BookingEvent, UnitEvent } from '../domain/booking.ts'
-import type { Decision } from '../domain/decide.ts'
+import { type BookingEvent, isLive, type UnitEvent } from '../domain/booking.ts'
+import { type Decision, quoteOf } from '../domain/decide.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { unitsOf } from '../journal/entry-codec.ts'
@@ -26,7 +26,7 @@ import type {
 import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-turns.ts'
-import { type Turn, type Write, WriteLimit } from './booking-turns.ts'
+import { type Turn, tariffOf, type Write, WriteLimit } from './booking-turns.ts'
 
 export interface DurableWritesOptions {
   readonly catalogue: Catalogue
@@ -65,7 +65,7 @@ export class DurableWrites {
 
   /**
    * Makes the decision durable, applies it to the units of the turn, and then calls `onDurable`, in this order (U1). In a dry run, none
-   * of it.
+   * of it: it is only said, with the price of the stay at this moment.
    */
   async settle(
     write: Write,
@@ -76,7 +76,10 @@ export class DurableWrites {
     if (decision.kind === 'rejected') return decision
     const { agency, caller } = write
     const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
-    if (write.isDryRun) return { kind: 'done', booking, inventory, seq: null }
+    if (write.isDryRun) {
+      const quote = isLive(booking) ? quoteOf(target, booking, tariffOf(agency, inventory)) : null
+      return { kind: 'done', booking, inventory, seq: null, quote }
+    }
     const record: { -readonly [N in keyof JournalRecord]: JournalRecord[N] } = {
       agencyId: agency.id,
       at: this.#options.clock.now(),
