@@ -69,7 +69,7 @@ async function costsOfRequests(databaseUrl: string) {
 function costsOfSlices(name: string, state: UnitState) {
   const units = Array.from({ length: 200 }, (_, unit) => unitOf(0, unit))
   const commands = { activate: async () => {}, listedCalendar: () => state }
-  const pending = { range: RANGE, withPrices: true, page: pageOf({ pageSize: 200 }) }
+  const pending = { range: RANGE, with: { prices: true }, now: Date.now(), page: pageOf({ pageSize: 200 }) }
   return sliceCosts(name, {
     stepsPerSlice: STEPS_PER_SLICE,
     read: async (slices) => Buffer.from(await calendarsText(commands, AGENCY, units, pending, slices)),

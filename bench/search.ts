@@ -12,9 +12,10 @@ import { addNights } from '../src/core/domain/night.ts'
 import { UnitState } from '../src/core/domain/unit-state.ts'
 import { pageOf } from '../src/http/json/page.ts'
 import { searchOf } from '../src/http/json/search-query.ts'
+import { systemClock } from '../src/lib/clock.ts'
 import type { Slices } from '../src/lib/slices.ts'
 import { cpuMsSince } from '../test/support/event-loop.ts'
-import { AGENCY } from '../test/support/samples.ts'
+import { AGENCY, MOMENT } from '../test/support/samples.ts'
 import { writeResult } from './report.ts'
 import { startPostgres, startService } from './support/processes.ts'
 import { coldCosts, requestCosts, sliceCosts } from './support/sliced-reads.ts'
@@ -87,11 +88,14 @@ function worldInMemory() {
 async function costsOfSlices() {
   const { units, states, feeTypes } = worldInMemory()
   const inventory = new Inventory(units, feeTypes)
-  const search = new OfferSearch({
-    activate: async () => {},
-    peek: (unitId) => states.get(unitId) ?? null,
-    readUnlessDamaged: () => Promise.reject(new Error('Cannot measure: a unit is not in memory')),
-  })
+  const search = new OfferSearch(
+    {
+      activate: async () => {},
+      peek: (unitId) => states.get(unitId) ?? null,
+      readUnlessDamaged: () => Promise.reject(new Error('Cannot measure: a unit is not in memory')),
+    },
+    systemClock,
+  )
   const costs = []
   for (const [name, query] of Object.entries(SEARCHES)) {
     const read = (slices: Slices) => search.page(AGENCY, inventory, askedOf(query), slices)
@@ -114,7 +118,13 @@ function quotesOneByOne() {
         const state = states.get(id)
         if (state === undefined) continue
         const stay = { arrival, departure: addNights(arrival, window.nights) }
-        const quoted = quoteStay(state, { stay, children: 0, extraBed: false, tariff: { currency: 'EUR', feeTypes } })
+        const quoted = quoteStay(state, {
+          stay,
+          children: 0,
+          extraBed: false,
+          tariff: { currency: 'EUR', feeTypes },
+          moment: MOMENT,
+        })
         if (quoted.kind === 'quoted') quotes += 1
       }
     rounds.push(cpuMsSince(since))

@@ -217,6 +217,7 @@ create table unit (
   min_stay        integer not null check (min_stay >= 1),
   turnover_nights integer not null check (turnover_nights >= 0),
   rates           jsonb not null,
+  restrictions    jsonb,
   primary key (agency_id, unit_id),
   unique (agency_id, slug),
   -- A unit whose rates cannot be read would keep the whole inventory of its agency from being read (D1).
@@ -225,7 +226,12 @@ create table unit (
     and jsonb_typeof(rates -> 'weekdayAdjustments') is not distinct from 'array'
     and jsonb_typeof(rates -> 'lengthOfStayDiscounts') is not distinct from 'array'
     and jsonb_array_length(rates -> 'seasons') = jsonb_array_length(jsonb_path_query_array(rates,
-      '$.seasons[*] ? (@.from like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" && @.to like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")')))
+      '$.seasons[*] ? (@.from like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" && @.to like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")'))),
+  constraint unit_restrictions_have_their_form check (
+    restrictions is null
+    or jsonb_typeof(restrictions -> 'rows') is not distinct from 'array'
+    and jsonb_array_length(restrictions -> 'rows') = jsonb_array_length(jsonb_path_query_array(restrictions,
+      '$.rows[*] ? ((@.from == null || @.from like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}$") && (@.to == null || @.to like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"))')))
 );
 
 create table fee_type (
@@ -854,15 +860,16 @@ begin
   if others ? 'units' and not is_duplicate then
     insert into unit (agency_id, unit_id, slug, name, status, city, area, building, bedrooms, beds, bathrooms,
                       max_guests, size_sqm, checkin_time, checkout_time, instant_book, base_price, cleaning_fee,
-                      extra_bed_fee, min_stay, turnover_nights, rates)
+                      extra_bed_fee, min_stay, turnover_nights, rates, restrictions)
     select u.agency_id, u.unit_id, u.slug, u.name, u.status, u.city, u.area, u.building, u.bedrooms, u.beds,
            u.bathrooms, u.max_guests, u.size_sqm, u.checkin_time, u.checkout_time, u.instant_book, u.base_price,
-           u.cleaning_fee, u.extra_bed_fee, u.min_stay, u.turnover_nights, u.rates
+           u.cleaning_fee, u.extra_bed_fee, u.min_stay, u.turnover_nights, u.rates, u.restrictions
     from jsonb_to_recordset(others -> 'units') as u (
       agency_id uuid, unit_id uuid, slug text, name text, status text, city text, area text, building text,
       bedrooms double precision, beds double precision, bathrooms double precision, max_guests integer,
       size_sqm double precision, checkin_time text, checkout_time text, instant_book boolean, base_price bigint,
-      cleaning_fee bigint, extra_bed_fee bigint, min_stay integer, turnover_nights integer, rates jsonb)
+      cleaning_fee bigint, extra_bed_fee bigint, min_stay integer, turnover_nights integer, rates jsonb,
+      restrictions jsonb)
     on conflict (agency_id, unit_id) do update set
       slug = excluded.slug, name = excluded.name, status = excluded.status, city = excluded.city,
       area = excluded.area, building = excluded.building, bedrooms = excluded.bedrooms, beds = excluded.beds,
@@ -870,7 +877,7 @@ begin
       checkin_time = excluded.checkin_time, checkout_time = excluded.checkout_time,
       instant_book = excluded.instant_book, base_price = excluded.base_price,
       cleaning_fee = excluded.cleaning_fee, extra_bed_fee = excluded.extra_bed_fee, min_stay = excluded.min_stay,
-      turnover_nights = excluded.turnover_nights, rates = excluded.rates;
+      turnover_nights = excluded.turnover_nights, rates = excluded.rates, restrictions = excluded.restrictions;
   end if;
 
   -- Guests with an e-mail are resolved and locked in one step, so that a concurrent change of the guest cannot

@@ -19,9 +19,9 @@ interface EmailTaken {
   readonly email: string
 }
 
-/** The unit no longer has the rates that the change was based on. */
-export interface RatesChanged {
-  readonly code: 'RATES_CHANGED'
+/** The unit no longer has the rates, or the restrictions, that the change was based on. */
+export interface RulesChanged {
+  readonly code: 'RATES_CHANGED' | 'RESTRICTIONS_CHANGED'
 }
 
 /** The booking no longer has the notes that the change was based on. */
@@ -32,7 +32,7 @@ interface NotesChanged {
 }
 
 /** Why a change of the agency's own data is refused. A value, never thrown. */
-type AgencyRefusal = SlugTaken | EmailTaken | RatesChanged | NotesChanged | InvalidChange
+type AgencyRefusal = SlugTaken | EmailTaken | RulesChanged | NotesChanged | InvalidChange
 
 export type AgencyOutcome<T> =
   | { readonly kind: 'done'; readonly value: T }

@@ -9,12 +9,13 @@
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import { isEmpty, type Restrictions } from '../core/domain/restrictions.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import { type Rates, sortedRates } from '../core/domain/unit.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
-import { type AgencyOutcome, done, NOT_FOUND, type RatesChanged, refused } from './store-retries.ts'
+import { type AgencyOutcome, done, NOT_FOUND, type RulesChanged, refused } from './store-retries.ts'
 
 /** Of any status: an archived unit keeps its bookings, so there is no way to be rid of one. The largest agencies have some 20,000. */
 export const UNITS_PER_AGENCY_MAX = 50_000
@@ -60,7 +61,7 @@ export class UnitCommands {
   async change(
     agency: Agency,
     slug: string,
-    { change, newSlug }: { change: (unit: Unit) => Unit | RatesChanged; newSlug?: string | undefined },
+    { change, newSlug }: { change: (unit: Unit) => Unit | RulesChanged; newSlug?: string | undefined },
     caller: Caller,
     keep?: KeepChange<Unit>,
   ): Promise<AgencyOutcome<Unit>> {
@@ -91,9 +92,29 @@ export class UnitCommands {
     keep?: KeepChange<Unit>,
   ): Promise<AgencyOutcome<Unit>> {
     const sorted = sortedRates(rates)
-    const change = (unit: Unit): Unit | RatesChanged => {
+    const change = (unit: Unit): Unit | RulesChanged => {
       if (isBasedOn?.(unit.rules.rates) === false) return { code: 'RATES_CHANGED' }
       return { ...unit, rules: { ...unit.rules, rates: sorted } }
+    }
+    return this.change(agency, slug, { change }, caller, keep)
+  }
+
+  /**
+   * Takes effect with the next quote or booking; existing bookings are not touched.
+   * @param change.restrictions have no `restrictionsProblems`
+   * @param change.isBasedOn whether the unit, as it is in its turn, has the restrictions that the change is based on: else it is refused
+   */
+  setRestrictions(
+    agency: Agency,
+    slug: string,
+    { restrictions, isBasedOn }: { restrictions: Restrictions; isBasedOn: (current: Unit) => boolean },
+    caller: Caller,
+    keep?: KeepChange<Unit>,
+  ): Promise<AgencyOutcome<Unit>> {
+    const change = (unit: Unit): Unit | RulesChanged => {
+      if (!isBasedOn(unit)) return { code: 'RESTRICTIONS_CHANGED' }
+      const { restrictions: _, ...others } = unit.rules
+      return { ...unit, rules: isEmpty(restrictions) ? others : { ...others, restrictions } }
     }
     return this.change(agency, slug, { change }, caller, keep)
   }
@@ -101,11 +122,11 @@ export class UnitCommands {
   async #set(
     agency: Agency,
     unitId: string,
-    decide: (current: Unit | null) => Unit | RatesChanged,
+    decide: (current: Unit | null) => Unit | RulesChanged,
     caller: Caller,
     { release, keep }: { release?: (() => void) | undefined; keep: KeepChange<Unit> | undefined },
   ): Promise<AgencyOutcome<Unit>> {
-    let refusal: RatesChanged | null = null
+    let refusal: RulesChanged | null = null
     const decided = (current: Unit | null): Unit | null => {
       const outcome = decide(current)
       if (!('code' in outcome)) return outcome

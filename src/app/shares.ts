@@ -24,6 +24,7 @@ import { FORWARDED_OF_SHARD_MAX } from '../cluster/forward/owner-route.ts'
 import { SEARCHES_PER_AGENCY_MAX } from '../core/bookings/offer-search.ts'
 import { LIVE_CREDENTIALS_MAX } from '../core/catalogue/agency.ts'
 import { STAY_NIGHTS_MAX } from '../core/domain/night.ts'
+import { RESTRICTIONS_MAX } from '../core/domain/restrictions.ts'
 import { SEASONS_MAX } from '../core/domain/unit.ts'
 import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../events/changes/waiting-places.ts'
@@ -55,6 +56,7 @@ export const SHARES = {
   units: share('make', 'units', `${count(UNITS_PER_AGENCY_MAX)}, archived ones included`, VALIDATION),
   feeTypes: share('make', 'fee types', `${FEE_TYPES_PER_AGENCY_MAX}, inactive ones included`, VALIDATION),
   rates: share('make', 'seasons of a unit', String(SEASONS_MAX), VALIDATION),
+  restrictions: share('make', 'restrictions of a unit', String(RESTRICTIONS_MAX), VALIDATION),
   notes: share('make', 'notes of a booking', `${count(NOTES_LENGTH_MAX)} characters`, VALIDATION),
   nights: share(
     'make',
@@ -201,6 +203,8 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`PATCH ${UNIT}`]: WRITE('mailbox'),
   [`GET ${UNIT}/rates`]: ONE('rates'),
   [`PUT ${UNIT}/rates`]: WRITE('rates', 'mailbox'),
+  [`GET ${UNIT}/restrictions`]: ONE('restrictions'),
+  [`PUT ${UNIT}/restrictions`]: WRITE('restrictions', 'mailbox'),
   [`POST ${UNIT}/rates/preview`]: ONE('body', 'rates'),
   [`POST ${AGENCY}/fee-types`]: WRITE('feeTypes'),
   [`GET ${AGENCY}/fee-types`]: ONE('feeTypes'),

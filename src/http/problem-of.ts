@@ -3,7 +3,7 @@ import { ListReadError, type ListReadErrorKind } from '../core/bookings/booking-
 import type { FoundOutcome } from '../core/bookings/booking-turns.ts'
 import { RefusalNotRecordedError, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
 import { formatNight, type Night } from '../core/domain/night.ts'
-import type { Rejection } from '../core/domain/night-guard.ts'
+import type { Rejection, Restrained } from '../core/domain/night-guard.ts'
 import { CorruptLedgerError, JournalError, type JournalErrorKind } from '../core/journal/journal-error.ts'
 import { MailboxFullError } from '../core/units/unit-actor.ts'
 import { AssertionError, unreachable } from '../lib/assert.ts'
@@ -43,6 +43,8 @@ export function problemOfRejection(rejection: Rejection): Problem {
       const { minStay } = rejection
       return problem('MIN_STAY', `Minimum stay for this arrival: ${minStay} nights`, { minStay })
     }
+    case 'RESTRICTED':
+      return problem('RESTRICTED', restrainedTitle(rejection), restrainedJson(rejection))
     case 'BOOKING_CONFLICT': {
       const { from, to, nights, bookableFrom } = rejection.conflict
       return problem('BOOKING_CONFLICT', `These nights are already booked: ${listed(nights)}`, {
@@ -104,6 +106,39 @@ export function problemOfRejection(rejection: Rejection): Problem {
     default:
       return unreachable(rejection)
   }
+}
+
+/** What refuses a stay to partners, or warns the agency, as JSON. */
+export function restrainedJson({ restrictions, alternatives: { previousArrival, nextArrival } }: Restrained) {
+  return {
+    restrictions: restrictions.map(({ rule, date, value }) => ({ rule, date: formatNight(date), value })),
+    alternatives: {
+      previousArrival: formatOrNull(previousArrival),
+      nextArrival: formatOrNull(nextArrival),
+    },
+  }
+}
+
+/** What a rule says, for people. */
+const SENTENCES = {
+  closedToArrival: (date: string) => `no arrivals on ${date}`,
+  closedToDeparture: (date: string) => `no departures on ${date}`,
+  maxStay: (date: string, value: number) => `at most ${value} nights for an arrival on ${date}`,
+  stopSell: (date: string) => `the night of ${date} is not for sale`,
+  advanceNoticeHours: (date: string, value: number) =>
+    `a stay must be booked ${value} hours before check-in, too late for ${date}`,
+  bookingWindowDays: (date: string, value: number) =>
+    `arrivals can be booked ${value} days ahead, and ${date} is later`,
+}
+
+/** One sentence: what refuses the stay, and which arrivals would pass. */
+function restrainedTitle(restrained: Restrained): string {
+  const { restrictions, alternatives } = restrainedJson(restrained)
+  const reasons = restrictions.map(({ rule, date, value }) => SENTENCES[rule](date, Number(value))).join('; ')
+  const arrivals = [alternatives.previousArrival, alternatives.nextArrival].filter((each) => each !== null)
+  const others =
+    arrivals.length === 0 ? 'no other arrival within 30 days' : `try an arrival on ${arrivals.join(' or ')}`
+  return `The stay is not sold: ${reasons}. For as many nights, ${others}`
 }
 
 function formatOrNull(night: Night | null): string | null {

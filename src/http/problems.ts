@@ -6,6 +6,7 @@
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { ROLES, SCOPES } from '../core/catalogue/agency.ts'
 import type { Rejection } from '../core/domain/night-guard.ts'
+import { REFUSING_RULES } from '../core/domain/restrictions.ts'
 import { QuoteJson } from './quote-schema.ts'
 import { dateText } from './text-schema.ts'
 import type { FieldError } from './validator.ts'
@@ -22,6 +23,7 @@ type RequestCode =
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
   | 'RATES_CHANGED'
+  | 'RESTRICTIONS_CHANGED'
   | 'NOTES_CHANGED'
   | 'CURSOR_EXPIRED'
   | 'IDEMPOTENCY_KEY_REUSED'
@@ -199,6 +201,12 @@ export const PROBLEMS = {
     members: {},
     example: { title: "The unit's rates have changed since you read them" },
   },
+  RESTRICTIONS_CHANGED: {
+    status: 412,
+    when: 'The restrictions of the unit do not have an entity tag of `If-Match`: someone else has changed them.',
+    members: {},
+    example: { title: "The unit's restrictions have changed since you read them" },
+  },
   NOTES_CHANGED: {
     status: 409,
     when: 'The notes of the booking are not those in `replaces`: someone else has changed them.',
@@ -245,6 +253,36 @@ export const PROBLEMS = {
     when: 'The stay is shorter than the effective minimum stay.',
     members: { minStay: Type.Integer({ minimum: 1, description: 'Minimum number of nights for this arrival.' }) },
     example: { title: 'Minimum stay for this arrival: 3 nights', minStay: 3 },
+  },
+  RESTRICTED: {
+    status: 422,
+    when: 'Restrictions of the agency refuse the stay: `restrictions` has all of them, and `alternatives` the nearest arrivals that would pass.',
+    members: {
+      restrictions: Type.Array(
+        Type.Object({
+          rule: stringOf(REFUSING_RULES, 'The rule.'),
+          date: dateText('The date that the rule looked at.'),
+          value: Type.Union([Type.Boolean(), Type.Integer()]),
+        }),
+        { description: 'All rules that refuse the stay.' },
+      ),
+      alternatives: Type.Object(
+        {
+          previousArrival: nullableDate('The nearest earlier arrival.'),
+          nextArrival: nullableDate('The nearest later arrival.'),
+        },
+        {
+          description:
+            'The nearest arrivals, within 30 days, on which a stay of the same length would be accepted now; null: none.',
+        },
+      ),
+    },
+    example: {
+      title:
+        'The stay is not sold: no arrivals on 2027-07-04. For as many nights, try an arrival on 2027-07-03 or 2027-07-10',
+      restrictions: [{ rule: 'closedToArrival', date: '2027-07-04', value: true }],
+      alternatives: { previousArrival: '2027-07-03', nextArrival: '2027-07-10' },
+    },
   },
   IDEMPOTENCY_KEY_REUSED: {
     status: 422,

@@ -120,6 +120,19 @@ export function dayOf(instant: number, timeZone: string): string {
   return Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(timeZone).toPlainDate().toString()
 }
 
+/**
+ * The instant of a local time. A time that occurs twice on a clock change is the first; one that is skipped is the moment of the change.
+ * @param date `YYYY-MM-DD`
+ * @param time `HH:MM`
+ * @param timeZone IANA name that passes `isTimeZone`
+ */
+export function localInstant(date: string, time: string, timeZone: string): number {
+  const wanted = Temporal.PlainDateTime.from(`${date}T${time}`)
+  const earlier = wanted.toZonedDateTime(timeZone, { disambiguation: 'earlier' })
+  const isSkipped = !earlier.toPlainDateTime().equals(wanted)
+  return (isSkipped ? (earlier.getTimeZoneTransition('next') ?? earlier) : earlier).epochMilliseconds
+}
+
 const OFFSET = /^[+-]/
 
 /** Whether the name is an IANA time zone that this runtime knows; offsets such as `+02:00` have no clock changes and are none. */

@@ -1,4 +1,11 @@
-import type { IsoWeekday, Night } from '../../src/core/domain/night.ts'
+import { addNights, type IsoWeekday, type Night } from '../../src/core/domain/night.ts'
+import {
+  DATE_RULES,
+  type Restriction,
+  type Restrictions,
+  restrictionsProblems,
+  SWITCH_RULES,
+} from '../../src/core/domain/restrictions.ts'
 import {
   type FeeType,
   type Rates,
@@ -30,6 +37,29 @@ export function generatedRules(random: SeededRandom, about: Night, change: Parti
     rates: random.chance(0.5) ? sortedRates(rates) : rates,
     ...change,
   })
+}
+
+/** Up to eight rows of restrictions, of every kind, around `about`, and sometimes notice and window of 2027. */
+export function generatedRestrictions(random: SeededRandom, about: Night): Restrictions {
+  const rows = Array.from({ length: random.below(9) }, (): Restriction => {
+    const rule = random.pick(DATE_RULES)
+    const from = random.chance(0.3) ? null : addNights(about, random.int(-80, 80))
+    const to = random.chance(0.3)
+      ? null
+      : addNights(from ?? about, random.chance(0.8) ? random.int(1, 20) : random.int(1, 700))
+    const some = ([1, 2, 3, 4, 5, 6, 7] as IsoWeekday[]).filter(() => random.chance(0.4))
+    const weekdays = some.length === 0 || random.chance(0.4) ? null : some
+    const nights = random.chance(0.1) ? random.int(1, 366) : random.int(1, 9)
+    return { from, to, weekdays, rule, value: SWITCH_RULES.includes(rule) ? random.chance(0.6) : nights }
+  })
+  const restrictions = {
+    rows,
+    advanceNoticeHours: random.pick([null, null, random.int(0, 2_000)]),
+    bookingWindowDays: random.pick([null, null, random.int(1, 150)]),
+  }
+  const faults = restrictionsProblems(restrictions)
+  assert(faults.length === 0, `Cannot generate restrictions: ${faults[0]?.message}`)
+  return restrictions
 }
 
 /** Fee types of all kinds, each with an id and a label of its own. */

@@ -4,6 +4,7 @@ import type { BookingRequest } from '../../src/core/bookings/booking-turns.ts'
 import { type Agency, type ApiKey, type Plan, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import { type Night, parseNight } from '../../src/core/domain/night.ts'
+import type { SaleMoment } from '../../src/core/domain/restrictions.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { NO_RATES, type UnitRules } from '../../src/core/domain/unit.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
@@ -40,6 +41,9 @@ export const AGENCY: Agency = {
   defaultHoldHours: 48,
   createdAt: 0,
 }
+
+/** When and where stays are sold, where no test depends on it. */
+export const MOMENT: SaleMoment = { now: Date.UTC(2027, 0, 1), timeZone: AGENCY.timezone, checkinTime: '15:00' }
 
 /** A plan that no test of something else meets the limits of. */
 export const AMPLE_PLAN: Plan = { apiAccess: true, requestsPerMinute: 1_000_000, requestsPerMonth: 100_000_000 }

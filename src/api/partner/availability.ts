@@ -82,7 +82,7 @@ function blockedNights(
   params: { unit: string; from: string; to: string },
   { from, to }: NightRange,
 ): string {
-  const nights = nightListJson(state.occupied, state.cleaning, from, to)
+  const nights = nightListJson(state.occupied, state.closed, from, to)
   const unit = PLAIN.test(params.unit) ? params.unit : JSON.stringify(params.unit).slice(1, -1)
   return `{"unit":"${unit}","from":"${params.from}","to":"${params.to}","blockedNights":${nights}}`
 }

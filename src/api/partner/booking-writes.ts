@@ -145,6 +145,7 @@ const CREATE_BOOKING = {
     'EXPECTED_EXTENSION_CONFLICT',
     'QUOTE_CHANGED',
     'MIN_STAY',
+    'RESTRICTED',
     'IDEMPOTENCY_KEY_REUSED',
   ],
 } as const satisfies Operation

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import type { Inventory } from '../../core/catalogue/agency.ts'
+import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { isHeld, type Outcome, tagged } from '../../http/answer.ts'
 import { PAGE_QUERY, PAGE_SIZE_MAX, pageOf } from '../../http/json/page.ts'
-import { CalendarsJson, calendarsText } from '../../http/json/read-calendars.ts'
+import { arrivalsOf, CalendarsJson, calendarsText } from '../../http/json/read-calendars.ts'
 import { RANGE_DAYS_MAX, rangeOf } from '../../http/json/request-fields.ts'
 import { selectUnits, slugsOf, UNITS_NAMED_MAX } from '../../http/json/unit-json.ts'
 import type { Operation } from '../../http/operation.ts'
@@ -19,7 +19,7 @@ const GET_CALENDAR = {
   summary: 'Get the calendars of many units',
   description:
     'Unavailable nights of every unit in one answer, as runs. `prices=true` adds the price and the minimum stay of every night, and needs the ' +
-    'scope `read:rates` too. Ask again with `If-None-Match`: as long as nothing in the agency has changed, the answer is 304.',
+    'scope `read:rates` too; `restrictions=true` adds which days a stay can arrive and depart on. Ask again with `If-None-Match`: as long as nothing in the agency has changed, the answer is 304.',
   scope: 'read:availability',
   scopeWith: { parameter: 'prices', value: 'true', scope: 'read:rates' },
   isConditional: true,
@@ -36,6 +36,12 @@ const GET_CALENDAR = {
       }),
     ),
     prices: Type.Optional(choice(['true', 'false'], { default: 'false', description: 'Adds `prices` and `minStay`.' })),
+    restrictions: Type.Optional(
+      choice(['true', 'false'], {
+        default: 'false',
+        description: 'Adds `arrival`, `departure`, `maxStay` and `minStay`: what the restrictions of the agency allow.',
+      }),
+    ),
     page: PAGE_QUERY.page,
     pageSize: Type.Optional({ ...PAGE_QUERY.pageSize, description: `Units per page, 1 to ${PAGE_SIZE_MAX}.` }),
   }),
@@ -49,21 +55,34 @@ export const CALENDAR = [
   partnerRoute(GET_CALENDAR, ({ ledger, agency, request, query }) => {
     const range = rangeOf(query)
     if ('code' in range) return range
-    const { from, to, prices = 'false' } = query
+    const { from, to, prices = 'false', restrictions = 'false' } = query
     const page = pageOf(query)
     return withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
       const units = unitsOf(inventory, query.units)
       if ('code' in units) return units
       // Taken first: whatever changes while the calendars are read gives another tag to the next request.
       const versions = `${inventory.version} ${ledger.commands.changesOf(agency)}`
-      const params = `${from} ${to} ${prices} ${page.page} ${page.pageSize} ${query.units ?? ''}`
-      const tag = ledger.tags.of(`calendar ${versions} ${params}`)
+      const now = ledger.clock.now()
+      const params = `${from} ${to} ${prices} ${restrictions} ${page.page} ${page.pageSize} ${query.units ?? ''}`
+      const arrivals = restrictions === 'true' ? arrivalsKey(units, agency, now) : ''
+      const tag = ledger.tags.of(`calendar ${versions} ${params}${arrivals}`)
       if (isHeld(request, tag)) return tagged(tag, null)
-      const wanted = { range, withPrices: prices === 'true', page }
+      const members = { prices: prices === 'true', restrictions: restrictions === 'true' }
+      const wanted = { range, with: members, now, page }
       return calendarsText(ledger.commands, agency, units, wanted).then((text) => tagged(tag, text))
     })
   }),
 ]
+
+/** What changes in restrictions while nothing in the ledger does: the first and last arrival by notice and window. */
+function arrivalsKey(units: readonly Unit[], agency: Agency, now: number): string {
+  let key = ''
+  for (const unit of units) {
+    const { earliest, latest } = arrivalsOf(unit, agency, now)
+    if (Number.isFinite(earliest) || Number.isFinite(latest)) key += ` ${unit.id} ${earliest} ${latest}`
+  }
+  return key
+}
 
 function unitsOf(inventory: Inventory, list: string | undefined): readonly Unit[] | Problem {
   if (list === undefined) return inventory.listed

@@ -25,7 +25,7 @@ const QUOTE_STAY = {
   body: Type.Object({ ...STAY_FIELDS, ...PARTY_FIELDS }),
   bodyExample: { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-05' },
   answer: { status: 200, description: 'The price, whether or not the stay is available.', schema: QuoteAnswerJson },
-  problems: ['VALIDATION', 'NOT_FOUND', 'MIN_STAY'],
+  problems: ['VALIDATION', 'NOT_FOUND', 'MIN_STAY', 'RESTRICTED'],
 } as const satisfies Operation
 
 export const QUOTE = [

@@ -2,9 +2,11 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { AgencyBooking } from '../../core/bookings/booking-lists.ts'
 import type { FoundOutcome, WriteMode } from '../../core/bookings/booking-turns.ts'
+import type { Restrained } from '../../core/domain/night-guard.ts'
 import type { Outcome } from '../../http/answer.ts'
 import { quoteJson } from '../../http/json/quote-json.ts'
-import { problemOfOutcome } from '../../http/problem-of.ts'
+import { problemOfOutcome, restrainedJson } from '../../http/problem-of.ts'
+import { PROBLEMS } from '../../http/problems.ts'
 import { QuoteJson } from '../../http/quote-schema.ts'
 import { choice, nullable } from '../../http/text-schema.ts'
 import { assert } from '../../lib/assert.ts'
@@ -21,11 +23,23 @@ export const DRY_RUN = Type.Object({
   ),
 })
 
+/** Beside `booking`, if restrictions would refuse the stay to partners. */
+export const WARNINGS = Type.Optional(
+  Type.Object(PROBLEMS.RESTRICTED.members, {
+    description: 'Only if restrictions of the unit would refuse this stay to partners: they do not bind the agency.',
+  }),
+)
+
+/** The member for an answer; nothing is added when there is nothing to say. */
+export function warningsMember(warnings: Restrained | null | undefined) {
+  return warnings == null ? {} : { warnings: restrainedJson(warnings) }
+}
+
 export const TRIED = {
   status: 200,
   description:
     'Only with `dryRun=true`: the booking as it would be, and its price at current rates. `id` is a placeholder, and `guest` is null.',
-  schema: Type.Object({ booking: AgencyBookingJson, quote: nullable(QuoteJson) }),
+  schema: Type.Object({ booking: AgencyBookingJson, quote: nullable(QuoteJson), warnings: WARNINGS }),
 } as const
 
 /** Of a change: the same status, so one schema for both. */
@@ -40,6 +54,7 @@ export const CHANGED_OR_TRIED = {
         description: 'Only with `dryRun=true`. Null when nobody pays for the stay, or the booking is cancelled.',
       }),
     ),
+    warnings: WARNINGS,
   }),
 } as const
 
@@ -57,12 +72,10 @@ export async function triedAnswer(
   beside?: Pick<AgencyBooking, 'guest' | 'notes'>,
 ): Promise<Outcome> {
   if (outcome.kind !== 'done') return problemOfOutcome(outcome)
-  const { booking, inventory, quote = null } = outcome
+  const { booking, inventory, quote = null, warnings } = outcome
   const found = beside ?? (await ledger.bookings.find(agency.id, booking.id))
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   const shown = agencyBookingJson({ ...found, booking }, inventory)
-  return {
-    kind: 'tried',
-    answer: { status: 200, body: JSON.stringify({ booking: shown, quote: quote === null ? null : quoteJson(quote) }) },
-  }
+  const body = { booking: shown, quote: quote === null ? null : quoteJson(quote), ...warningsMember(warnings) }
+  return { kind: 'tried', answer: { status: 200, body: JSON.stringify(body) } }
 }

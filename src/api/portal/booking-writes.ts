@@ -4,6 +4,7 @@ import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type Booking, PRICINGS } from '../../core/domain/booking.ts'
 import type { BookingChange } from '../../core/domain/decide-change.ts'
+import type { Restrained } from '../../core/domain/night-guard.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { type Outcome, recorded } from '../../http/answer.ts'
 import { ifMatchOf } from '../../http/if-match.ts'
@@ -21,7 +22,7 @@ import { invalid, invalidField, notFound, type Problem } from '../../http/proble
 import { isIdShaped } from '../../http/read-request.ts'
 import { choice, dateText, nullable, text } from '../../http/text-schema.ts'
 import { assert } from '../../lib/assert.ts'
-import { CHANGED_OR_TRIED, DRY_RUN, modeOf, TRIED, triedAnswer } from './booking-dry-run.ts'
+import { CHANGED_OR_TRIED, DRY_RUN, modeOf, TRIED, triedAnswer, WARNINGS, warningsMember } from './booking-dry-run.ts'
 import {
   AgencyBookingJson,
   agencyBookingJson,
@@ -60,7 +61,10 @@ const NEW_BOOKING = Type.Object({
   guest,
 })
 
-const bookingAnswer = { description: 'The booking.', schema: Type.Object({ booking: AgencyBookingJson }) }
+const bookingAnswer = {
+  description: 'The booking.',
+  schema: Type.Object({ booking: AgencyBookingJson, warnings: WARNINGS }),
+}
 
 const CREATE_BOOKING = {
   id: 'createBooking',
@@ -70,7 +74,8 @@ const CREATE_BOOKING = {
   tag: 'Bookings',
   summary: 'Create a booking of any type and status',
   description:
-    'A night is never sold twice. Minimum stay, cleaning nights and expected extensions do not apply to the agency. The total comes ' +
+    'A night is never sold twice. Minimum stay, restrictions, cleaning nights and expected extensions do not apply to the agency: `warnings` names the restrictions that ' +
+    'would refuse the stay to partners. The total comes ' +
     'from the pricing engine.',
   takesDryRun: true,
   query: DRY_RUN,
@@ -203,15 +208,18 @@ type Write = Pick<AgencyCall<unknown>, 'ledger' | 'agency' | 'keep'>
 
 /** Guest and notes are not kept a second time: the guest is the database's to find, and both are personal data. */
 function keptBooking({ keep }: Write): KeepAnswer | undefined {
-  return keep.of((booking: Booking, inventory: Inventory) => ({ booking: bookingWithoutGuest(booking, inventory) }))
+  return keep.of((booking: Booking, inventory: Inventory, warnings: Restrained | null) => ({
+    booking: bookingWithoutGuest(booking, inventory),
+    ...warningsMember(warnings),
+  }))
 }
 
 /** The booking as the first request left it, with the guest as they are now. */
 export async function replayedBooking({ ledger, agency }: Write, kept: string): Promise<string> {
-  const { booking } = JSON.parse(kept) as { booking: BookingWithoutGuest }
+  const { booking, ...beside } = JSON.parse(kept) as { booking: BookingWithoutGuest }
   const found = await ledger.bookings.find(agency.id, booking.id)
   assert(found !== null, 'Cannot show a booking: its row has vanished')
-  return JSON.stringify({ booking: withGuest(booking, found) })
+  return JSON.stringify({ booking: withGuest(booking, found), ...beside })
 }
 
 /** The version that the change is based on, if the request says it. */
@@ -276,9 +284,12 @@ async function outcomeAsAnswer(
   outcome: FoundOutcome,
 ): Promise<Outcome> {
   if (outcome.kind !== 'done') return recorded(problemOfOutcome(outcome))
-  const { booking, inventory } = outcome
+  const { booking, inventory, warnings } = outcome
   const found = await afterWrite(ledger.bookings.find(agency.id, booking.id))
   assert(found !== null, 'Cannot show a booking: its row has vanished')
   // As this write left it, even if another one has changed it since.
-  return JSON.stringify({ booking: agencyBookingJson({ ...found, booking }, inventory) })
+  return JSON.stringify({
+    booking: agencyBookingJson({ ...found, booking }, inventory),
+    ...warningsMember(warnings),
+  })
 }

@@ -150,9 +150,9 @@ async function feedOf(ledger: PortalLedger, texts: CalendarTexts, request: Reque
   return texts.text({ agencyId: agency.id, unitId: unit.id, version }, () => written(unit, state, today, now))
 }
 
-function written(unit: Unit, { occupied, cleaning }: UnitState, today: Night, now: number): string {
+function written(unit: Unit, { occupied, closed }: UnitState, today: Night, now: number): string {
   const from = (today - PAST_NIGHTS) as Night
   const end = (NIGHT_MAX + 1) as Night
-  const blocked = new Set([...occupied.nightsIn(from, end), ...cleaning.nightsIn(from, end)])
+  const blocked = new Set([...occupied.nightsIn(from, end), ...closed.nightsIn(from, end)])
   return calendarText({ unitId: unit.id, name: unit.name, blocked: [...blocked].sort((a, b) => a - b), now })
 }

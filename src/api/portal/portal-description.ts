@@ -22,6 +22,16 @@ const PORTAL_PARAMETERS = {
     schema: { type: 'string' },
     example: '"3"',
   },
+  IfMatchRestrictions: {
+    name: 'If-Match',
+    in: 'header',
+    required: false,
+    description:
+      'The `ETag` of the restrictions that the change is based on, or a list of them. If the unit has others by then, nothing is changed, ' +
+      'and the response is 412 `RESTRICTIONS_CHANGED`. `*`, or no header: any restrictions.',
+    schema: { type: 'string' },
+    example: '"Xk0m1yqCjfJ9bW2hA7sLrQ"',
+  },
   IfMatchRates: {
     name: 'If-Match',
     in: 'header',
@@ -84,6 +94,7 @@ export const PORTAL_DESCRIPTION = {
     ...(isWrite(operation) ? ['IdempotencyKey'] : []),
     ...((operation.problems ?? []).includes('VERSION_CHANGED') ? ['IfMatch'] : []),
     ...((operation.problems ?? []).includes('RATES_CHANGED') ? ['IfMatchRates'] : []),
+    ...((operation.problems ?? []).includes('RESTRICTIONS_CHANGED') ? ['IfMatchRestrictions'] : []),
   ],
   pathParameters: {
     agencySlug: { description: 'Slug of the agency.' },

@@ -149,6 +149,8 @@ export function settled<T>(
       })
     case 'RATES_CHANGED':
       return problem('RATES_CHANGED', "The unit's rates have changed since you read them", {})
+    case 'RESTRICTIONS_CHANGED':
+      return problem('RESTRICTIONS_CHANGED', "The unit's restrictions have changed since you read them", {})
     case 'NOTES_CHANGED':
       return problem('NOTES_CHANGED', 'The notes have changed since you read them', { notes: refusal.notes })
     case 'VALIDATION':

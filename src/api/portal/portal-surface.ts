@@ -21,6 +21,7 @@ import type { PortalOperation } from './portal-operation.ts'
 import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
 import { RATES_PREVIEW } from './rates-preview.ts'
+import { RESTRICTIONS } from './restrictions.ts'
 import { SESSION, SESSION_OPERATIONS } from './session.ts'
 import { TAPE } from './tape.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
@@ -37,6 +38,7 @@ const ROUTES = [
   ...KEYS,
   ...UNITS,
   ...RATES,
+  ...RESTRICTIONS,
   ...RATES_PREVIEW,
   ...FEE_TYPES,
   ...BOOKINGS,

@@ -25,6 +25,7 @@ import {
   newBookingOf,
   type Outcome,
   type QuoteRequest,
+  saleMoment,
   tariffOf,
   type UnitArchived,
   type WriteMode,
@@ -58,7 +59,7 @@ export class BookingCommands {
     this.#writes = new DurableWrites(options)
     this.#clock = options.clock
     this.#audit = options
-    this.#offers = new OfferSearch(options.directory)
+    this.#offers = new OfferSearch(options.directory, options.clock)
   }
 
   /** The unit's nights, to be read at once. Synchronous when the unit is resident. */
@@ -95,13 +96,14 @@ export class BookingCommands {
     const state = this.#directory.peek(params.unit.id)
     const inventory = this.#catalogue.peekInventory(agency.id)
     if (state === null || inventory === null) return this.#quoteLater(agency, params)
-    return quoteStay(state, { ...params, tariff: tariffOf(agency, inventory) })
+    const moment = saleMoment(params.unit, agency, this.#clock.now())
+    return quoteStay(state, { ...params, moment, tariff: tariffOf(agency, inventory) })
   }
 
   async #quoteLater(agency: Agency, params: QuoteRequest): Promise<QuoteAnswer> {
     const tariff = tariffOf(agency, await this.#catalogue.inventory(agency.id))
     const state = await this.#directory.read({ agencyId: agency.id, unitId: params.unit.id })
-    return quoteStay(state, { ...params, tariff })
+    return quoteStay(state, { ...params, tariff, moment: saleMoment(params.unit, agency, this.#clock.now()) })
   }
 
   /**
@@ -119,10 +121,13 @@ export class BookingCommands {
     return this.#writes.run({ agency, caller, mode }, async (write) => {
       const outcome = await this.#turns.of(write, unit.id, async (turn) => {
         const { state, inventory } = turn
-        if (inventory.unitById(unit.id)?.status === 'archived') return UNIT_ARCHIVED
-        const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at: this.#clock.now() })
+        const current = inventory.unitById(unit.id) ?? unit
+        if (current.status === 'archived') return UNIT_ARCHIVED
+        const at = this.#clock.now()
+        const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at })
         const tariff = tariffOf(agency, inventory)
-        const decision = decideBookStay(state, { booking, tariff, enforcement, isAgreed })
+        const moment = saleMoment(current, agency, at)
+        const decision = decideBookStay(state, { booking, tariff, enforcement, isAgreed, moment })
         return this.#writes.settle(write, turn, decision, { keep, request })
       })
       return this.#recorded(write, outcome, null)
@@ -170,10 +175,13 @@ export class BookingCommands {
       const where = { bookingId, targetId: change.unitId }
       const outcome = await this.#turns.ofBooking(write, where, async (turn, { booking }) => {
         const { state, target, inventory } = turn
-        if (state !== target && inventory.unitById(target.unitId)?.status === 'archived') return UNIT_ARCHIVED
+        const unit = inventory.unitById(target.unitId)
+        assert(unit !== null, 'Cannot change a booking: its unit is not in the catalogue')
+        if (state !== target && unit.status === 'archived') return UNIT_ARCHIVED
         const tariff = tariffOf(agency, inventory)
         const at = this.#clock.now()
-        const decision = decideChange(state, target, { booking, ifVersion, change, pricing, tariff, at })
+        const moment = saleMoment(unit, agency, at)
+        const decision = decideChange(state, target, { booking, ifVersion, change, pricing, tariff, at, moment })
         return this.#writes.settle(write, turn, decision, { keep })
       })
       return this.#recorded(write, outcome, bookingId)

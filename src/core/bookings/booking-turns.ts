@@ -6,8 +6,9 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type Booking, type BookingStatus, type BookingType, type Instant, isHold } from '../domain/booking.ts'
 import type { BookStay, NewBooking, Tariff } from '../domain/decide.ts'
 import type { Night, Stay } from '../domain/night.ts'
-import type { Rejection } from '../domain/night-guard.ts'
+import type { Rejection, Restrained } from '../domain/night-guard.ts'
 import type { Quote } from '../domain/pricing.ts'
+import type { SaleMoment } from '../domain/restrictions.ts'
 import type { Unit } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { CorruptLedgerError, JournalError } from '../journal/journal-error.ts'
@@ -43,7 +44,7 @@ export interface QuoteRequest {
 }
 
 /** Makes what is kept for an `Idempotency-Key` from the booking that is about to become durable, with the units as they are in its turn. */
-export type KeepAnswer = (booking: Booking, inventory: Inventory) => IdempotencyDraft
+export type KeepAnswer = (booking: Booking, inventory: Inventory, warnings: Restrained | null) => IdempotencyDraft
 
 /** A dry run decides as the write would, in the same turn, and leaves nothing behind. */
 export type WriteMode = 'write' | 'dry_run'
@@ -58,6 +59,8 @@ export type Outcome =
       readonly seq: number | null
       /** Of a dry run: what the stay costs at the present rates; null if nobody pays for it, or it is cancelled. */
       readonly quote?: Quote | null
+      /** Of a stay that the agency itself makes or changes: the restrictions that would refuse it to others. */
+      readonly warnings?: Restrained | null
     }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
 
@@ -105,6 +108,11 @@ export function newBookingOf(
 /** What quotes and bookings of the agency are priced with, beside the unit's own rates. */
 export function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {
   return { currency, feeTypes }
+}
+
+/** When and where a stay of the unit is sold: what notice and window of its restrictions are measured from. */
+export function saleMoment({ checkinTime }: Unit, { timezone }: Agency, now: Instant): SaleMoment {
+  return { now, timeZone: timezone, checkinTime }
 }
 
 /** A booking as stored in Postgres, with the journal's number of its last change. */

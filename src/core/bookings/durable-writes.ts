@@ -76,15 +76,16 @@ export class DurableWrites {
     if (decision.kind === 'rejected') return decision
     const { agency, caller } = write
     const booking = decision.kind === 'accepted' ? decision.event.after : decision.booking
+    const warnings = decision.kind === 'accepted' ? (decision.warnings ?? null) : null
     if (write.isDryRun) {
       const quote = isLive(booking) ? quoteOf(target, booking, tariffOf(agency, inventory)) : null
-      return { kind: 'done', booking, inventory, seq: null, quote }
+      return { kind: 'done', booking, inventory, seq: null, quote, warnings }
     }
     const record: { -readonly [N in keyof JournalRecord]: JournalRecord[N] } = {
       agencyId: agency.id,
       at: this.#options.clock.now(),
     }
-    if (made.keep !== undefined) record.idempotency = made.keep(booking, inventory)
+    if (made.keep !== undefined) record.idempotency = made.keep(booking, inventory, warnings)
     if (decision.kind === 'unchanged') {
       // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
       if (caller.actor.kind !== 'system') {
@@ -103,7 +104,7 @@ export class DurableWrites {
     const { seq } = await this.#append(write, record)
     this.#apply(target === state ? [state] : [state, target], event, seq)
     this.#options.onDurable(event, agency)
-    return { kind: 'done', booking, inventory, seq }
+    return { kind: 'done', booking, inventory, seq, warnings }
   }
 
   /** Makes a unit's master data, prices and rules durable, applies them, and shows them in the catalogue. */

@@ -2,6 +2,7 @@
  * Finds the stays that can be booked, with their totals, in all units of an agency (docs/partner-additions.md#3-get-search-what-can-be-booked-with-exact-totals).
  * Nothing is quoted or decided one by one: arrivals are found by bit operations on the nights of a unit, and totals from sums of night prices.
  */
+import type { Clock } from '../../lib/clock.ts'
 import { compareCodePoints, foldCase } from '../../lib/code-points.ts'
 import { FairShares, NoPlaceError } from '../../lib/queues.ts'
 import { Slices } from '../../lib/slices.ts'
@@ -9,9 +10,10 @@ import type { Agency, Inventory } from '../catalogue/agency.ts'
 import { findBookableArrivals, type StayWindow, wordsFor } from '../domain/bookable-arrivals.ts'
 import type { MinorUnits } from '../domain/money.ts'
 import type { Night } from '../domain/night.ts'
-import { PricedNightsCache } from '../domain/priced-nights.ts'
+import { PricedNightsCache, restrictedIn } from '../domain/priced-nights.ts'
 import { type EveryStayFees, everyStayFees, stayTotals } from '../domain/pricing.ts'
-import type { Unit } from '../domain/unit.ts'
+import { ANY_ARRIVAL, type ArrivalRange, arrivalRange, type SaleMoment } from '../domain/restrictions.ts'
+import type { Unit, UnitRules } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { Listed } from './booking-lists.ts'
@@ -68,6 +70,7 @@ const UNITS_AT_ONCE = 200
 
 export class OfferSearch {
   readonly #directory: Pick<UnitDirectory, 'peek' | 'readUnlessDamaged' | 'activate'>
+  readonly #clock: Pick<Clock, 'now'>
   readonly #prices: PricedNightsCache
   readonly #shares = new FairShares({
     runningMax: SEARCHES_MAX,
@@ -78,8 +81,10 @@ export class OfferSearch {
 
   constructor(
     directory: Pick<UnitDirectory, 'peek' | 'readUnlessDamaged' | 'activate'>,
+    clock: Pick<Clock, 'now'>,
     prices = new PricedNightsCache(),
   ) {
+    this.#clock = clock
     this.#directory = directory
     this.#prices = prices
   }
@@ -107,7 +112,8 @@ export class OfferSearch {
   ): Promise<OffersFound> {
     const units = inventory.listed.filter(unitFilter(params)).sort((a, b) => compareCodePoints(a.name, b.name))
     const page = new OfferPage(params.sort, params.page, ranksOf(units))
-    const stays = new StaysOfUnits(params, everyStayFees(inventory.feeTypes), this.#prices, page)
+    const moment = { now: this.#clock.now(), timeZone: agency.timezone }
+    const stays = new StaysOfUnits(params, everyStayFees(inventory.feeTypes), this.#prices, page, moment)
     let all = 0
     for (let i = 0; i < units.length; i++) {
       if (i % UNITS_AT_ONCE === 0) {
@@ -117,7 +123,7 @@ export class OfferSearch {
       const unitId = units[i]?.id ?? ''
       const address = { agencyId: agency.id, unitId }
       const state = this.#directory.peek(unitId) ?? (await this.#directory.readUnlessDamaged(address))
-      const steps = STEPS_OF_UNIT + (state === null ? 0 : stays.add(i, state))
+      const steps = STEPS_OF_UNIT + (state === null ? 0 : stays.add(i, state, units[i]?.checkinTime ?? ''))
       all += steps
       const pause = slices.spend(steps)
       if (pause !== null) await pause
@@ -137,8 +143,16 @@ class StaysOfUnits {
   readonly #prices: PricedNightsCache
   readonly #page: OfferPage
   readonly #arrivals: Uint32Array
+  readonly #moment: Omit<SaleMoment, 'checkinTime'>
 
-  constructor(params: OfferSearchParams, fees: EveryStayFees, prices: PricedNightsCache, page: OfferPage) {
+  constructor(
+    params: OfferSearchParams,
+    fees: EveryStayFees,
+    prices: PricedNightsCache,
+    page: OfferPage,
+    moment: Omit<SaleMoment, 'checkinTime'>,
+  ) {
+    this.#moment = moment
     this.#params = params
     this.#fees = fees
     this.#prices = prices
@@ -147,14 +161,17 @@ class StaysOfUnits {
   }
 
   /** @returns how many steps it took */
-  add(unit: number, state: UnitState): number {
+  add(unit: number, state: UnitState, checkinTime: string): number {
     const { window, each, children, extraBed } = this.#params
     const maxTotal = this.#params.maxTotal ?? Number.POSITIVE_INFINITY
     const { from, nights } = window
     const { computed } = this.#prices
     const priced = this.#prices.of(state, from, window.to)
     const { sums } = priced
-    findBookableArrivals(state, window, priced.minStays, this.#arrivals)
+    const stays = restrictedIn(priced, nights)
+    const restricted =
+      stays === null ? null : { stays, offset: from - priced.from, range: this.#arrivalsOf(state.rules, checkinTime) }
+    findBookableArrivals(state, window, priced.minStays, this.#arrivals, restricted)
     const totalOf = stayTotals(state.rules, { nights, children, extraBed }, this.#fees)
     const first = from - priced.from
     let cheapest = Number.POSITIVE_INFINITY
@@ -177,6 +194,10 @@ class StaysOfUnits {
       steps += this.#page.add(unit, (from + cheapestArrival) as Night, cheapest)
     if (this.#prices.computed > computed) steps += sums.length + state.rules.rates.seasons.length
     return steps
+  }
+
+  #arrivalsOf({ restrictions }: UnitRules, checkinTime: string): ArrivalRange {
+    return restrictions === undefined ? ANY_ARRIVAL : arrivalRange(restrictions, { ...this.#moment, checkinTime })
   }
 }
 

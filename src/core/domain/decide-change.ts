@@ -2,10 +2,11 @@
 import { assert } from '../../lib/assert.ts'
 import type { BookingCancelled, BookingChanged, Pricing } from './booking.ts'
 import { type Booking, type BookingStatus, type Instant, isHold, isLive, TRANSITIONS } from './booking.ts'
-import { cancelled, type Decision, reject, type Tariff, totalOf, versionChanged } from './decide.ts'
+import { cancelled, type Decision, reject, type Tariff, totalOf, versionChanged, warningsOf } from './decide.ts'
 import { formatNight, type Night, nightsOf, STAY_NIGHTS_MAX } from './night.ts'
 import type { InvalidChange, Rejection } from './night-guard.ts'
 import { nightConflict } from './night-guard.ts'
+import type { SaleMoment } from './restrictions.ts'
 import type { UnitState } from './unit-state.ts'
 
 /** Members left out stay as they are. */
@@ -29,6 +30,8 @@ interface ChangeBooking {
   readonly pricing?: Pricing | undefined
   readonly tariff: Tariff
   readonly at: Instant
+  /** Of the unit that the booking is to be in. */
+  readonly moment: SaleMoment
 }
 
 /**
@@ -59,11 +62,7 @@ export function decideChange(
   const moves = from !== to
   const needsNights = moves || changed.arrival !== booking.arrival || changed.departure !== booking.departure
   if (needsNights) {
-    const conflict = nightConflict(
-      to,
-      changed,
-      moves ? { enforcement: 'agency' } : { enforcement: 'agency', own: booking },
-    )
+    const conflict = nightConflict(to, changed, moves ? {} : { own: booking })
     if (conflict !== null) return reject(conflict)
   }
   const after: Booking = {
@@ -73,7 +72,8 @@ export function decideChange(
     version: booking.version + 1,
   }
   const event: BookingChanged = { kind: 'booking_changed', before: booking, after }
-  return { kind: 'accepted', event: needsNights ? { ...event, pricing } : event }
+  if (!needsNights) return { kind: 'accepted', event }
+  return { kind: 'accepted', event: { ...event, pricing }, warnings: warningsOf(to, after, command.moment) }
 }
 
 function refusedTransition(booking: Booking, change: BookingChange): Rejection | null {

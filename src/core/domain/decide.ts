@@ -21,11 +21,16 @@ import {
   firstStayConflict,
   nightConflict,
   type Rejection,
+  type Restrained,
+  type RuleRefusal,
+  restrainedBy,
+  ruleRefusal,
   type StayConflict,
   stayConflictCodes,
   type VersionChanged,
 } from './night-guard.ts'
-import { effectiveMinStay, priceStay, type Quote } from './pricing.ts'
+import { minStayOf, priceStay, type Quote } from './pricing.ts'
+import type { SaleMoment } from './restrictions.ts'
 import type { FeeType, UnitRules } from './unit.ts'
 import type { UnitState } from './unit-state.ts'
 
@@ -42,12 +47,14 @@ export interface BookStay {
   readonly booking: NewBooking
   readonly tariff: Tariff
   readonly enforcement: Enforcement
+  readonly moment: SaleMoment
   /** Whether the caller has agreed to this price; left out: to any. Pure. */
   readonly isAgreed?: ((quote: Quote) => boolean) | undefined
 }
 
 export type Decision<Event> =
-  | { readonly kind: 'accepted'; readonly event: Event }
+  /** `warnings`: what the agency should know about a stay that it would not sell to others. */
+  | { readonly kind: 'accepted'; readonly event: Event; readonly warnings?: Restrained | null }
   | { readonly kind: 'unchanged'; readonly booking: Booking }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
 
@@ -56,18 +63,16 @@ export function reject(rejection: Rejection): { readonly kind: 'rejected'; reado
 }
 
 /**
- * Order of checks: minimum stay, cleaning block, expected extension, night guard (docs/contract.md#post-bookings, rule 3), and last the
+ * Order of checks: minimum stay, restrictions, cleaning block, expected extension, night guard (docs/contract.md#post-bookings, rule 3), and last the
  * price (docs/partner-additions.md#5-book-at-the-price-that-was-shown).
  */
 export function decideBookStay(state: UnitState, command: BookStay): Decision<BookingCreated> {
-  const { booking, enforcement } = command
-  if (enforcement === 'partner') {
-    const minStay = effectiveMinStay(state.rules, booking.arrival)
-    if (nightsOf(booking) < minStay) return reject({ code: 'MIN_STAY', minStay })
-  }
+  const { booking, enforcement, moment } = command
+  const refusal = enforcement === 'partner' ? ruleRefusal(state, booking, moment) : null
+  if (refusal !== null) return reject(refusal)
   if (isLive(booking)) {
     const conflict =
-      enforcement === 'partner' ? firstStayConflict(state, booking) : nightConflict(state, booking, { enforcement })
+      enforcement === 'partner' ? firstStayConflict(state, booking, moment) : nightConflict(state, booking, {})
     if (conflict !== null) return reject(conflict)
   }
   const quote = quoteOf(state, booking, command.tariff)
@@ -76,7 +81,13 @@ export function decideBookStay(state: UnitState, command: BookStay): Decision<Bo
   return {
     kind: 'accepted',
     event: { kind: 'booking_created', after: { ...booking, totalAmount, updatedAt: booking.createdAt, version: 1 } },
+    warnings: enforcement === 'agency' ? warningsOf(state, booking, moment) : null,
   }
+}
+
+/** What restrictions say of a guest stay of the agency's own. Null: nothing. */
+export function warningsOf(state: UnitState, booking: NewBooking | Booking, moment: SaleMoment): Restrained | null {
+  return booking.type === 'guest' && isLive(booking) ? restrainedBy(state, booking, moment) : null
 }
 
 interface CancelBooking {
@@ -159,21 +170,23 @@ export type PriceAnswer =
 
 export type QuoteAnswer =
   | { readonly kind: 'quoted'; readonly quote: Quote; readonly reasons: readonly StayConflict['code'][] }
-  | { readonly kind: 'rejected'; readonly rejection: BelowMinStay }
+  | { readonly kind: 'rejected'; readonly rejection: RuleRefusal }
 
 /**
  * Prices a stay and lists the 409 codes that a booking of it would get now; an empty list means available
  * (docs/design.md#quote).
  */
-export function quoteStay(state: UnitState, request: QuoteRequest): QuoteAnswer {
-  const priced = priceByRules(state.rules, request)
-  if (priced.kind === 'rejected') return priced
-  return { kind: 'quoted', quote: priced.quote, reasons: stayConflictCodes(state, request.stay) }
+export function quoteStay(state: UnitState, request: QuoteRequest & { readonly moment: SaleMoment }): QuoteAnswer {
+  const { stay, children, extraBed, tariff, moment } = request
+  const rejection = ruleRefusal(state, stay, moment)
+  if (rejection !== null) return { kind: 'rejected', rejection }
+  const quote = priceStay({ rules: state.rules, stay, children, extraBed, ...tariff })
+  return { kind: 'quoted', quote, reasons: stayConflictCodes(state, stay) }
 }
 
 /** The price of a stay by rules that need not be those of a unit, or that it is shorter than they allow. */
 export function priceByRules(rules: UnitRules, { stay, children, extraBed, tariff }: QuoteRequest): PriceAnswer {
-  const minStay = effectiveMinStay(rules, stay.arrival)
+  const minStay = minStayOf(rules, stay)
   if (nightsOf(stay) < minStay) return { kind: 'rejected', rejection: { code: 'MIN_STAY', minStay } }
   return { kind: 'priced', quote: priceStay({ rules, stay, children, extraBed, ...tariff }) }
 }

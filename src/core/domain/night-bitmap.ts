@@ -45,6 +45,39 @@ export class NightBitmap {
     }
   }
 
+  /**
+   * Sets or clears the nights of some weekdays: a word at a time, since weekdays repeat.
+   * @param weekdays bit 1 (Monday) to bit 7 (Sunday)
+   */
+  setWeekdays(from: Night, to: Night, weekdays: number, isSet: boolean): void {
+    if (from >= to) return
+    this.#cover(from, to)
+    /** Of words whose first night is a Thursday (day 0), a Friday, and so on. */
+    const patterns = Array.from({ length: 7 }, (_, first) => {
+      let pattern = 0
+      for (let bit = 0; bit < 32; bit++) if ((weekdays >> (((first + bit + 3) % 7) + 1)) & 1) pattern |= 1 << bit
+      return pattern
+    })
+    const last = (to - 1) >> 5
+    for (let word = from >> 5; word <= last; word++) {
+      const bits = (patterns[(word << 5) % 7] ?? 0) & maskOf(word, from, to)
+      const index = word - this.#firstWord
+      const now = this.#words[index] ?? 0
+      this.#words[index] = isSet ? now | bits : now & ~bits
+    }
+  }
+
+  /** All nights of `other` as well. */
+  addAll(other: NightBitmap): void {
+    const { from, to } = BITMAP_SPAN
+    let first = other.firstIn(from, to)
+    while (first !== null) {
+      const end = other.firstFreeFrom(first)
+      this.setRange(first, end)
+      first = other.firstIn(end, to)
+    }
+  }
+
   has(night: Night): boolean {
     return ((this.wordAt(night >> 5) >>> (night & 31)) & 1) === 1
   }

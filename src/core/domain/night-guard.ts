@@ -1,6 +1,7 @@
 import type { BookingStatus } from './booking.ts'
-import { addNights, NIGHT_MAX, type Night, nightsOf, overlap, type Stay } from './night.ts'
-import { effectiveMinStay, type Quote } from './pricing.ts'
+import { addNights, NIGHT_MAX, NIGHT_MIN, type Night, nightsOf, overlap, type Stay } from './night.ts'
+import { minStayOf, type Quote } from './pricing.ts'
+import { type Refusal, refusalsOf, type SaleMoment } from './restrictions.ts'
 import type { UnitState } from './unit-state.ts'
 
 /** The stay is shorter than the effective minimum of `minStay` nights. */
@@ -8,6 +9,20 @@ export interface BelowMinStay {
   readonly code: 'MIN_STAY'
   readonly minStay: number
 }
+
+/** Restrictions of the agency that refuse a stay, and what it can sell instead. */
+export interface Restrained {
+  readonly restrictions: readonly Refusal[]
+  /** The nearest arrivals, within 30 days either way, on which a stay of the same length would be accepted now; null: none. */
+  readonly alternatives: { readonly previousArrival: Night | null; readonly nextArrival: Night | null }
+}
+
+interface Restricted extends Restrained {
+  readonly code: 'RESTRICTED'
+}
+
+/** The rules that refuse a stay with a 422, before any 409. */
+export type RuleRefusal = BelowMinStay | Restricted
 
 /**
  * The arrival falls within the cleaning block after `departure`. `bookableFrom`: the first later arrival on which a
@@ -69,13 +84,16 @@ export interface VersionChanged {
 export type StayConflict = TurnoverBlockConflict | ExpectedExtensionConflict | BookingConflict
 
 /** Why a unit refused a command. A value, never thrown. */
-export type Rejection = BelowMinStay | StayConflict | QuoteChanged | InvalidTransition | InvalidChange | VersionChanged
+export type Rejection = RuleRefusal | StayConflict | QuoteChanged | InvalidTransition | InvalidChange | VersionChanged
 
 /**
  * Which rules are enforced: minimum stay, cleaning block and expected extension apply to partners only; the night guard
  * applies to the agency too (docs/design.md#portal-api).
  */
 export type Enforcement = 'partner' | 'agency'
+
+/** How far from the wanted arrival a refusal by restrictions looks for others. */
+const ALTERNATIVES_NIGHTS = 30
 
 /** How many nights after the wanted arrival a refusal searches for an alternative date. */
 const OFFER_HORIZON_NIGHTS = 732
@@ -94,23 +112,55 @@ export function stayConflictCodes(state: UnitState, stay: Stay): StayConflict['c
   return codes
 }
 
+/** The rule of the agency that refuses the stay to partners: its minimum stay, then its restrictions. Null: none. */
+export function ruleRefusal(state: UnitState, stay: Stay, moment: SaleMoment): RuleRefusal | null {
+  const minStay = minStayOf(state.rules, stay)
+  if (nightsOf(stay) < minStay) return { code: 'MIN_STAY', minStay }
+  const restrained = restrainedBy(state, stay, moment)
+  return restrained === null ? null : { code: 'RESTRICTED', ...restrained }
+}
+
+/** The restrictions that refuse the stay, minimum stays apart; null when there are none. */
+export function restrainedBy(state: UnitState, stay: Stay, moment: SaleMoment): Restrained | null {
+  const { restrictions } = state.rules
+  if (restrictions === undefined) return null
+  const refusals = refusalsOf(restrictions, stay, moment)
+  if (refusals.length === 0) return null
+  const nearest = (step: 1 | -1) => nearestArrival(state, stay, step, moment)
+  return { restrictions: refusals, alternatives: { previousArrival: nearest(-1), nextArrival: nearest(1) } }
+}
+
+function nearestArrival(state: UnitState, stay: Stay, step: 1 | -1, moment: SaleMoment): Night | null {
+  for (let i = 1; i <= ALTERNATIVES_NIGHTS; i++) {
+    const arrival = addNights(stay.arrival, i * step)
+    const other = { arrival, departure: addNights(stay.departure, i * step) }
+    if (arrival < NIGHT_MIN || other.departure > NIGHT_MAX) return null
+    if (isAllowed(state, other, moment) && stayConflictCodes(state, other).length === 0) return arrival
+  }
+  return null
+}
+
+function isAllowed({ rules }: UnitState, stay: Stay, moment: SaleMoment): boolean {
+  if (nightsOf(stay) < minStayOf(rules, stay)) return false
+  return rules.restrictions === undefined || refusalsOf(rules.restrictions, stay, moment).length === 0
+}
+
 /** The first rule that refuses the stay, with the alternative it offers; null when the stay can be sold. */
-export function firstStayConflict(state: UnitState, stay: Stay): StayConflict | null {
+export function firstStayConflict(state: UnitState, stay: Stay, moment: SaleMoment): StayConflict | null {
   return (
-    turnoverConflict(state, stay) ??
-    extensionConflict(state, stay) ??
-    nightConflict(state, stay, { enforcement: 'partner' })
+    turnoverConflict(state, stay, moment) ?? extensionConflict(state, stay) ?? nightConflict(state, stay, { moment })
   )
 }
 
 /**
  * The night guard, which cannot be overridden. `own`: nights that count as free because the booking being changed
- * occupies them itself.
+ * occupies them itself. `moment`: of a
+ * partner's stay, to which all rules apply; left out for the agency's.
  */
 export function nightConflict(
   state: UnitState,
   stay: Stay,
-  options: { readonly enforcement: Enforcement; readonly own?: Stay },
+  options: { readonly moment?: SaleMoment; readonly own?: Stay },
 ): BookingConflict | null {
   const conflicting = takenNights(state, stay, options.own)
   const first = conflicting[0]
@@ -122,7 +172,7 @@ export function nightConflict(
       from: first,
       to: addNights(last, 1),
       nights: conflicting,
-      bookableFrom: firstBookable(state, addNights(stay.arrival, 1), nightsOf(stay), options.enforcement),
+      bookableFrom: firstBookable(state, addNights(stay.arrival, 1), nightsOf(stay), options.moment),
     },
   }
 }
@@ -141,14 +191,14 @@ function isBeingCleaned(state: UnitState, stay: Stay): boolean {
   return state.cleaning.has(stay.arrival)
 }
 
-function turnoverConflict(state: UnitState, stay: Stay): TurnoverBlockConflict | null {
+function turnoverConflict(state: UnitState, stay: Stay, moment: SaleMoment): TurnoverBlockConflict | null {
   if (!isBeingCleaned(state, stay)) return null
   let departure = stay.arrival
   while (!state.departures.has(departure)) departure = addNights(departure, -1)
   const free = addNights(departure, state.rules.turnoverNights)
   return {
     code: 'TURNOVER_BLOCK_CONFLICT',
-    conflict: { bookableFrom: firstBookable(state, free, nightsOf(stay), 'partner'), departure },
+    conflict: { bookableFrom: firstBookable(state, free, nightsOf(stay), moment), departure },
   }
 }
 
@@ -171,11 +221,11 @@ function extensionConflict(state: UnitState, stay: Stay): ExpectedExtensionConfl
  * The first arrival at or after `from` on which a stay of `nights` would pass every rule enforced now. Each step jumps
  * past the next obstacle, so the work is bounded by the number of obstacles within the horizon.
  */
-function firstBookable(state: UnitState, from: Night, nights: number, enforcement: Enforcement): Night | null {
+function firstBookable(state: UnitState, from: Night, nights: number, moment: SaleMoment | undefined): Night | null {
   const last = Math.min(from + OFFER_HORIZON_NIGHTS, NIGHT_MAX - nights)
   let arrival = from
   while (arrival <= last) {
-    const next = passObstacle(state, { arrival, departure: addNights(arrival, nights) }, enforcement)
+    const next = passObstacle(state, { arrival, departure: addNights(arrival, nights) }, moment)
     if (next === arrival) return arrival
     arrival = next
   }
@@ -183,13 +233,12 @@ function firstBookable(state: UnitState, from: Night, nights: number, enforcemen
 }
 
 /** Returns the arrival when nothing is in the way, otherwise a later night before which no arrival can pass. */
-function passObstacle(state: UnitState, stay: Stay, enforcement: Enforcement): Night {
+function passObstacle(state: UnitState, stay: Stay, moment: SaleMoment | undefined): Night {
   const { arrival, departure } = stay
   const firstOccupied = state.occupied.firstIn(arrival, departure)
   if (firstOccupied !== null) return state.occupied.firstFreeFrom(firstOccupied)
-  if (enforcement === 'agency') return arrival
+  if (moment === undefined) return arrival
   if (state.cleaning.has(arrival)) return state.cleaning.firstFreeFrom(arrival)
   for (const extension of state.extensions) if (overlapsExtension(extension, stay)) return extension.to
-  if (nightsOf(stay) < effectiveMinStay(state.rules, arrival)) return addNights(arrival, 1)
-  return arrival
+  return isAllowed(state, stay, moment) ? arrival : addNights(arrival, 1)
 }

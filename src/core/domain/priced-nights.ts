@@ -7,6 +7,7 @@ import type { MinStayRun } from './bookable-arrivals.ts'
 import type { MinorUnits } from './money.ts'
 import { isoWeekday, type Night } from './night.ts'
 import { basisPointsByWeekday, nightPrice } from './pricing.ts'
+import { type RestrictedStays, type Restrictions, restrictedStays } from './restrictions.ts'
 import type { Rates, Season, UnitRules } from './unit.ts'
 import type { UnitState } from './unit-state.ts'
 
@@ -98,16 +99,22 @@ interface PricedNights {
   readonly sums: Float64Array
   /** In order, of all the nights. */
   readonly minStays: readonly MinStayRun[]
+  /** By length of stay, of all the nights: what the unit's restrictions refuse. Made when it is asked for. */
+  readonly restricted: Map<number, RestrictedStays>
   /** What they were computed from: rules are never changed, only replaced. */
   readonly rates: Rates
   readonly basePrice: number
   readonly minStay: number
+  readonly restrictions: Restrictions | undefined
 }
 
 /** Searches of nearby windows are to find the same nights priced: a span begins at a multiple of `step` and has `min` nights or more. */
 const SPAN_NIGHTS = { step: 64, min: 256 } as const
 
-/** Nights of all units together: 8 bytes each, so 32 MB. */
+/** Lengths of stay of which a unit's restrictions are kept. */
+const LENGTHS_MAX = 8
+
+/** Nights of all units together: 8 bytes each, so 32 MB; 2 more for each length of stay, where there are restrictions. */
 const PRICED_NIGHTS_MAX = 4_000_000
 
 export class PricedNightsCache {
@@ -153,8 +160,21 @@ export class PricedNightsCache {
   }
 }
 
-function isOf({ rates, basePrice, minStay }: PricedNights, rules: UnitRules): boolean {
-  return rates === rules.rates && basePrice === rules.basePrice && minStay === rules.minStay
+function isOf({ rates, basePrice, minStay, restrictions }: PricedNights, rules: UnitRules): boolean {
+  if (rates !== rules.rates || restrictions !== rules.restrictions) return false
+  return basePrice === rules.basePrice && minStay === rules.minStay
+}
+
+/** What the restrictions of the unit refuse to stays of `nights` nights; null when it has none. */
+export function restrictedIn(priced: PricedNights, nights: number): RestrictedStays | null {
+  const { restrictions, restricted, from, to } = priced
+  if (restrictions === undefined) return null
+  const known = restricted.get(nights)
+  if (known !== undefined) return known
+  if (restricted.size >= LENGTHS_MAX) restricted.clear()
+  const stays = restrictedStays(restrictions, nights, from, to)
+  restricted.set(nights, stays)
+  return stays
 }
 
 function pricedNights(rules: UnitRules, first: Night, last: Night): PricedNights {
@@ -167,6 +187,7 @@ function pricedNights(rules: UnitRules, first: Night, last: Night): PricedNights
     if (before?.minStay === minStay) minStays[minStays.length - 1] = { ...before, to: end }
     else minStays.push({ from: begin, to: end, minStay })
   })
-  const { rates, basePrice, minStay } = rules
-  return { from, to, sums: nightPriceSums(rules, from, to), minStays, rates, basePrice, minStay }
+  const { rates, basePrice, minStay, restrictions } = rules
+  const sums = nightPriceSums(rules, from, to)
+  return { from, to, sums, minStays, restricted: new Map(), rates, basePrice, minStay, restrictions }
 }

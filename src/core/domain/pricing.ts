@@ -1,6 +1,7 @@
 import { assert, unreachable } from '../../lib/assert.ts'
 import { type MinorUnits, pctOfBasisPoints, percentOf } from './money.ts'
 import { isoWeekday, type Night, nightsOf, STAY_NIGHTS_MAX, type Stay } from './night.ts'
+import { restrictedMinStay } from './restrictions.ts'
 import type { FeeType, LengthOfStayDiscount, Season, UnitRules, WeekdayAdjustment } from './unit.ts'
 
 /** The price of a stay. `total` is the sum of the lines (docs/design.md#pricing). */
@@ -46,6 +47,12 @@ const NIGHTLY_RATE_LABEL = 'Nightly rate'
  */
 export function effectiveMinStay(rules: UnitRules, arrival: Night): number {
   return seasonOn(rules.rates.seasons, arrival)?.minStay ?? rules.minStay
+}
+
+/** Minimum nights of this stay: of its season or unit, and of the restrictions on its arrival and its nights. */
+export function minStayOf(rules: UnitRules, stay: Stay): number {
+  const min = effectiveMinStay(rules, stay.arrival)
+  return rules.restrictions === undefined ? min : Math.max(min, restrictedMinStay(rules.restrictions, stay))
 }
 
 /**

@@ -12,6 +12,7 @@ import type { LoggedEvent } from './booking.ts'
 import { type BookingFacts, isCleanedAfter, isLive } from './booking.ts'
 import { addNights, type Night } from './night.ts'
 import { BITMAP_SPAN, NightBitmap } from './night-bitmap.ts'
+import { stopSoldNights } from './restrictions.ts'
 import { NO_RATES, type UnitRules } from './unit.ts'
 
 /** A guest in house who is expected to extend: `[from, to)` are the nights after the booked departure. */
@@ -54,6 +55,8 @@ export class UnitState implements UnitFacts {
   rules: UnitRules
   extensions: readonly ExpectedExtension[]
   seq: number
+  /** The nights that the agency does not sell, and those together with `cleaning`, null until they are asked for. Derived. */
+  #stopped: { readonly nights: NightBitmap; closed: NightBitmap | null } | null
   /** Kept here by a reader, who makes it from the unit's id and `seq`: gone with the next event. */
   readerTag: string | null = null
 
@@ -65,6 +68,7 @@ export class UnitState implements UnitFacts {
     this.extensions = facts.extensions
     this.seq = facts.seq
     this.#rebuildCleaning()
+    this.#stopped = stoppedOf(facts.rules)
   }
 
   static empty(unitId: string): UnitState {
@@ -87,6 +91,16 @@ export class UnitState implements UnitFacts {
   /** Takes ownership of the bitmaps. */
   static of(unitId: string, facts: UnitFacts): UnitState {
     return new UnitState(unitId, facts)
+  }
+
+  /** The nights that are not for sale although nobody stays there: those kept free for cleaning, and those that the agency does not sell. */
+  get closed(): NightBitmap {
+    if (this.#stopped === null) return this.cleaning
+    if (this.#stopped.closed === null) {
+      this.#stopped.closed = this.#stopped.nights.clone()
+      this.#stopped.closed.addAll(this.cleaning)
+    }
+    return this.#stopped.closed
   }
 
   /** Applies a durable event. `seq` must be higher than that of any event applied before. */
@@ -114,6 +128,7 @@ export class UnitState implements UnitFacts {
         unreachable(event)
     }
     this.seq = seq
+    if (this.#stopped !== null) this.#stopped.closed = null
     this.readerTag = null
   }
 
@@ -124,6 +139,7 @@ export class UnitState implements UnitFacts {
 
   #setRules(rules: UnitRules): void {
     const turnoverChanged = rules.turnoverNights !== this.rules.turnoverNights
+    if (rules.restrictions !== this.rules.restrictions) this.#stopped = stoppedOf(rules)
     this.rules = rules
     if (turnoverChanged) this.#rebuildCleaning()
   }
@@ -169,6 +185,11 @@ export class UnitState implements UnitFacts {
     this.cleaning = new NightBitmap()
     for (const departure of allNights(this.departures)) this.#clean(departure)
   }
+}
+
+function stoppedOf({ restrictions }: UnitRules) {
+  const nights = restrictions === undefined ? null : stopSoldNights(restrictions)
+  return nights === null ? null : { nights, closed: null }
 }
 
 /** All nights in the bitmap. Unallocated ranges are skipped. */

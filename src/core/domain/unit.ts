@@ -1,5 +1,6 @@
 import { type MinorUnits, PRICE_MAX, pctOfBasisPoints } from './money.ts'
 import { formatNight, type IsoWeekday, NIGHT_MAX, NIGHT_MIN, type Night, STAY_NIGHTS_MAX } from './night.ts'
+import type { Restrictions } from './restrictions.ts'
 
 /** A period with a nightly price of its own. */
 export interface Season {
@@ -43,6 +44,8 @@ export interface UnitRules {
   /** Nights kept free after a departure (docs/design.md#cleaning-block). */
   readonly turnoverNights: number
   readonly rates: Rates
+  /** Left out: none. */
+  readonly restrictions?: Restrictions
 }
 
 /** A fee type of the agency (docs/contract.md#feetype). */

@@ -11,7 +11,8 @@ import {
   type Pricing,
   webhookEventOf,
 } from '../domain/booking.ts'
-import { formatNight } from '../domain/night.ts'
+import { formatNight, type Night } from '../domain/night.ts'
+import type { Restrictions } from '../domain/restrictions.ts'
 import type { Rates, Unit, UnitRules } from '../domain/unit.ts'
 import {
   bigint,
@@ -189,11 +190,14 @@ function withCreatedAt(after: Partial<LoggedBooking>): Partial<LoggedBooking> {
 }
 
 export function encodeRules(rules: UnitRules): Json {
-  return { ...rules, rates: encodeRates(rules.rates) }
+  const { rates, restrictions } = rules
+  const encoded = { ...rules, rates: encodeRates(rates) }
+  return restrictions === undefined ? encoded : { ...encoded, restrictions: encodeRestrictions(restrictions) }
 }
 
 export function decodeRules(json: Json): UnitRules {
-  return { ...(json as unknown as UnitRules), rates: decodeRates(json['rates'] as Json) }
+  const rules = { ...(json as unknown as UnitRules), rates: decodeRates(json['rates'] as Json) }
+  return 'restrictions' in json ? { ...rules, restrictions: decodeRestrictions(json['restrictions'] as Json) } : rules
 }
 
 /** Also the shape of the `rates` column of `unit`. */
@@ -218,6 +222,22 @@ export function decodeRates(json: Json): Rates {
     weekdayAdjustments: adjustments.shared(weekdayAdjustments),
     lengthOfStayDiscounts: discounts.shared(lengthOfStayDiscounts),
   }
+}
+
+/** Also the shape of the `restrictions` column of `unit`. */
+export function encodeRestrictions(restrictions: Restrictions): Json {
+  const date = (night: Night | null) => (night === null ? null : formatNight(night))
+  return { ...restrictions, rows: restrictions.rows.map((row) => ({ ...row, from: date(row.from), to: date(row.to) })) }
+}
+
+export function decodeRestrictions(json: Json): Restrictions {
+  const date = (value: unknown) => (value === null ? null : decodeNight(value))
+  const rows = (json['rows'] as Json[]).map((row) => ({
+    ...(row as unknown as Restrictions['rows'][number]),
+    from: date(row['from']),
+    to: date(row['to']),
+  }))
+  return { ...(json as unknown as Restrictions), rows }
 }
 
 /** Distinct lists kept of each kind. */

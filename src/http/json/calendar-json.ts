@@ -8,6 +8,12 @@ import { Type } from '@sinclair/typebox'
 import { formatNight, NIGHT_MAX, NIGHT_MIN, type Night } from '../../core/domain/night.ts'
 import { forEachRunInUnion, type NightBitmap } from '../../core/domain/night-bitmap.ts'
 import { forEachNightPriceRun, type NightPriceRun } from '../../core/domain/priced-nights.ts'
+import {
+  ANY_ARRIVAL,
+  type ArrivalRange,
+  restrictedMinStayFrom,
+  restrictedRange,
+} from '../../core/domain/restrictions.ts'
 import type { UnitState } from '../../core/domain/unit-state.ts'
 import { dateText } from '../text-schema.ts'
 import { type NightRange, RANGE_DAYS_MAX } from './request-fields.ts'
@@ -61,23 +67,53 @@ export const UnitCalendarJson = Type.Object(
     minStay: Type.Optional(
       Type.Array(Type.Integer({ minimum: 1 }), {
         maxItems: RANGE_DAYS_MAX,
-        description: 'Only with `prices=true`. Element i is the minimum stay, in nights, of an arrival on `from` + i.',
+        description:
+          'Only with `prices=true` or `restrictions=true`. Element i is the minimum stay, in nights, of an arrival on `from` + i; with ' +
+          '`restrictions=true`, of one that is long enough for the minimum of every night it touches.',
+      }),
+    ),
+    arrival: Type.Optional(
+      Type.String({
+        description:
+          'Only with `restrictions=true`. Character i is 1 if a stay can arrive on `from` + i, and 0 if the date is closed to arrival, too soon or too far ahead. Nights that are not sold are in `blocked`.',
+      }),
+    ),
+    departure: Type.Optional(
+      Type.String({
+        description:
+          'Only with `restrictions=true`. Character i is 1 if a stay can depart on `from` + i, and 0 if the date is closed to departure. One character more than there are nights: that of `to`.',
+      }),
+    ),
+    maxStay: Type.Optional(
+      Type.Array(Type.Integer({ minimum: 0 }), {
+        maxItems: RANGE_DAYS_MAX,
+        description:
+          'Only with `restrictions=true`. Element i is the maximum stay, in nights, of an arrival on `from` + i; 0: none.',
       }),
     ),
   },
   { $id: 'UnitCalendar' },
 )
 
+/** What a calendar has besides the unavailable nights. */
+export interface CalendarMembers {
+  readonly prices?: boolean
+  readonly restrictions?: boolean
+}
+
+/** Steps that so many dates are counted as. */
+const DATES_PER_STEP = 16
+
 /** Writes one unit after the other. */
 export class CalendarText {
   readonly #range: NightRange
-  readonly #withPrices: boolean
+  readonly #with: CalendarMembers
   readonly #units: string[] = []
   #steps = 0
 
-  constructor(range: NightRange, withPrices: boolean) {
+  constructor(range: NightRange, members: CalendarMembers = {}) {
     this.#range = range
-    this.#withPrices = withPrices
+    this.#with = members
   }
 
   /** Runs that were looked at so far: what the work is counted in. */
@@ -85,14 +121,17 @@ export class CalendarText {
     return this.#steps
   }
 
-  add(slug: string, state: UnitState): void {
+  /** @param arrivals only with restrictions: what notice and window of the unit allow at this moment */
+  add(slug: string, state: UnitState, arrivals: ArrivalRange = ANY_ARRIVAL): void {
     const { from, to } = this.#range
     const blocked: string[] = []
-    forEachRunInUnion(state.occupied, state.cleaning, from, to, (first, end) =>
+    forEachRunInUnion(state.occupied, state.closed, from, to, (first, end) =>
       blocked.push(`{"from":"${formatNight(first)}","to":"${formatNight(end)}"}`),
     )
     this.#steps += 1 + blocked.length
-    this.#units.push(`{"unit":${JSON.stringify(slug)},"blocked":[${blocked.join()}]${this.#pricesOf(state)}}`)
+    this.#units.push(
+      `{"unit":${JSON.stringify(slug)},"blocked":[${blocked.join()}]${this.#pricesOf(state)}${this.#restrictionsOf(state, arrivals)}}`,
+    )
   }
 
   /** The JSON list of the units added. */
@@ -101,15 +140,30 @@ export class CalendarText {
   }
 
   #pricesOf({ rules }: UnitState): string {
-    if (!this.#withPrices) return ''
+    if (this.#with.prices !== true && this.#with.restrictions !== true) return ''
     const prices: string[] = []
     const minStay: string[] = []
+    const restrictions = this.#with.restrictions === true ? rules.restrictions : undefined
     forEachNightPriceRun(rules, this.#range.from, this.#range.to, (run) => {
       prices.push(pricesText(run))
-      minStay.push(repeated(`${run.minStay},`, run.to - run.from))
+      if (restrictions === undefined) minStay.push(repeated(`${run.minStay},`, run.to - run.from))
+      else
+        for (let night = run.from; night < run.to; night++) {
+          const nights = restrictedMinStayFrom(restrictions, night as Night, run.minStay)
+          minStay.push(`${nights},`)
+          this.#steps += nights / DATES_PER_STEP
+        }
     })
     this.#steps += rules.rates.seasons.length + prices.length
-    return `,"prices":[${withoutLastComma(prices.join(''))}],"minStay":[${withoutLastComma(minStay.join(''))}]`
+    const minStays = `,"minStay":[${withoutLastComma(minStay.join(''))}]`
+    return this.#with.prices === true ? `,"prices":[${withoutLastComma(prices.join(''))}]${minStays}` : minStays
+  }
+
+  #restrictionsOf({ rules: { restrictions } }: UnitState, arrivals: ArrivalRange): string {
+    if (this.#with.restrictions !== true) return ''
+    this.#steps += (this.#range.to - this.#range.from) / DATES_PER_STEP
+    const { arrival, departure, maxStay } = restrictedRange(restrictions, this.#range, arrivals)
+    return `,"arrival":"${arrival}","departure":"${departure}","maxStay":[${maxStay.join()}]`
   }
 }
 

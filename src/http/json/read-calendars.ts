@@ -2,10 +2,11 @@ import { Type } from '@sinclair/typebox'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { formatNight } from '../../core/domain/night.ts'
+import { ANY_ARRIVAL, type ArrivalRange, arrivalRange } from '../../core/domain/restrictions.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { Slices } from '../../lib/slices.ts'
 import { dateText } from '../text-schema.ts'
-import { CalendarText, UnitCalendarJson } from './calendar-json.ts'
+import { type CalendarMembers, CalendarText, UnitCalendarJson } from './calendar-json.ts'
 import { type Page, pageMembers, pageSchema, sliceOf } from './page.ts'
 import type { NightRange } from './request-fields.ts'
 
@@ -19,7 +20,9 @@ export const CalendarsJson = Type.Object({
 
 interface CalendarsRequest {
   readonly range: NightRange
-  readonly withPrices: boolean
+  readonly with: CalendarMembers
+  /** Of the answer: what notice and window are measured from. */
+  readonly now: number
   readonly page: Page
 }
 
@@ -34,16 +37,17 @@ export async function calendarsText(
   commands: Pick<BookingCommands, 'activate' | 'listedCalendar'>,
   agency: Agency,
   units: readonly Unit[],
-  { range, withPrices, page }: CalendarsRequest,
+  { range, with: members, now, page }: CalendarsRequest,
   slices = new Slices(STEPS_PER_SLICE),
 ): Promise<string> {
   const onPage = sliceOf(units, page)
   await commands.activate(agency, onPage)
-  const calendars = new CalendarText(range, withPrices)
+  const calendars = new CalendarText(range, members)
   for (const unit of onPage) {
     const before = calendars.steps
     const state = commands.listedCalendar(agency, unit)
-    calendars.add(unit.slug, state instanceof Promise ? await state : state)
+    const arrivals = members.restrictions === true ? arrivalsOf(unit, agency, now) : undefined
+    calendars.add(unit.slug, state instanceof Promise ? await state : state, arrivals)
     const pause = slices.spend(calendars.steps - before)
     if (pause !== null) await pause
   }
@@ -51,4 +55,10 @@ export async function calendarsText(
   // Without its brace: its members follow those of the head.
   const paging = JSON.stringify(pageMembers(page, units.length)).slice(1)
   return `${head},"units":${calendars.text},${paging}`
+}
+
+/** On which dates stays of the unit can arrive at this moment, by notice and window. */
+export function arrivalsOf({ rules: { restrictions }, checkinTime }: Unit, agency: Agency, now: number): ArrivalRange {
+  if (restrictions === undefined) return ANY_ARRIVAL
+  return arrivalRange(restrictions, { now, timeZone: agency.timezone, checkinTime })
 }

@@ -185,6 +185,8 @@ export const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
   QUOTE_CHANGED: refused('Price changed', 'the price was no longer the quoted one'),
   INVALID_TRANSITION: refused('Wrong status', 'its status did not allow it'),
   VERSION_CHANGED: refused('Changed by someone else', 'someone else had just changed it'),
+  RESTRICTIONS_CHANGED: refused('Changed by someone else', 'someone else had just changed the restrictions'),
+  RESTRICTED: refused('Restricted', 'restrictions of the agency refuse the stay'),
   RATES_CHANGED: refused('Changed by someone else', 'someone else had just changed the rates'),
   NOTES_CHANGED: refused('Changed by someone else', 'someone else had just changed the notes'),
   VALIDATION: refused('Invalid request', 'the request was not valid'),

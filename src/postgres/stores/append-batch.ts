@@ -1,5 +1,5 @@
 import type { Unit } from '../../core/domain/unit.ts'
-import { type EncodedEntry, encodeRates } from '../../core/journal/entry-codec.ts'
+import { type EncodedEntry, encodeRates, encodeRestrictions } from '../../core/journal/entry-codec.ts'
 import { encodeInstant } from '../../core/journal/fields.ts'
 import type {
   AppendFailure,
@@ -331,6 +331,12 @@ export function auditRow(agencyId: string, line: AuditDraft): RowOf<typeof AUDIT
   return { ...line, agencyId, id: auditId, at: encodeInstant(at), actorKind: actor.kind, actorId: actor.id }
 }
 
-function unitRow(agencyId: string, { rules: { rates, ...prices }, ...master }: Unit): RowOf<typeof UNIT> {
-  return { agencyId, ...master, ...prices, rates: encodeRates(rates) }
+function unitRow(agencyId: string, { rules: { rates, restrictions, ...prices }, ...master }: Unit): RowOf<typeof UNIT> {
+  return {
+    agencyId,
+    ...master,
+    ...prices,
+    rates: encodeRates(rates),
+    restrictions: restrictions === undefined ? null : encodeRestrictions(restrictions),
+  }
 }

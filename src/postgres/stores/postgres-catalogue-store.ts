@@ -2,7 +2,7 @@ import type { AccessToken, Agency, ApiKey } from '../../core/catalogue/agency.ts
 import { ENDED_CREDENTIALS_KEPT_MAX, Inventory } from '../../core/catalogue/agency.ts'
 import type { CatalogueMoment, CataloguePart, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
 import type { FeeType, Unit } from '../../core/domain/unit.ts'
-import { decodeRates } from '../../core/journal/entry-codec.ts'
+import { decodeRates, decodeRestrictions } from '../../core/journal/entry-codec.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
@@ -108,7 +108,11 @@ export class PostgresCatalogueStore implements CatalogueStore {
       select ${selected(this.#sql, UNIT)} from unit where agency_id = ${uuidOf(agencyId)}`
     return rows.map((row) => ({
       ...decodeUnit(row),
-      rules: { ...decodeUnitRules(row), rates: decodeRates(row.rates) },
+      rules: {
+        ...decodeUnitRules(row),
+        rates: decodeRates(row.rates),
+        ...(row.restrictions === null ? {} : { restrictions: decodeRestrictions(row.restrictions) }),
+      },
     }))
   }
 

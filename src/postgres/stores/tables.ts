@@ -123,10 +123,16 @@ export const UNIT_RULE_FIELDS = {
   extraBedFee: bigint(),
   minStay: integer(),
   turnoverNights: integer(),
-} as const satisfies FieldsOf<Omit<UnitRules, 'rates'>>
+} as const satisfies FieldsOf<Omit<UnitRules, 'rates' | 'restrictions'>>
 export const UNIT = table(
   'unit',
-  { ...ofAgency, ...UNIT_MASTER_FIELDS, ...UNIT_RULE_FIELDS, rates: json<Readonly<Record<string, unknown>>>() },
+  {
+    ...ofAgency,
+    ...UNIT_MASTER_FIELDS,
+    ...UNIT_RULE_FIELDS,
+    rates: json<Readonly<Record<string, unknown>>>(),
+    restrictions: nullable(json<Readonly<Record<string, unknown>>>()),
+  },
   { id: 'unit_id' },
 )
 

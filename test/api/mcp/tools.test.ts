@@ -95,9 +95,10 @@ describe('a mistake of the agent is answered with a sentence that says how to co
   const { memory } = await openMemoryMcp({ units: [unit] })
   const { catalogue, commands } = memory
   const access = { takeParts: () => null }
+  const clock = { now: () => 0 }
   const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
   const call = (name: string, args: Record<string, unknown>) =>
-    toolNamed(name)?.call({ access, catalogue, commands, bookingList }, AGENCY, args)
+    toolNamed(name)?.call({ access, clock, catalogue, commands, bookingList }, AGENCY, args)
 
   const stay = { unit: 'sea-view', arrival: '2027-03-07', departure: '2027-03-10' }
   const range = { unit: 'sea-view', from: '2027-03-01', to: '2027-03-15' }
@@ -249,13 +250,14 @@ test.each<[string, Record<string, unknown>]>([
   const { memory } = await openMemoryMcp()
   const { catalogue, commands } = memory
   const access = { takeParts: () => null }
+  const clock = { now: () => 0 }
   const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
   const notLoaded = {
     peekInventory: () => null,
     inventory: (agencyId: string) => catalogue.inventory(agencyId),
   } as unknown as typeof catalogue
   const [known, loaded] = [catalogue, notLoaded].map((each) =>
-    toolNamed(name)?.call({ access, catalogue: each, commands, bookingList }, AGENCY, args),
+    toolNamed(name)?.call({ access, clock, catalogue: each, commands, bookingList }, AGENCY, args),
   )
   expect(await known).toBeString()
   expect(await loaded).toBe((await known) as string)
@@ -264,6 +266,7 @@ test.each<[string, Record<string, unknown>]>([
 test('search_stays is answered when the large answers of its agency before it have had their time, as on REST', async () => {
   const { memory } = await openMemoryMcp()
   const { catalogue, commands } = memory
+  const clock = { now: () => 0 }
   const turn = Promise.withResolvers<void>()
   const bookingList = { list: async () => ({ rows: [], total: 0 }), ofGuest: async () => [] }
   let isWaiting = false
@@ -274,7 +277,7 @@ test('search_stays is answered when the large answers of its agency before it ha
   let isAnswered = false
   const args = { arrival: '2027-03-07', departure: '2027-03-10' }
   const answer = Promise.resolve(
-    toolNamed('search_stays')?.call({ access: { takeParts }, catalogue, commands, bookingList }, AGENCY, args),
+    toolNamed('search_stays')?.call({ access: { takeParts }, clock, catalogue, commands, bookingList }, AGENCY, args),
   ).finally(() => {
     isAnswered = true
   })
@@ -292,7 +295,7 @@ describe('open ranges', () => {
     const ranges = fc.array(fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 8 })), { maxLength: 12 })
     fc.assert(
       fc.property(ranges, ranges, fc.nat(50), (occupied, cleaning, length) => {
-        const state = { occupied: bitmapOf(occupied), cleaning: bitmapOf(cleaning) } as UnitState
+        const state = { occupied: bitmapOf(occupied), closed: bitmapOf(cleaning) } as UnitState
         const from = addNights(FROM, 5)
         const to = addNights(from, length)
         const answer = JSON.parse(availabilityText(state, 'a"b', { from, to }))

@@ -8,9 +8,9 @@ import type { FeeType, Unit } from '../../../src/core/domain/unit.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { Slices } from '../../../src/lib/slices.ts'
-import { generatedFees, generatedRules } from '../../support/generated-rules.ts'
+import { generatedFees, generatedRestrictions, generatedRules } from '../../support/generated-rules.ts'
 import { generatedState } from '../../support/generated-states.ts'
-import { AGENCY, night, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, MOMENT, night, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 
 const ABOUT = night('2027-03-01')
 
@@ -35,7 +35,9 @@ function generatedWorld(random: SeededRandom): World {
         turnoverNights: random.int(0, 2),
         cleaningFee: random.pick([0, 5_001]),
         extraBedFee: random.pick([0, 700]),
+        ...(random.chance(0.5) ? { restrictions: generatedRestrictions(random, ABOUT) } : {}),
       }),
+      checkinTime: random.pick(['00:00', '15:00']),
     }),
   )
   const states = new Map(units.map((unit) => [unit.id, generatedState(random, unit, ABOUT)]))
@@ -69,6 +71,8 @@ function directoryOf({ states }: Pick<World, 'states'>) {
   }
 }
 
+const CLOCK = { now: () => MOMENT.now }
+
 /** Every stay of every unit, each booked and quoted on its own. */
 function bruteForce({ units, states, feeTypes }: World, params: OfferSearchParams): Offer[] {
   const { window, children, extraBed } = params
@@ -85,10 +89,11 @@ function bruteForce({ units, states, feeTypes }: World, params: OfferSearchParam
       const stay = { arrival, departure: addNights(arrival, window.nights) }
       const booking = sampleBooking({ ...stay, unitId: unit.id, adults: params.adults, children, extraBed })
       const tariff = { currency: 'EUR', feeTypes }
-      const decision = decideBookStay(state, { booking, tariff, enforcement: 'partner' })
+      const moment = { ...MOMENT, checkinTime: unit.checkinTime }
+      const decision = decideBookStay(state, { booking, tariff, enforcement: 'partner', moment })
       if (decision.kind !== 'accepted') continue
       const { totalAmount: total } = decision.event.after
-      const quoted = quoteStay(state, { stay, children, extraBed, tariff })
+      const quoted = quoteStay(state, { stay, children, extraBed, tariff, moment })
       expect(quoted).toMatchObject({ kind: 'quoted', reasons: [], quote: { total } })
       stays.push({ unit, arrival, total })
     }
@@ -118,7 +123,7 @@ test('of generated agencies: every offer is a stay that is booked at its total, 
     const random = new SeededRandom(seed)
     const world = generatedWorld(random)
     const inventory = new Inventory(world.units, world.feeTypes)
-    const search = new OfferSearch(directoryOf(world))
+    const search = new OfferSearch(directoryOf(world), CLOCK)
     // The later searches find prices that the first one has left.
     for (let n = 0; n < 3; n++) {
       const request = generatedSearch(random)
@@ -142,7 +147,7 @@ test('new rates, bookings and fees are in the next search', async () => {
   const unit = sampleUnit()
   const state = UnitState.empty(unit.id)
   state.apply({ kind: 'unit_set', unit }, 1)
-  const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }))
+  const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }), CLOCK)
   const request: OfferSearchParams = {
     window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 2 },
     adults: 2,
@@ -239,7 +244,7 @@ describe('a large agency', () => {
         slices += 1
       }
       const page = { offset, limit: 200 }
-      const found = await new OfferSearch(directory).page(
+      const found = await new OfferSearch(directory, CLOCK).page(
         AGENCY,
         inventory,
         { ...request, page },
@@ -254,7 +259,7 @@ describe('a large agency', () => {
   )
 
   test('lets others in between: timers run while it is searched', async () => {
-    const search = new OfferSearch(directoryOf(world))
+    const search = new OfferSearch(directoryOf(world), CLOCK)
     let turns = 0
     const turn = () => {
       turns += 1
@@ -280,9 +285,9 @@ describe('a large agency', () => {
       readUnlessDamaged: () => Promise.reject(new Error('Cannot readUnlessDamaged: the unit was not activated')),
     }
     const ofUnits = { ...request, each: 'unit' } as const
-    const found = await new OfferSearch(directory).page(AGENCY, inventory, ofUnits)
+    const found = await new OfferSearch(directory, CLOCK).page(AGENCY, inventory, ofUnits)
     expect(loaded).toEqual([200, 200, 200, 200, 200])
-    expect(found).toEqual(await new OfferSearch(directoryOf(world)).page(AGENCY, inventory, ofUnits))
+    expect(found).toEqual(await new OfferSearch(directoryOf(world), CLOCK).page(AGENCY, inventory, ofUnits))
   })
 
   test('a unit that has been dropped again meanwhile is read on its own', async () => {
@@ -295,7 +300,7 @@ describe('a large agency', () => {
         return world.states.get(unitId) as UnitState
       },
     }
-    await new OfferSearch(directory).page(AGENCY, inventory, { ...request, each: 'unit' })
+    await new OfferSearch(directory, CLOCK).page(AGENCY, inventory, { ...request, each: 'unit' })
     expect(read).toBe(UNITS)
   })
 })
@@ -304,7 +309,7 @@ test('a stay of given dates up to 366 nights is the only one of its window', asy
   const unit = sampleUnit()
   const state = UnitState.empty(unit.id)
   state.apply({ kind: 'unit_set', unit }, 1)
-  const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }))
+  const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }), CLOCK)
   const found = await search.page(AGENCY, new Inventory([unit], []), {
     window: { from: ABOUT, to: addNights(ABOUT, 366), nights: 366 },
     adults: 2,
@@ -325,13 +330,16 @@ test('A1: one search of an agency runs at a time, so that of others is not behin
   const unit = sampleUnit()
   const held = Promise.withResolvers<void>()
   const started: string[] = []
-  const search = new OfferSearch({
-    ...directoryOf({ states: new Map([[unit.id, UnitState.empty(unit.id)]]) }),
-    activate: async ([first]) => {
-      started.push(first?.agencyId ?? '')
-      if (first?.agencyId === AGENCY.id) await held.promise
+  const search = new OfferSearch(
+    {
+      ...directoryOf({ states: new Map([[unit.id, UnitState.empty(unit.id)]]) }),
+      activate: async ([first]) => {
+        started.push(first?.agencyId ?? '')
+        if (first?.agencyId === AGENCY.id) await held.promise
+      },
     },
-  })
+    CLOCK,
+  )
   const request: OfferSearchParams = {
     window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 3 },
     adults: 2,

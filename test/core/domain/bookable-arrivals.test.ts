@@ -3,11 +3,12 @@ import { findBookableArrivals, type MinStayRun, wordsFor } from '../../../src/co
 import { decideBookStay } from '../../../src/core/domain/decide.ts'
 import { addNights, type Night } from '../../../src/core/domain/night.ts'
 import { forEachNightPriceRun } from '../../../src/core/domain/priced-nights.ts'
+import { arrivalRange, restrictedStays } from '../../../src/core/domain/restrictions.ts'
 import type { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
-import { generatedRules } from '../../support/generated-rules.ts'
+import { generatedRestrictions, generatedRules } from '../../support/generated-rules.ts'
 import { generatedState } from '../../support/generated-states.ts'
-import { night, sampleBooking, sampleUnit } from '../../support/samples.ts'
+import { MOMENT, night, sampleBooking, sampleUnit } from '../../support/samples.ts'
 
 const ABOUT = night('2027-03-01')
 
@@ -16,7 +17,18 @@ function arrivalsIn(state: UnitState, from: Night, to: Night, nights: number): N
   forEachNightPriceRun(state.rules, from, to, (run) => minStays.push(run))
   // Of the search before this one.
   const bits = new Uint32Array(wordsFor({ from, to })).fill(0b1011)
-  findBookableArrivals(state, { from, to, nights }, minStays, bits)
+  const { restrictions } = state.rules
+  // As the search does, from nights before the window on.
+  const before = addNights(from, -(from % 64))
+  const restricted =
+    restrictions === undefined
+      ? null
+      : {
+          stays: restrictedStays(restrictions, nights, before, to),
+          offset: from - before,
+          range: arrivalRange(restrictions, MOMENT),
+        }
+  findBookableArrivals(state, { from, to, nights }, minStays, bits, restricted)
   const arrivals: Night[] = []
   for (let i = 0; i < bits.length * 32; i++)
     if (((bits[i >> 5] ?? 0) >>> (i & 31)) & 1) arrivals.push(addNights(from, i))
@@ -27,7 +39,7 @@ function accepted(state: UnitState, arrival: Night, nights: number): boolean {
   const stay = { arrival, departure: addNights(arrival, nights) }
   const booking = sampleBooking({ ...stay, unitId: state.unitId })
   const tariff = { currency: 'EUR', feeTypes: [] }
-  return decideBookStay(state, { booking, tariff, enforcement: 'partner' }).kind === 'accepted'
+  return decideBookStay(state, { booking, tariff, enforcement: 'partner', moment: MOMENT }).kind === 'accepted'
 }
 
 test('of generated units, the arrivals are exactly those of the stays that a booking would be accepted for', () => {
@@ -35,7 +47,10 @@ test('of generated units, the arrivals are exactly those of the stays that a boo
   let refused = 0
   for (let seed = 1; seed <= 600; seed++) {
     const random = new SeededRandom(seed)
-    const rules = generatedRules(random, ABOUT, { turnoverNights: random.pick([0, 0, 1, 3]) })
+    const rules = generatedRules(random, ABOUT, {
+      turnoverNights: random.pick([0, 0, 1, 3]),
+      ...(random.chance(0.5) ? { restrictions: generatedRestrictions(random, ABOUT) } : {}),
+    })
     const state = generatedState(random, sampleUnit({ rules }), ABOUT)
     const from = addNights(ABOUT, random.int(-80, 80))
     const days = random.pick([1, 2, 31, 32, 33, 64, 92, random.int(1, 92), 366])

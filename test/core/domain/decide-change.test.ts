@@ -5,7 +5,7 @@ import { BOOKING_STATUSES, type Booking, TRANSITIONS } from '../../../src/core/d
 import { type BookingChange, decideChange } from '../../../src/core/domain/decide-change.ts'
 import { addNights, type Night } from '../../../src/core/domain/night.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { MOMENT, night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const UNIT_A = sampleId('unt', 'a')
 const UNIT_B = sampleId('unt', 'b')
@@ -22,7 +22,7 @@ function unit(id: string, basePrice: number, bookings: Booking[]): UnitState {
 
 function change(booking: Booking, params: BookingChange, others: Booking[] = []) {
   const state = unit(UNIT_A, 10_000, [booking, ...others])
-  return decideChange(state, state, { booking, change: params, tariff: TARIFF, at: AT })
+  return decideChange(state, state, { booking, change: params, tariff: TARIFF, at: AT, moment: MOMENT })
 }
 
 describe('the state machine has these transitions and no others (docs/design.md#statuses)', () => {
@@ -99,7 +99,13 @@ describe('another unit', () => {
 
   test('U4: is one event that moves the booking from one unit to the other, at the other’s price', () => {
     const [from, to] = [unit(UNIT_A, 10_000, [booking]), unit(UNIT_B, 20_000, [])]
-    const decision = decideChange(from, to, { booking, change: { unitId: UNIT_B }, tariff: TARIFF, at: AT })
+    const decision = decideChange(from, to, {
+      booking,
+      change: { unitId: UNIT_B },
+      tariff: TARIFF,
+      at: AT,
+      moment: MOMENT,
+    })
     if (decision.kind !== 'accepted') throw new Error('Expected the move')
     expect(decision.event.after).toMatchObject({ unitId: UNIT_B, totalAmount: 85_000 })
     from.apply(decision.event, 5)
@@ -110,7 +116,13 @@ describe('another unit', () => {
   test('that is taken is refused, and nothing moves', () => {
     const there = sampleBooking({ id: sampleId('bkg', 'b'), unitId: UNIT_B })
     const [from, to] = [unit(UNIT_A, 10_000, [booking]), unit(UNIT_B, 20_000, [there])]
-    const decision = decideChange(from, to, { booking, change: { unitId: UNIT_B }, tariff: TARIFF, at: AT })
+    const decision = decideChange(from, to, {
+      booking,
+      change: { unitId: UNIT_B },
+      tariff: TARIFF,
+      at: AT,
+      moment: MOMENT,
+    })
     expect(decision).toMatchObject({ rejection: { code: 'BOOKING_CONFLICT' } })
   })
 })
@@ -131,7 +143,7 @@ describe('the price of a move', () => {
   const moved = (all: ReturnType<typeof units>, booking: Booking, move: Move, pricing: Pricing) => {
     const [from, to] = [all[booking.unitId], all[move.unitId ?? booking.unitId]]
     if (from === undefined || to === undefined) throw new Error('Expected both units')
-    const decision = decideChange(from, to, { booking, change: move, pricing, tariff: TARIFF, at: AT })
+    const decision = decideChange(from, to, { booking, change: move, pricing, tariff: TARIFF, at: AT, moment: MOMENT })
     if (decision.kind === 'rejected') throw new Error('Expected the move')
     if (decision.kind === 'unchanged') return { event: null, after: booking }
     from.apply(decision.event, from.seq + 1)

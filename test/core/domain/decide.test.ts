@@ -11,7 +11,7 @@ import {
 import { formatNight } from '../../../src/core/domain/night.ts'
 import type { UnitRules } from '../../../src/core/domain/unit.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { MOMENT, night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const TARIFF = { currency: 'EUR', feeTypes: [] }
 
@@ -32,7 +32,12 @@ function stay(arrival: string, departure: string): { arrival: Booking['arrival']
 function bookStay(arrival: string, departure: string, change: Partial<BookStay & NewBooking> = {}): BookStay {
   const made = sampleBooking({ id: sampleId('bkg', 'new'), ...stay(arrival, departure) })
   const { totalAmount, updatedAt, version, ...booking } = made
-  return { booking: { ...booking, ...change }, tariff: TARIFF, enforcement: change.enforcement ?? 'partner' }
+  return {
+    booking: { ...booking, ...change },
+    tariff: TARIFF,
+    enforcement: change.enforcement ?? 'partner',
+    moment: MOMENT,
+  }
 }
 
 function refusalOf(state: UnitState, command: BookStay): unknown {
@@ -161,7 +166,7 @@ describe('booking a stay (docs/contract.md#post-bookings)', () => {
 })
 
 describe('quoting a stay', () => {
-  const request = { children: 0, extraBed: false, tariff: TARIFF }
+  const request = { children: 0, extraBed: false, tariff: TARIFF, moment: MOMENT }
 
   test('lists every 409 code that applies, and still prices the stay', () => {
     const expected = { expectedUntil: night('2027-03-08') }

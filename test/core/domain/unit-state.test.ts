@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { firstStayConflict } from '../../../src/core/domain/night-guard.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
-import { night, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
+import { MOMENT, night, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 
 test('the guests who are expected to extend are in the order of their bookings, whichever comes first', () => {
   const bookings = ['b', 'a', 'c']
@@ -25,7 +25,9 @@ test('the guests who are expected to extend are in the order of their bookings, 
     }
     expect(state.extensions.map(({ bookingId }) => bookingId)).toEqual(bookings.map(({ id }) => id))
     // Partners see them in this order.
-    expect(firstStayConflict(state, { arrival: night('2027-03-18'), departure: night('2027-03-19') })).toMatchObject({
+    expect(
+      firstStayConflict(state, { arrival: night('2027-03-18'), departure: night('2027-03-19') }, MOMENT),
+    ).toMatchObject({
       conflicts: bookings.map(({ departure }) => ({ from: departure })),
     })
   }

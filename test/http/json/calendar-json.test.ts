@@ -42,7 +42,7 @@ test('of generated units: blocked runs are maximal and expand to the blocked nig
     const state = generatedState(random)
     const from = addNights(FROM, random.int(-30, 200))
     const to = addNights(from, random.pick([0, 1, 31, 32, 33, 366]))
-    const text = new CalendarText({ from, to }, true)
+    const text = new CalendarText({ from, to }, { prices: true })
     text.add('sea-view', state)
     const [calendar] = JSON.parse(text.text) as [Required<UnitCalendar>]
     const runs = calendar.blocked.map((run) => [night(run.from), night(run.to)] as const)
@@ -71,7 +71,7 @@ test('of generated units: blocked runs are maximal and expand to the blocked nig
 })
 
 test('without prices there are neither prices nor minimum stays', () => {
-  const text = new CalendarText({ from: FROM, to: addNights(FROM, 3) }, false)
+  const text = new CalendarText({ from: FROM, to: addNights(FROM, 3) })
   text.add('a"b', UnitState.empty(sampleId('unt', 'a')))
   expect(text.text).toBe(String.raw`[{"unit":"a\"b","blocked":[]}]`)
 })
@@ -98,7 +98,7 @@ test('200 units are read in slices: none does more than its steps and one unit, 
   const range = { from: FROM, to: addNights(FROM, 366) }
   const units = Array.from({ length: 200 }, (_, i) => sampleUnit({ id: sampleId('unt', i), slug: `unit-${i}` }))
   for (const state of [laboriousState(), generatedState(new SeededRandom(3))]) {
-    const one = new CalendarText(range, true)
+    const one = new CalendarText(range, { prices: true })
     one.add('one', state)
     let readInSlice = 0
     let mostInSlice = 0
@@ -115,7 +115,7 @@ test('200 units are read in slices: none does more than its steps and one unit, 
       readInSlice = 0
       slices += 1
     }
-    const request = { range, withPrices: true, page: pageOf({ pageSize: 200 }) }
+    const request = { range, with: { prices: true }, now: 0, page: pageOf({ pageSize: 200 }) }
     const text = await calendarsText(commands, AGENCY, units, request, new Slices(stepsMax, pause))
     expect(JSON.parse(text).units.map(({ unit }: UnitCalendar) => unit)).toEqual(units.map(({ slug }) => slug))
     expect(mostInSlice * one.steps).toBeLessThan(stepsMax + one.steps)
@@ -123,7 +123,7 @@ test('200 units are read in slices: none does more than its steps and one unit, 
     expect(formatNight(range.to)).toBe('2028-01-02')
   }
   // What the steps are for: a unit is as much work as it has runs.
-  const laborious = new CalendarText(range, true)
+  const laborious = new CalendarText(range, { prices: true })
   laborious.add('one', laboriousState())
   expect(laborious.steps).toBeGreaterThan(183 + 366)
 })

@@ -64,12 +64,12 @@ export function availabilityText(state: UnitState, slug: string, { from, to }: N
     const comma = open === '' ? '' : ','
     open += `${comma}{"from":"${formatNight(openFrom)}","to":"${formatNight(end)}","nights":${end - openFrom}}`
   }
-  forEachRunInUnion(state.occupied, state.cleaning, from, to, (first, end) => {
+  forEachRunInUnion(state.occupied, state.closed, from, to, (first, end) => {
     addOpen(first)
     openFrom = end
   })
   addOpen(to)
-  const blocked = nightListJson(state.occupied, state.cleaning, from, to)
+  const blocked = nightListJson(state.occupied, state.closed, from, to)
   const head = `{"unit":${JSON.stringify(slug)},"from":"${formatNight(from)}","to":"${formatNight(to)}"`
   return `${head},"blockedNights":${blocked},"openRanges":[${open}]}`
 }
@@ -101,19 +101,31 @@ export const GET_CALENDAR = toolOf({
       prices: Type.Optional(
         Type.Boolean({ default: false, description: 'Adds the price and the minimum stay of every night.' }),
       ),
+      restrictions: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description: 'Adds on which days a stay can arrive and depart, and the maximum and minimum stay.',
+        }),
+      ),
       ...PAGE_ARGUMENTS,
     },
     { additionalProperties: false },
   ),
   output: CalendarsJson,
-  run: async ({ catalogue, commands }, agency, args) => {
+  run: async ({ catalogue, clock, commands }, agency, args) => {
     const range = rangeOf(args)
     if ('code' in range) return fault(range.title)
     const inventory = catalogue.peekInventory(agency.id) ?? (await catalogue.inventory(agency.id))
     const units = unitsOf(inventory, args.units)
     if ('sentence' in units) return units
-    const { prices: withPrices = false } = args
-    return calendarsText(commands, agency, units, { range, withPrices, page: toolPageOf(args) })
+    const { prices = false, restrictions = false } = args
+    const now = clock.now()
+    return calendarsText(commands, agency, units, {
+      range,
+      with: { prices, restrictions },
+      now,
+      page: toolPageOf(args),
+    })
   },
 })
 

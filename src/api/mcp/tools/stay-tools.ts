@@ -5,6 +5,7 @@ import { OffersJson, offersText } from '../../../http/json/offers-json.ts'
 import { QuoteAnswerJson, quoteAnswerText } from '../../../http/json/quote-json.ts'
 import { PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../../http/json/request-fields.ts'
 import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../../../http/json/search-query.ts'
+import { problemOfRejection } from '../../../http/problem-of.ts'
 import { fault, PAGE_ARGUMENTS, type ToolFault, toolOf, toolPageOf, unknownUnit } from './tool.ts'
 
 const { adults, children, extraBed } = PARTY_FIELDS
@@ -17,7 +18,8 @@ export const QUOTE_STAY = toolOf({
   description:
     'Prices a stay in one unit line by line, exactly as a booking would be invoiced. The stay is half-open: the ' +
     'first night is `arrival` and the guest leaves on `departure`. It has at most 366 nights; a stay below the minimum ' +
-    'is refused with a departure to try instead. Amounts are integers in the minor unit of `currency` (12345 means ' +
+    'is refused with a departure to try instead, and one that the agency restricts (days closed to arrival or departure, maximum ' +
+    'stay, notice, nights not for sale) with what refuses it and the nearest arrivals that would pass. Amounts are integers in the minor unit of `currency` (12345 means ' +
     '123.45 in EUR). `available` says whether a booking would be accepted now, and `reasons` why not. A quote holds ' +
     'nothing and books nothing: the nights may be gone a moment later.',
   input: Type.Object(
@@ -38,7 +40,12 @@ export const QUOTE_STAY = toolOf({
     if (unit === null) return unknownUnit(args.unit)
     const { children = 0, extraBed = false } = args
     const quoted = await commands.quote(agency, { unit, stay, children, extraBed })
-    if (quoted.kind === 'rejected') return belowMinStay(stay, quoted.rejection.minStay)
+    if (quoted.kind === 'rejected') {
+      const { rejection } = quoted
+      return rejection.code === 'MIN_STAY'
+        ? belowMinStay(stay, rejection.minStay)
+        : fault(problemOfRejection(rejection).title)
+    }
     return quoteAnswerText(unit, quoted.quote, quoted.reasons)
   },
 })

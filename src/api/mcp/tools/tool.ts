@@ -8,6 +8,7 @@ import type { Catalogue } from '../../../core/catalogue/catalogue.ts'
 import { PAGE_QUERY, PAGE_SIZE_MAX, type Page, pageOf } from '../../../http/json/page.ts'
 import { type Validator, validator } from '../../../http/validator.ts'
 import { assert } from '../../../lib/assert.ts'
+import type { Clock } from '../../../lib/clock.ts'
 
 /** What the tools read from. */
 export interface ToolLedger {
@@ -15,6 +16,7 @@ export interface ToolLedger {
   readonly commands: BookingCommands
   readonly bookingList: BookingList
   readonly access: Pick<PartnerAccess, 'takeParts'>
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** What a tool returns: its structured content as JSON text, or what is wrong and how to correct it, in a sentence. */
