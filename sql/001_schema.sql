@@ -195,29 +195,30 @@ end $$;
 -- Units and fees
 
 create table unit (
-  agency_id       uuid not null references agency,
-  unit_id         uuid not null,
-  slug            text not null,
-  name            text not null,
-  status          text not null check (status in ('active', 'draft', 'archived')),
-  city            text,
-  area            text,
-  building        text,
-  bedrooms        double precision not null,
-  beds            double precision not null,
-  bathrooms       double precision not null,
-  max_guests      integer not null,
-  size_sqm        double precision,
-  checkin_time    text not null,
-  checkout_time   text not null,
-  instant_book    boolean not null,
-  base_price      bigint not null check (base_price >= 0),
-  cleaning_fee    bigint not null check (cleaning_fee >= 0),
-  extra_bed_fee   bigint not null check (extra_bed_fee >= 0),
-  min_stay        integer not null check (min_stay >= 1),
-  turnover_nights integer not null check (turnover_nights >= 0),
-  rates           jsonb not null,
-  restrictions    jsonb,
+  agency_id           uuid not null references agency,
+  unit_id             uuid not null,
+  slug                text not null,
+  name                text not null,
+  status              text not null check (status in ('active', 'draft', 'archived')),
+  city                text,
+  area                text,
+  building            text,
+  bedrooms            double precision not null,
+  beds                double precision not null,
+  bathrooms           double precision not null,
+  max_guests          integer not null,
+  size_sqm            double precision,
+  checkin_time        text not null,
+  checkout_time       text not null,
+  instant_book        boolean not null,
+  registration_number text,
+  base_price          bigint not null check (base_price >= 0),
+  cleaning_fee        bigint not null check (cleaning_fee >= 0),
+  extra_bed_fee       bigint not null check (extra_bed_fee >= 0),
+  min_stay            integer not null check (min_stay >= 1),
+  turnover_nights     integer not null check (turnover_nights >= 0),
+  rates               jsonb not null,
+  restrictions        jsonb,
   primary key (agency_id, unit_id),
   unique (agency_id, slug),
   -- A unit whose rates cannot be read would keep the whole inventory of its agency from being read (D1).
@@ -859,24 +860,26 @@ begin
 
   if others ? 'units' and not is_duplicate then
     insert into unit (agency_id, unit_id, slug, name, status, city, area, building, bedrooms, beds, bathrooms,
-                      max_guests, size_sqm, checkin_time, checkout_time, instant_book, base_price, cleaning_fee,
-                      extra_bed_fee, min_stay, turnover_nights, rates, restrictions)
+                      max_guests, size_sqm, checkin_time, checkout_time, instant_book, registration_number, base_price,
+                      cleaning_fee, extra_bed_fee, min_stay, turnover_nights, rates, restrictions)
     select u.agency_id, u.unit_id, u.slug, u.name, u.status, u.city, u.area, u.building, u.bedrooms, u.beds,
-           u.bathrooms, u.max_guests, u.size_sqm, u.checkin_time, u.checkout_time, u.instant_book, u.base_price,
-           u.cleaning_fee, u.extra_bed_fee, u.min_stay, u.turnover_nights, u.rates, u.restrictions
+           u.bathrooms, u.max_guests, u.size_sqm, u.checkin_time, u.checkout_time, u.instant_book,
+           u.registration_number, u.base_price, u.cleaning_fee, u.extra_bed_fee, u.min_stay, u.turnover_nights, u.rates,
+           u.restrictions
     from jsonb_to_recordset(others -> 'units') as u (
       agency_id uuid, unit_id uuid, slug text, name text, status text, city text, area text, building text,
       bedrooms double precision, beds double precision, bathrooms double precision, max_guests integer,
-      size_sqm double precision, checkin_time text, checkout_time text, instant_book boolean, base_price bigint,
-      cleaning_fee bigint, extra_bed_fee bigint, min_stay integer, turnover_nights integer, rates jsonb,
+      size_sqm double precision, checkin_time text, checkout_time text, instant_book boolean, registration_number text,
+      base_price bigint, cleaning_fee bigint, extra_bed_fee bigint, min_stay integer, turnover_nights integer, rates jsonb,
       restrictions jsonb)
     on conflict (agency_id, unit_id) do update set
       slug = excluded.slug, name = excluded.name, status = excluded.status, city = excluded.city,
       area = excluded.area, building = excluded.building, bedrooms = excluded.bedrooms, beds = excluded.beds,
       bathrooms = excluded.bathrooms, max_guests = excluded.max_guests, size_sqm = excluded.size_sqm,
       checkin_time = excluded.checkin_time, checkout_time = excluded.checkout_time,
-      instant_book = excluded.instant_book, base_price = excluded.base_price,
-      cleaning_fee = excluded.cleaning_fee, extra_bed_fee = excluded.extra_bed_fee, min_stay = excluded.min_stay,
+      instant_book = excluded.instant_book, registration_number = excluded.registration_number,
+      base_price = excluded.base_price, cleaning_fee = excluded.cleaning_fee,
+      extra_bed_fee = excluded.extra_bed_fee, min_stay = excluded.min_stay,
       turnover_nights = excluded.turnover_nights, rates = excluded.rates, restrictions = excluded.restrictions;
   end if;
 

@@ -56,7 +56,8 @@ export function unitsOfKey(sql: Sql, hash: string) {
     select u.unit_id as "id", u.slug, u.name, u.status, u.city, u.area, u.building, u.bedrooms, u.beds, u.bathrooms,
            u.max_guests as "maxGuests", u.size_sqm as "sizeSqm", u.base_price::float8 as "basePrice",
            u.cleaning_fee::float8 as "cleaningFee", u.min_stay as "minStay", u.checkin_time as "checkinTime",
-           u.checkout_time as "checkoutTime", u.instant_book as "instantBook"
+           u.checkout_time as "checkoutTime", u.instant_book as "instantBook",
+           u.registration_number as "registrationNumber"
     from peer.api_key k join peer.unit u on u.agency_id = k.agency_id and u.status <> 'archived'
     where k.secret_sha256 = ${hash} and k.revoked_at is null
     order by u.name, u.unit_id`

@@ -76,6 +76,7 @@ export function unitOf(agency: number, unit: number): Unit {
     checkinTime: '15:00',
     checkoutTime: '10:00',
     instantBook: true,
+    registrationNumber: null,
     rules: {
       basePrice: base,
       cleaningFee: 4_500,

@@ -33,9 +33,9 @@ function write(name: string, text: string): void {
   writeFileSync(join(folder, name), text)
 }
 
-const UNITS = `slug,name,basePrice,cleaningFee,city,instantBook,turnoverNights
-sea-view,"Sea View, upper floor",12000,5000,Lisbon,true,1
-garden,Garden,9000,,,false,
+const UNITS = `slug,name,basePrice,cleaningFee,city,instantBook,turnoverNights,registrationNumber
+sea-view,"Sea View, upper floor",12000,5000,Lisbon,true,1,0048213
+garden,Garden,9000,,,false,,
 `
 const RATES = `unit,kind,name,from,to,nightlyPrice,minStay,weekday,minNights,pct
 sea-view,season,Summer,2027-06-01,2027-09-01,18000,3,,,
@@ -91,8 +91,14 @@ describe('an import of CSV files', () => {
       city: 'Lisbon',
       cleaningFee: 5_000,
       turnoverNights: 1,
+      registrationNumber: '0048213',
     })
-    expect(units.units[0]).toMatchObject({ city: null, cleaningFee: 0, instantBook: false })
+    expect(units.units[0]).toMatchObject({
+      city: null,
+      cleaningFee: 0,
+      instantBook: false,
+      registrationNumber: null,
+    })
     expect(rates.rates.weekdayAdjustments).toEqual([{ weekday: 5, pct: 12.5 }])
     expect(bookings.totalItems).toBe(4)
     expect(bookings.bookings.find(({ sourceRef }: { sourceRef: string }) => sourceRef === 'HM1')).toMatchObject({
@@ -132,7 +138,7 @@ describe('an import of CSV files', () => {
 
   test('refuses row by row, says where and why, takes the rest over, and tells by its exit code', async () => {
     writeCsv()
-    write('units.csv', `${UNITS}bad slug,Bad,1,,,,\ncheap,Cheap,much,,,,\nsea-view,Twice,1,,,,\n`)
+    write('units.csv', `${UNITS}bad slug,Bad,1,,,,,\ncheap,Cheap,much,,,,,\nsea-view,Twice,1,,,,,\n`)
     write('rates.csv', `${RATES}garden,party,,,,,,,,\nnowhere,weekday,,,,,,1,,5\n`)
     write(
       'bookings.csv',
@@ -222,7 +228,9 @@ describe('an export', () => {
       }
       expect((await bookings(copy)).toSorted()).toEqual((await bookings(slug)).toSorted())
       expect(JSON.stringify(await bookings(copy))).toContain(booking.holdExpiresAt)
-      const [, rates] = await everything()
+      const [units, rates] = await everything()
+      const unitsOf = (answer: { units: Record<string, unknown>[] }) => answer.units.map(({ id: _, ...unit }) => unit)
+      expect(unitsOf((await service.get(`/agencies/${copy}/units`)).body)).toEqual(unitsOf(units))
       expect((await service.get(`/agencies/${copy}/units/sea-view/rates`)).body).toEqual(rates)
     },
   )

@@ -28,7 +28,10 @@ beforeAll(async () => {
   service = await startTestService()
   agency = await service.agency({ name: 'Harbour Stays', currency: 'CHF', timezone: 'Europe/Zurich' })
   key = await service.key(agency)
-  await service.unit(agency, { slug: 'sea-view', city: null, sizeSqm: null, building: 'B', bathrooms: 1.5 })
+  await service.unit(agency, {
+    ...{ slug: 'sea-view', city: null, sizeSqm: null, building: 'B', bathrooms: 1.5 },
+    registrationNumber: '00123/AL',
+  })
   await service.feeType(agency, { label: 'Linen & towels' })
   await service.feeType(agency, { kind: 'percent', amount: null, basisPoints: 1_250 })
   await service.feeType(agency, { label: 'Old', active: false })
@@ -111,13 +114,16 @@ rows('Unit', () => seen['Unit'], [
   ['checkinTime', isString],
   ['checkoutTime', isString],
   ['instantBook', isBoolean],
+  // Additive: docs/partner-additions.md#7-details.
+  ['registrationNumber', (value) => value === '00123/AL'],
 ])
 
-test('Unit: all fields are always present, and no others', () => {
+test('Unit: all fields are always present, and no others but the additive one', () => {
+  const additive = 'registrationNumber'
   expect(Object.keys(seen['Unit']).sort()).toEqual(
-    'area basePrice bathrooms bedrooms beds building checkinTime checkoutTime city cleaningFee id instantBook maxGuests minStay name sizeSqm slug status'.split(
-      ' ',
-    ),
+    `area basePrice bathrooms bedrooms beds building checkinTime checkoutTime city cleaningFee id instantBook maxGuests minStay name sizeSqm slug status ${additive}`
+      .split(' ')
+      .sort(),
   )
 })
 

@@ -35,6 +35,7 @@ describeInBrowser('units', () => {
       await dialog.getByLabel('Base price per night').fill('120')
       await dialog.getByLabel('Bedrooms').fill('2')
       await dialog.getByLabel('City').fill('Lisbon')
+      await dialog.getByLabel('Registration number').fill('48213/AL')
       expect(await dialog.getByLabel('Slug').inputValue()).toBe('alfama-loft')
       await dialog.getByRole('button', { name: 'Add unit' }).click()
       await dialog.getByText('The slug alfama-loft is already in use').waitFor()
@@ -46,13 +47,20 @@ describeInBrowser('units', () => {
       await page.getByRole('heading', { level: 1, name: 'São Bento Attic' }).waitFor()
       expect(page.url()).toEndWith('#/units/sao-bento-attic')
       await page.getByText('No seasons yet').waitFor()
-      expect(await partnerUnit('sao-bento-attic')).toMatchObject({ name: 'São Bento Attic', bedrooms: 2 })
+      expect(await partnerUnit('sao-bento-attic')).toMatchObject({
+        name: 'São Bento Attic',
+        bedrooms: 2,
+        registrationNumber: '48213/AL',
+      })
 
       await page.getByRole('button', { name: 'Edit details' }).click()
       await dialog.getByLabel('Bedrooms').fill('3')
+      await dialog.getByLabel('Registration number').fill('61907/AL')
       await dialog.getByRole('button', { name: 'Save unit' }).click()
       await page.getByText('São Bento Attic has been saved').waitFor()
-      expect(await partnerUnit('sao-bento-attic')).toMatchObject({ bedrooms: 3 })
+      expect(await partnerUnit('sao-bento-attic')).toMatchObject({ bedrooms: 3, registrationNumber: '61907/AL' })
+      await page.getByRole('link', { name: 'Details' }).click()
+      await page.getByText('61907/AL').waitFor()
 
       await page.getByRole('button', { name: 'Archive' }).click()
       await page.getByRole('button', { name: 'Archive unit' }).click()

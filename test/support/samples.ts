@@ -102,6 +102,7 @@ export function sampleUnit(change: Partial<Unit> = {}): Unit {
     checkinTime: '15:00',
     checkoutTime: '10:00',
     instantBook: true,
+    registrationNumber: null,
     rules: sampleRules(),
     ...change,
   }

@@ -18,7 +18,7 @@ const rooms = (description: string) => Type.Number({ minimum: 0, maximum: 1_000,
 /** Cleaning longer than two months is a block, not a turnover. */
 const TURNOVER_NIGHTS_MAX = 60
 
-/** All Unit fields but `id` (docs/contract.md#unit), and the agency's own. */
+/** All Unit fields but `id` (docs/contract.md#unit, docs/partner-additions.md#7-details), and the agency's own. */
 const FIELDS = {
   slug: slug('Stable identifier of the unit in URLs; unique in the agency, including archived units.'),
   name: label(120, 'Shown to partners.'),
@@ -47,6 +47,7 @@ const FIELDS = {
   checkinTime: timeOfDay("`HH:MM` in the agency's time zone."),
   checkoutTime: timeOfDay("`HH:MM` in the agency's time zone."),
   instantBook: Type.Boolean({ description: 'Shown to partners: whether a booking needs no approval.' }),
+  registrationNumber: nullable(label(64, 'The number that Regulation (EU) 2024/1028 requires listings to show.')),
 }
 
 /** What prices depend on besides the rates. */
@@ -74,6 +75,7 @@ const DEFAULTS = {
   checkinTime: '15:00',
   checkoutTime: '10:00',
   instantBook: true,
+  registrationNumber: null,
 } as const
 
 export const PortalUnitJson = Type.Object(

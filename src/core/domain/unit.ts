@@ -213,5 +213,7 @@ export interface Unit {
   readonly checkinTime: string
   readonly checkoutTime: string
   readonly instantBook: boolean
+  /** What listings must show by law (docs/partner-additions.md#7-details). */
+  readonly registrationNumber: string | null
   readonly rules: UnitRules
 }

@@ -136,7 +136,7 @@ function checksumOf({ seq, unitId, otherUnitId, bookingId, kind, payload }: Omit
 function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null): string {
   if (event.kind === 'unit_set' || after === null) {
     assert(event.kind === 'unit_set', 'Cannot encode an entry: its booking is missing')
-    return JSON.stringify({ unit: { ...event.unit, rules: encodeRules(event.unit.rules) } })
+    return JSON.stringify({ unit: encodeUnit(event.unit) })
   }
   assert(envelope !== null, 'Cannot encode an entry: its envelope is missing')
   const before = event.kind === 'booking_created' ? null : loggedDifference(encodeBooking(event.before), after)
@@ -160,8 +160,7 @@ function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: Sto
     after: Partial<LoggedBooking>
     pricing?: Pricing
   }
-  if (kind === 'unit_set')
-    return { kind, unit: { ...(body.unit as unknown as Unit), rules: decodeRules(body.unit['rules'] as Json) } }
+  if (kind === 'unit_set') return { kind, unit: decodeUnit(body.unit) }
   if (bookingId === null) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no booking`)
   const ids = { id: bookingId, unitId }
   switch (kind) {
@@ -187,6 +186,16 @@ function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: Sto
 function withCreatedAt(after: Partial<LoggedBooking>): Partial<LoggedBooking> {
   const { createdAt = after.updatedAt } = after
   return createdAt === undefined ? after : { ...after, createdAt }
+}
+
+/** A unit without a registration number does not name it, as in entries from before units had one. */
+function encodeUnit(unit: Unit): Json {
+  return { ...unit, registrationNumber: unit.registrationNumber ?? undefined, rules: encodeRules(unit.rules) }
+}
+
+function decodeUnit(json: Json): Unit {
+  const { registrationNumber = null, ...unit } = json as Partial<Pick<Unit, 'registrationNumber'>>
+  return { ...(unit as Unit), registrationNumber, rules: decodeRules(json['rules'] as Json) }
 }
 
 export function encodeRules(rules: UnitRules): Json {

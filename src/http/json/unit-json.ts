@@ -5,7 +5,7 @@ import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 const nullableText = () => Type.Union([Type.String(), Type.Null()])
 const minorUnits = (description: string) => Type.Integer({ minimum: 0, description })
 
-/** See docs/contract.md#unit: all fields are always present. */
+/** See docs/contract.md#unit and docs/partner-additions.md#7-details: all fields are always present. */
 export const UnitJson = Type.Object(
   {
     id: Type.String(),
@@ -30,6 +30,9 @@ export const UnitJson = Type.Object(
     checkinTime: Type.String({ description: "Local time in the agency's time zone.", examples: ['15:00'] }),
     checkoutTime: Type.String({ description: "Local time in the agency's time zone.", examples: ['10:00'] }),
     instantBook: Type.Boolean(),
+    registrationNumber: Type.Union([Type.String(), Type.Null()], {
+      description: 'The number that Regulation (EU) 2024/1028 requires listings to show.',
+    }),
   },
   { $id: 'Unit' },
 )
@@ -55,6 +58,7 @@ export function unitJson(unit: Unit): Static<typeof UnitJson> {
     checkinTime: unit.checkinTime,
     checkoutTime: unit.checkoutTime,
     instantBook: unit.instantBook,
+    registrationNumber: unit.registrationNumber,
   }
 }
 

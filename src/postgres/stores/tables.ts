@@ -116,6 +116,7 @@ export const UNIT_MASTER_FIELDS = {
   checkinTime: text(),
   checkoutTime: text(),
   instantBook: boolean(),
+  registrationNumber: nullable(text()),
 } as const satisfies FieldsOf<Omit<Unit, 'rules'>>
 export const UNIT_RULE_FIELDS = {
   basePrice: bigint(),

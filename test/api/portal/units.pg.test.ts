@@ -45,6 +45,7 @@ describe('a unit', () => {
       checkinTime: '15:00',
       checkoutTime: '10:00',
       instantBook: true,
+      registrationNumber: null,
     })
     expect((await service.get(`${path}/units/sea-view`)).body).toEqual(made.body)
     const [row] = await service.database.sql`select kind from journal where unit_id = ${uuidOf(made.body.unit.id)}`
@@ -107,10 +108,29 @@ describe('a unit', () => {
     ['status', { status: 'gone' }],
     ['instantBook', { instantBook: 'yes' }],
     ['sizeSqm', { sizeSqm: -1 }],
+    ['registrationNumber', { registrationNumber: '' }],
+    ['registrationNumber', { registrationNumber: '1'.repeat(65) }],
+    ['registrationNumber', { registrationNumber: '48213\n/AL' }],
+    ['registrationNumber', { registrationNumber: 48_213 }],
   ])('is refused with a wrong %s', async (field, change) => {
     const answer = await unit(change)
     expect(answer.status).toBe(400)
     expect(answer.body).toMatchObject({ code: 'VALIDATION', errors: [{ field }] })
+  })
+
+  test('shows partners its registration number, of at most 64 characters, until it is taken away', async () => {
+    const registrationNumber = `PT-${'0'.repeat(58)}/AL`
+    expect((await unit({ registrationNumber })).body.unit.registrationNumber).toBe(registrationNumber)
+    const { secret } = await service.key(agency)
+    const shown = async () => {
+      const [one, list] = await Promise.all(['/units/sea-view', '/units'].map((at) => service.asPartner(secret, at)))
+      return [one?.body.unit, list?.body.units[0]].map((each) => each.registrationNumber)
+    }
+    expect(await shown()).toEqual([registrationNumber, registrationNumber])
+    await service.patch(`${path}/units/sea-view`, { name: 'New' })
+    expect(await shown()).toEqual([registrationNumber, registrationNumber])
+    await service.patch(`${path}/units/sea-view`, { registrationNumber: null })
+    expect(await shown()).toEqual([null, null])
   })
 
   test('archived is unknown to partners and still listed here', async () => {

@@ -185,6 +185,21 @@ describe('a journal entry', () => {
     expect(() => envelopeIn(unit)).toThrow('Cannot read journal entry 7: it has no envelope')
   })
 
+  test('of a unit has its registration number, and without one is what it was before units had one', () => {
+    const numbered = sampleUnit({ registrationNumber: '00123/AL' })
+    expect(decodeEntry(encode({ kind: 'unit_set', unit: numbered }))).toStrictEqual({
+      kind: 'unit_set',
+      unit: numbered,
+    })
+    const { registrationNumber: _, ...before } = sampleUnit()
+    const old = withChecksum({
+      ...encode({ kind: 'unit_set', unit: numbered }),
+      payload: JSON.stringify({ unit: before }),
+    })
+    expect(decodeEntry(old)).toStrictEqual({ kind: 'unit_set', unit: { ...before, registrationNumber: null } })
+    expect(encode({ kind: 'unit_set', unit: sampleUnit() }).payload).toBe(old.payload)
+  })
+
   test('of a booking is not written without one', () => {
     const event = { kind: 'booking_created' as const, after: BEFORE }
     expect(() => encode(event, { envelope: null })).toThrow('Cannot encode an entry: its envelope is missing')

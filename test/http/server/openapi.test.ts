@@ -192,6 +192,14 @@ describe('the OpenAPI document', async () => {
         pageSize: { minimum: 1, maximum: 200, default: 100 },
       },
     ],
+    [
+      'a unit',
+      () => schemaOf('Unit'),
+      {
+        properties: { registrationNumber: { anyOf: [{ type: 'string' }, { type: 'null' }] } },
+        required: expect.arrayContaining(['registrationNumber']),
+      },
+    ],
     ['stays', () => schemaOf('GuestWithStays').properties.stays, { maxItems: 100 }],
   ]
   test.each(LIMITS)('has the limits of %s as constraints', (_, schema, limits) => {

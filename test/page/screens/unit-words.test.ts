@@ -15,6 +15,9 @@ test('a place leaves out what is not known', () => {
 
 test('only the fields of a unit that were edited are sent', () => {
   expect(changeOf(NEW_UNIT, { ...NEW_UNIT, city: ' ', name: ' Sea View ' })).toEqual({ name: 'Sea View' })
+  const registered = { ...NEW_UNIT, registrationNumber: ' 48213/AL ' }
+  expect(changeOf(NEW_UNIT, registered)).toEqual({ registrationNumber: '48213/AL' })
+  expect(changeOf(registered, NEW_UNIT)).toEqual({ registrationNumber: null })
 })
 
 test("a fee's example is rounded as the service rounds: half a cent goes up", () => {

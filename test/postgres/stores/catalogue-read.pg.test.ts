@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Ledger } from '../../../src/app/ledger.ts'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
+import type { Unit } from '../../../src/core/domain/unit.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { makeKey } from '../../support/fixtures.ts'
 import { holding } from '../../support/held-lock.ts'
-import { addAgency, openTestDatabaseLedger } from '../../support/open-ledger.ts'
+import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { sampleId } from '../../support/samples.ts'
+import { night, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 let database: TestDatabase
 let ledger: Ledger
@@ -57,4 +58,37 @@ test('a transaction that was open during the first read, and committed after it,
   await catalogue.load(earlier)
   expect(catalogue.agencyById(agency.id)?.name).toBe('Late')
   expect(catalogue.agencies().map(({ slug }) => slug)).toContain('younger')
+})
+
+test('every member of a unit that was changed is read back from its row', async () => {
+  const agency = await addAgency(ledger)
+  const first = await addUnit(ledger, agency, sampleUnit())
+  expect((await store.loadInventory(agency.id)).units).toEqual([first])
+  const season = { name: 'Summer', from: night('2027-06-01'), to: night('2027-09-01'), nightlyPrice: 1, minStay: null }
+  const changed: Unit = {
+    id: first.id,
+    slug: 'garden',
+    name: 'Garden',
+    status: 'draft',
+    city: null,
+    area: 'Baixa',
+    building: 'Rua Augusta 118',
+    bedrooms: 1,
+    beds: 1,
+    bathrooms: 1,
+    maxGuests: 3,
+    sizeSqm: 31,
+    checkinTime: '16:00',
+    checkoutTime: '11:00',
+    instantBook: false,
+    registrationNumber: '61907/AL',
+    rules: {
+      ...{ basePrice: 1, cleaningFee: 2, extraBedFee: 3, minStay: 4, turnoverNights: 5 },
+      rates: { ...sampleRules().rates, seasons: [season] },
+    },
+  }
+  await addUnit(ledger, agency, changed)
+  const same = Object.entries(changed).filter(([name, value]) => first[name as keyof Unit] === value)
+  expect(same.map(([name]) => name)).toEqual(['id'])
+  expect((await store.loadInventory(agency.id)).units).toEqual([changed])
 })

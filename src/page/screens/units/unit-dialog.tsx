@@ -189,6 +189,13 @@ function UnitFields({
           <TextInput label="Area" isOptional {...text('area')} />
           <TextInput label="City" isOptional {...text('city')} />
         </FieldRow>
+        <TextInput
+          label="Registration number"
+          isOptional
+          spellcheck={false}
+          hint="Listings in the EU must show it."
+          {...text('registrationNumber')}
+        />
       </FieldSet>
       <FieldSet legend="Size">
         <div class="units-sizes">

@@ -111,6 +111,7 @@ function UnitDetails({ unit }: { unit: Unit }) {
             ['Building', unit.building],
             ['Area', unit.area],
             ['City', unit.city],
+            ['Registration number', unit.registrationNumber],
             ['Guests', `Up to ${count(unit.maxGuests)}`],
             ['Bedrooms', unit.bedrooms === 0 ? 'Studio' : count(unit.bedrooms)],
             ['Beds', count(unit.beds)],

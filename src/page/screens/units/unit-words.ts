@@ -51,6 +51,7 @@ export interface UnitDraft {
   readonly checkinTime: string
   readonly checkoutTime: string
   readonly instantBook: boolean
+  readonly registrationNumber: string
 }
 
 /** As the service fills in what a new unit leaves out. */
@@ -68,6 +69,7 @@ export const NEW_UNIT: UnitDraft = {
   checkinTime: '15:00',
   checkoutTime: '10:00',
   instantBook: true,
+  registrationNumber: '',
 }
 
 export function draftOf(unit: Unit): UnitDraft {
@@ -86,6 +88,7 @@ export function draftOf(unit: Unit): UnitDraft {
     city: unit.city ?? '',
     area: unit.area ?? '',
     building: unit.building ?? '',
+    registrationNumber: unit.registrationNumber ?? '',
   }
 }
 
@@ -119,6 +122,7 @@ export function bodyOf(draft: UnitDraft) {
     city: orNull(draft.city),
     area: orNull(draft.area),
     building: orNull(draft.building),
+    registrationNumber: orNull(draft.registrationNumber),
   }
 }
 
