@@ -369,6 +369,11 @@ export function invalidField(field: string, rest: string, options: { status?: nu
   return invalid([{ field, message: `${field} ${rest}` }], options)
 }
 
+/** Errors of a member, as errors of the body that it is in. */
+export function within(member: string, errors: readonly FieldError[]): FieldError[] {
+  return errors.map(({ field, message }) => ({ field: `${member}.${field}`, message: `${member}.${message}` }))
+}
+
 /** What a 404 can name. */
 type Thing =
   | 'unit'

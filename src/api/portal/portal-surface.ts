@@ -22,6 +22,7 @@ import type { PortalRoute } from './portal-route.ts'
 import { RATES } from './rates.ts'
 import { RATES_PREVIEW } from './rates-preview.ts'
 import { RESTRICTIONS } from './restrictions.ts'
+import { RESTRICTIONS_PREVIEW } from './restrictions-preview.ts'
 import { SESSION, SESSION_OPERATIONS } from './session.ts'
 import { TAPE } from './tape.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
@@ -40,6 +41,7 @@ const ROUTES = [
   ...RATES,
   ...RESTRICTIONS,
   ...RATES_PREVIEW,
+  ...RESTRICTIONS_PREVIEW,
   ...FEE_TYPES,
   ...BOOKINGS,
   ...BOOKING_WRITES,

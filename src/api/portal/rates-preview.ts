@@ -7,7 +7,7 @@ import { ratesProblems, type UnitRules } from '../../core/domain/unit.ts'
 import { quoteJson } from '../../http/json/quote-json.ts'
 import { nightOf, PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../http/json/request-fields.ts'
 import { problemOfRejection } from '../../http/problem-of.ts'
-import { invalid, invalidField, notFound } from '../../http/problems.ts'
+import { invalid, invalidField, notFound, within } from '../../http/problems.ts'
 import { QuoteJson } from '../../http/quote-schema.ts'
 import { dateText, nullable } from '../../http/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -87,7 +87,7 @@ export const RATES_PREVIEW = [
       )
     const rates = ratesOf(body.rates)
     const problems = ratesProblems(rates)
-    if (problems.length > 0) return invalid(problems.map(inRates))
+    if (problems.length > 0) return invalid(within('rates', problems))
     const stay = body.stay == null ? null : stayOf(body.stay, 'stay.')
     if (stay !== null && 'code' in stay) return stay
     const inventory = await ledger.catalogue.inventory(agency.id)
@@ -100,10 +100,6 @@ export const RATES_PREVIEW = [
     return JSON.stringify({ nights: nightsJson(rules, from, to), ...stayJson(priced) })
   }),
 ]
-
-function inRates({ field, message }: { field: string; message: string }) {
-  return { field: `rates.${field}`, message: `rates.${message}` }
-}
 
 function nightsJson(rules: UnitRules, from: Night, to: Night) {
   const prices: number[] = []

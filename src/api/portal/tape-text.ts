@@ -5,12 +5,17 @@ import type { TapeStay } from '../../core/bookings/booking-lists.ts'
 import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
 import { BOOKING_STATUSES, BOOKING_TYPES, type BookingStatus } from '../../core/domain/booking.ts'
 import { currencyDigits } from '../../core/domain/money.ts'
+import type { Night } from '../../core/domain/night.ts'
+import { closedDates } from '../../core/domain/restrictions.ts'
 import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
+import { nightOf } from '../../http/json/request-fields.ts'
 import { choice, dateText, nullable } from '../../http/text-schema.ts'
 import { Slices } from '../../lib/slices.ts'
 
 /** A quarter of a millisecond of CPU. */
 const STAYS_PER_SLICE = 200
+/** So many dates of restrictions take as long as a stay. */
+const DATES_PER_STAY = 40
 
 type TapeStatus = TapeStay['status']
 const TAPE_STATUSES = BOOKING_STATUSES.filter((status: BookingStatus): status is TapeStatus => status !== 'cancelled')
@@ -59,6 +64,18 @@ export const TapeJson = Type.Object(
         choice(UNIT_STATUSES, { description: 'status' }),
       ]),
       { description: 'By name; archived units come last, and only if one of their stays is shown.' },
+    ),
+    restrictions: Type.Optional(
+      Type.Array(
+        row('What is closed of a unit.', [
+          integer('unit: its index in `units`'),
+          Type.String({
+            description:
+              'A digit per day from `from` on, the sum of 1 (closed to arrival), 2 (closed to departure) and 4 (the night is not sold). Zeros at the end are left out.',
+          }),
+        ]),
+        { description: 'Of units with such restrictions in the window. Absent if there are none.' },
+      ),
     ),
     stays: Type.Array(
       row('A stay.', [
@@ -121,8 +138,21 @@ export async function tapeText(
     statuses: TAPE_STATUSES,
     sources: sources.keys,
     units: units.rows,
+    ...(await closedMember(units.shown, { from: nightOf(from), to: nightOf(to) }, slices)),
   })
   return `${head.slice(0, -1)},${lists.slice(1, -1)},"stays":[${text}]}`
+}
+
+async function closedMember(shown: readonly Unit[], { from, to }: { from: Night; to: Night }, slices: Slices) {
+  const closed: [unit: number, digits: string][] = []
+  for (const [index, { rules }] of shown.entries()) {
+    if (rules.restrictions === undefined) continue
+    const digits = closedDates(rules.restrictions, from, to)
+    if (digits !== '') closed.push([index, digits])
+    const pause = slices.spend(Math.ceil((to - from) / DATES_PER_STAY))
+    if (pause !== null) await pause
+  }
+  return closed.length === 0 ? {} : { restrictions: closed }
 }
 
 const TYPE_INDEXES = indexesOf(BOOKING_TYPES)
@@ -162,17 +192,17 @@ class Indexes {
 /** The units of the chart: all that are listed, and those archived ones that a stay is shown of. */
 class TapeUnits {
   readonly #inventory: Inventory
-  readonly #shown: Unit[]
+  readonly shown: Unit[]
   readonly #indexes: Map<string, number>
 
   constructor(inventory: Inventory) {
     this.#inventory = inventory
-    this.#shown = [...inventory.listed]
-    this.#indexes = new Map(this.#shown.map(({ id }, index) => [id, index]))
+    this.shown = [...inventory.listed]
+    this.#indexes = new Map(this.shown.map(({ id }, index) => [id, index]))
   }
 
   get rows(): unknown[][] {
-    return this.#shown.map((unit) => {
+    return this.shown.map((unit) => {
       const { slug, name, city, area, bedrooms, maxGuests, rules, status } = unit
       const { minStay, turnoverNights, extraBedFee } = rules
       return [slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, extraBedFee, status]
@@ -185,7 +215,7 @@ class TapeUnits {
     if (known !== undefined) return known
     const unit = this.#inventory.unitById(unitId)
     if (unit === null) return null
-    this.#indexes.set(unitId, this.#shown.length)
-    return this.#shown.push(unit) - 1
+    this.#indexes.set(unitId, this.shown.length)
+    return this.shown.push(unit) - 1
   }
 }

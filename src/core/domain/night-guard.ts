@@ -2,6 +2,7 @@ import type { BookingStatus } from './booking.ts'
 import { addNights, NIGHT_MAX, NIGHT_MIN, type Night, nightsOf, overlap, type Stay } from './night.ts'
 import { minStayOf, type Quote } from './pricing.ts'
 import { type Refusal, refusalsOf, type SaleMoment } from './restrictions.ts'
+import type { UnitRules } from './unit.ts'
 import type { UnitState } from './unit-state.ts'
 
 /** The stay is shorter than the effective minimum of `minStay` nights. */
@@ -114,10 +115,20 @@ export function stayConflictCodes(state: UnitState, stay: Stay): StayConflict['c
 
 /** The rule of the agency that refuses the stay to partners: its minimum stay, then its restrictions. Null: none. */
 export function ruleRefusal(state: UnitState, stay: Stay, moment: SaleMoment): RuleRefusal | null {
-  const minStay = minStayOf(state.rules, stay)
+  const refusal = refusalByRules(state.rules, stay, moment)
+  return refusal?.code === 'RESTRICTED' ? { ...refusal, alternatives: alternativesTo(state, stay, moment) } : refusal
+}
+
+/** The same without what can be sold instead, which costs sixty times as much. */
+export function refusalByRules(
+  rules: UnitRules,
+  stay: Stay,
+  moment: SaleMoment,
+): BelowMinStay | Omit<Restricted, 'alternatives'> | null {
+  const minStay = minStayOf(rules, stay)
   if (nightsOf(stay) < minStay) return { code: 'MIN_STAY', minStay }
-  const restrained = restrainedBy(state, stay, moment)
-  return restrained === null ? null : { code: 'RESTRICTED', ...restrained }
+  const restrictions = rules.restrictions === undefined ? [] : refusalsOf(rules.restrictions, stay, moment)
+  return restrictions.length === 0 ? null : { code: 'RESTRICTED', restrictions }
 }
 
 /** The restrictions that refuse the stay, minimum stays apart; null when there are none. */
@@ -125,9 +136,12 @@ export function restrainedBy(state: UnitState, stay: Stay, moment: SaleMoment): 
   const { restrictions } = state.rules
   if (restrictions === undefined) return null
   const refusals = refusalsOf(restrictions, stay, moment)
-  if (refusals.length === 0) return null
+  return refusals.length === 0 ? null : { restrictions: refusals, alternatives: alternativesTo(state, stay, moment) }
+}
+
+function alternativesTo(state: UnitState, stay: Stay, moment: SaleMoment): Restrained['alternatives'] {
   const nearest = (step: 1 | -1) => nearestArrival(state, stay, step, moment)
-  return { restrictions: refusals, alternatives: { previousArrival: nearest(-1), nextArrival: nearest(1) } }
+  return { previousArrival: nearest(-1), nextArrival: nearest(1) }
 }
 
 function nearestArrival(state: UnitState, stay: Stay, step: 1 | -1, moment: SaleMoment): Night | null {
@@ -135,14 +149,10 @@ function nearestArrival(state: UnitState, stay: Stay, step: 1 | -1, moment: Sale
     const arrival = addNights(stay.arrival, i * step)
     const other = { arrival, departure: addNights(stay.departure, i * step) }
     if (arrival < NIGHT_MIN || other.departure > NIGHT_MAX) return null
-    if (isAllowed(state, other, moment) && stayConflictCodes(state, other).length === 0) return arrival
+    if (refusalByRules(state.rules, other, moment) === null && stayConflictCodes(state, other).length === 0)
+      return arrival
   }
   return null
-}
-
-function isAllowed({ rules }: UnitState, stay: Stay, moment: SaleMoment): boolean {
-  if (nightsOf(stay) < minStayOf(rules, stay)) return false
-  return rules.restrictions === undefined || refusalsOf(rules.restrictions, stay, moment).length === 0
 }
 
 /** The first rule that refuses the stay, with the alternative it offers; null when the stay can be sold. */
@@ -240,5 +250,5 @@ function passObstacle(state: UnitState, stay: Stay, moment: SaleMoment | undefin
   if (moment === undefined) return arrival
   if (state.cleaning.has(arrival)) return state.cleaning.firstFreeFrom(arrival)
   for (const extension of state.extensions) if (overlapsExtension(extension, stay)) return extension.to
-  return isAllowed(state, stay, moment) ? arrival : addNights(arrival, 1)
+  return refusalByRules(state.rules, stay, moment) === null ? arrival : addNights(arrival, 1)
 }

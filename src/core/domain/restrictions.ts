@@ -122,6 +122,8 @@ const SHIFT = {
   maxStay: 21,
 } as const satisfies Record<DateRule, number>
 const NIGHTS_MASK = 511
+/** The three rules that are on or off. */
+const CLOSED_MASK = 7
 
 const BLOCK_NIGHTS = 512
 /** Dates of one unit that are kept compiled: 8 KB each two years and a half. */
@@ -271,6 +273,22 @@ export function restrictedRange(
     maxStay.push(dates.valueOn('maxStay', night))
   }
   return { arrival, departure, maxStay }
+}
+
+/**
+ * For charts: a digit per date of `[from, to)`, the sum of 1 (closed to arrival), 2 (closed to departure) and 4 (the night is not sold).
+ * Zeros at the end are left out.
+ */
+export function closedDates(restrictions: Restrictions, from: Night, to: Night): string {
+  const dates = datesOf(restrictions)
+  let digits = ''
+  let length = 0
+  for (let night = from; night < to; night++) {
+    const closed = dates.wordOn(night) & CLOSED_MASK
+    digits += closed
+    if (closed !== 0) length = digits.length
+  }
+  return digits.slice(0, length)
 }
 
 /** The nights that are not sold at all; null when there are none. Written word by word, however many rows there are. */

@@ -39,6 +39,7 @@ describe("the portal's document", () => {
       'GET {a}/units/{unitSlug}/calendar',
       'GET {a}/units/{unitSlug}/calendar-feed',
       'GET {a}/units/{unitSlug}/rates',
+      'GET {a}/units/{unitSlug}/restrictions',
       'GET {a}/usage',
       'GET {a}/webhook-endpoints',
       'GET {a}/webhook-endpoints/{endpointId}',
@@ -60,11 +61,13 @@ describe("the portal's document", () => {
       'POST {a}/units',
       'POST {a}/units/{unitSlug}/calendar-feed',
       'POST {a}/units/{unitSlug}/rates/preview',
+      'POST {a}/units/{unitSlug}/restrictions/preview',
       'POST {a}/webhook-endpoints',
       'POST {a}/webhook-endpoints/{endpointId}/ping',
       'POST {a}/webhook-endpoints/{endpointId}/rotate-secret',
       'PUT {a}/bookings/{bookingId}/notes',
       'PUT {a}/units/{unitSlug}/rates',
+      'PUT {a}/units/{unitSlug}/restrictions',
     ])
   })
 
@@ -72,7 +75,7 @@ describe("the portal's document", () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
       'AccessToken Actor Agency AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem Booking BookingChange CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
-        'GuestWithStays IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem ROLE_MISSING_problem Rates RatesChange SLUG_TAKEN_problem Tape UNAUTHORIZED_problem ' +
+        'GuestWithStays IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions SLUG_TAKEN_problem Tape UNAUTHORIZED_problem ' +
         'Unit UnitChange UsageDay UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )
     expect(JSON.stringify(document)).not.toContain('"headers"')

@@ -3,8 +3,10 @@ import { tapeText } from '../../../src/api/portal/tape-text.ts'
 import type { TapeStay } from '../../../src/core/bookings/booking-lists.ts'
 import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { currencyDigits } from '../../../src/core/domain/money.ts'
+import { NO_RESTRICTIONS, type Restriction } from '../../../src/core/domain/restrictions.ts'
+import type { Unit } from '../../../src/core/domain/unit.ts'
 import { Slices } from '../../../src/lib/slices.ts'
-import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, night, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const unit = sampleUnit({ id: sampleId('unt', 'a') })
 const stayOf = (n: number): TapeStay => ({
@@ -51,6 +53,22 @@ test('a stay of a unit that this process does not know of is left out, wherever 
   expect(await written([unknown])).toBe(0)
   expect(await written([unknown, stayOf(1), unknown, stayOf(2)])).toBe(2)
   expect(await written([...Array.from({ length: 1_000 }, () => unknown), stayOf(1)])).toBe(1)
+})
+
+test('only a unit with closed days in the window has a line for them, and without one the answer has no such member', async () => {
+  const closed = (rows: readonly Restriction[]) =>
+    sampleUnit({ id: sampleId('unt', 'b'), rules: { ...sampleRules(), restrictions: { ...NO_RESTRICTIONS, rows } } })
+  const written = async (...units: Unit[]) =>
+    JSON.parse(await tapeText({ ...shown([]), inventory: new Inventory(units, []) }))
+  const row = { from: night('2027-03-02'), to: night('2027-03-04'), weekdays: null }
+  const rows: Restriction[] = [
+    { ...row, rule: 'closedToArrival', value: true },
+    { ...row, from: night('2027-03-03'), rule: 'closedToDeparture', value: true },
+    { ...row, to: night('2027-03-06'), rule: 'stopSell', value: true },
+    { ...row, rule: 'minStayThrough', value: 366 },
+  ]
+  expect((await written(unit, closed(rows))).restrictions).toEqual([[1, '05744']])
+  expect(await written(unit, closed(rows.slice(3)))).not.toHaveProperty('restrictions')
 })
 
 test.each([

@@ -1,0 +1,114 @@
+/** What restrictions would do before they are saved: which arrivals would no longer be sold, and which would be. Nothing is written. */
+import { type Static, Type } from '@sinclair/typebox'
+import { saleMoment } from '../../core/bookings/booking-turns.ts'
+import { formatNight, NIGHT_MAX, type Night, STAY_NIGHTS_MAX, type Stay } from '../../core/domain/night.ts'
+import { refusalByRules, stayConflictCodes } from '../../core/domain/night-guard.ts'
+import { REFUSING_RULES, restrictionsProblems, type SaleMoment } from '../../core/domain/restrictions.ts'
+import type { UnitRules } from '../../core/domain/unit.ts'
+import { RANGE_DAYS_MAX, rangeOf } from '../../http/json/request-fields.ts'
+import { NEW_RESTRICTIONS, restrictionsOf } from '../../http/json/restrictions-json.ts'
+import { invalid, notFound, within } from '../../http/problems.ts'
+import { choice, dateText, nullable } from '../../http/text-schema.ts'
+import type { PortalOperation } from './portal-operation.ts'
+import { agencyRoute } from './portal-route.ts'
+import { UNIT_PATH } from './units.ts'
+
+/** Unless the minimum stay of the unit is longer. */
+const NIGHTS_DEFAULT = 2
+
+const REFUSALS = Type.Array(
+  Type.Object({
+    rule: choice(['minStay', ...REFUSING_RULES]),
+    date: dateText('The date that the rule looked at.'),
+    value: Type.Union([Type.Boolean(), Type.Integer()]),
+  }),
+  { description: 'The rules that refuse the stay, with these restrictions or with the saved ones.' },
+)
+
+const PREVIEW_RESTRICTIONS = {
+  id: 'previewRestrictions',
+  role: 'viewer',
+  method: 'POST',
+  path: `${UNIT_PATH}/restrictions/preview`,
+  tag: 'Units',
+  summary: 'Show what restrictions would do, without saving them',
+  description:
+    'For stays of one length: on which arrivals of `[from, to)` they are sold now but would not be with these restrictions, and the ' +
+    'reverse, decided as for a booking by a partner. Stays that exist stay as they are, and their nights are sold in neither case.',
+  isWrite: false,
+  body: Type.Object({
+    restrictions: NEW_RESTRICTIONS,
+    from: dateText('First arrival.'),
+    to: dateText(`The day after the last arrival; at most ${RANGE_DAYS_MAX} days after from.`),
+    nights: Type.Optional(
+      nullable(
+        Type.Integer({
+          minimum: 1,
+          maximum: STAY_NIGHTS_MAX,
+          description: `Length of the stays; null: ${NIGHTS_DEFAULT} nights, or the minimum stay of the unit if that is longer.`,
+        }),
+      ),
+    ),
+  }),
+  bodyExample: {
+    restrictions: { restrictions: [{ from: '2027-07-01', to: '2027-09-01', rule: 'minStayThrough', value: 7 }] },
+    from: '2027-06-01',
+    to: '2027-07-01',
+    nights: 3,
+  },
+  answer: {
+    status: 200,
+    description: 'What would be different.',
+    schema: Type.Object({
+      nights: Type.Integer({ description: 'Length of the stays.' }),
+      soldNow: Type.Integer({ description: 'On so many arrivals the stay is sold with the saved restrictions.' }),
+      soldThen: Type.Integer({ description: 'The same with these restrictions.' }),
+      changes: Type.Array(
+        Type.Object({
+          arrival: dateText('First night of the stay.'),
+          isSold: Type.Boolean({ description: 'Whether it would be sold with these restrictions.' }),
+          refusals: REFUSALS,
+        }),
+        { description: 'The arrivals that differ, in their order.' },
+      ),
+    }),
+  },
+} as const satisfies PortalOperation
+
+export const RESTRICTIONS_PREVIEW = [
+  agencyRoute(PREVIEW_RESTRICTIONS, async ({ ledger, agency, path, body }) => {
+    const range = rangeOf(body)
+    if ('code' in range) return range
+    const restrictions = restrictionsOf(body.restrictions)
+    const problems = restrictionsProblems(restrictions)
+    if (problems.length > 0) return invalid(within('restrictions', problems))
+    const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
+    if (unit === null) return notFound('unit')
+    const state = await ledger.commands.calendar(agency, unit)
+    const nights = body.nights ?? Math.max(NIGHTS_DEFAULT, state.rules.minStay)
+    const moment = saleMoment(unit, agency, ledger.clock.now())
+    const then = { ...state.rules, restrictions }
+    let [soldNow, soldThen] = [0, 0]
+    const changes: ChangeJson[] = []
+    for (let arrival = range.from; arrival < range.to && arrival + nights <= NIGHT_MAX; arrival++) {
+      const stay = { arrival, departure: (arrival + nights) as Night }
+      if (stayConflictCodes(state, stay).length > 0) continue
+      const before = refusalsBy(state.rules, stay, moment)
+      const after = refusalsBy(then, stay, moment)
+      const [wasSold, isSold] = [before.length === 0, after.length === 0]
+      soldNow += Number(wasSold)
+      soldThen += Number(isSold)
+      if (wasSold !== isSold) changes.push({ arrival: formatNight(arrival), isSold, refusals: isSold ? before : after })
+    }
+    return JSON.stringify({ nights, soldNow, soldThen, changes })
+  }),
+]
+
+type ChangeJson = Static<(typeof PREVIEW_RESTRICTIONS)['answer']['schema']>['changes'][number]
+
+function refusalsBy(rules: UnitRules, stay: Stay, moment: SaleMoment): ChangeJson['refusals'] {
+  const refusal = refusalByRules(rules, stay, moment)
+  if (refusal === null) return []
+  if (refusal.code === 'MIN_STAY') return [{ rule: 'minStay', date: formatNight(stay.arrival), value: refusal.minStay }]
+  return refusal.restrictions.map(({ rule, date, value }) => ({ rule, date: formatNight(date), value }))
+}
