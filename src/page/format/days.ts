@@ -95,6 +95,12 @@ export function weekdayOf(day: Day): number {
   return ((((day % 7) + 10) % 7) + 1) | 0
 }
 
+/** @param weekday ISO 8601 */
+export function weekdayText(weekday: number, style: 'weekday' | 'narrowWeekday' = 'weekday'): string {
+  // Day 4 was a Monday.
+  return dayText(weekday + 3, style)
+}
+
 export function isWeekend(day: Day): boolean {
   return weekdayOf(day) >= 6
 }

@@ -1,12 +1,7 @@
 import { expect, test } from 'bun:test'
 import { dayOf, isoOf } from '../../../src/page/format/days.ts'
-import {
-  monthRows,
-  NightPrices,
-  nextNight,
-  seasonRuns,
-  weekRows,
-} from '../../../src/page/screens/units/rates/night-prices.ts'
+import { monthRows, nextDay, weekRows } from '../../../src/page/screens/units/editing/day-rows.ts'
+import { NightPrices, seasonRuns } from '../../../src/page/screens/units/rates/night-prices.ts'
 
 const START = dayOf('2027-01-01')
 const DAYS = 365
@@ -37,13 +32,13 @@ test('a month is in weeks that begin on Monday', () => {
 
 test('arrows stay within what is shown, and go up and down in one column', () => {
   const rows = monthRows(START)
-  const go = (iso: string, key: string) => isoOf(nextNight(rows, dayOf(iso), key) ?? 0)
+  const go = (iso: string, key: string) => isoOf(nextDay(rows, dayOf(iso), key) ?? 0)
   expect(go('2027-01-01', 'ArrowLeft')).toBe('2027-01-01')
   expect(go('2027-01-31', 'ArrowRight')).toBe('2027-02-01')
   expect(go('2027-03-05', 'ArrowDown')).toBe('2027-04-02')
   expect(go('2027-04-02', 'ArrowUp')).toBe('2027-03-05')
   expect(go('2027-12-31', 'ArrowDown')).toBe('2027-12-31')
-  expect(nextNight(rows, START, 'a')).toBeUndefined()
+  expect(nextDay(rows, START, 'a')).toBeUndefined()
 })
 
 test('heat goes from the lowest price to the highest, and is low where all are the same', () => {

@@ -1,15 +1,9 @@
-import { useRef, useState } from 'preact/hooks'
 import { useSession } from '../../../data/use-session.ts'
 import { type Day, dayText } from '../../../format/days.ts'
 import { money, plural } from '../../../format/numbers.ts'
-import {
-  type GridCell,
-  type GridRow,
-  type NightPrice,
-  type NightPrices,
-  nextNight,
-  seasonRuns,
-} from './night-prices.ts'
+import { DayRow, dayOfEvent, useDayGrid, Weekdays } from '../editing/day-grid.tsx'
+import type { GridCell, GridRow } from '../editing/day-rows.ts'
+import { type NightPrice, type NightPrices, seasonRuns } from './night-prices.ts'
 
 export interface GridStay {
   readonly arrival: Day
@@ -36,46 +30,25 @@ interface PriceGridProps {
 /** Nights in rows; arrow keys move, Enter or a click chooses arrival, then departure. */
 export function PriceGrid(props: PriceGridProps) {
   const { label, rows, columns, nights, before, stay, arrival, today, onChoose } = props
-  const [pointed, setPointed] = useState<Day | null>(null)
-  const [focused, setFocused] = useState<Day>(() => rows[0]?.cells[0]?.day ?? today)
-  const grid = useRef<HTMLDivElement>(null)
-  const first = rows[0]?.cells[0]?.day ?? 0
-  const last = rows.at(-1)?.cells.at(-1)?.day ?? 0
-  // What is pointed at may be of the rows shown before.
-  const shown = pointed !== null && pointed >= first && pointed <= last ? pointed : null
-  const tabStop = focused < first || focused > last ? first : focused
-  const dayOfEvent = (event: Event) => {
-    const { day } = (event.target as HTMLElement).closest<HTMLElement>('[data-day]')?.dataset ?? {}
-    return day === undefined ? null : Number(day)
-  }
+  const { pointed: shown, tabStop, setFocused, onArrow, pointing } = useDayGrid(rows, today)
   const onKeyDown = (event: KeyboardEvent) => {
     const day = dayOfEvent(event)
     if (day === null) return
     if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault()
       onChoose(day)
-      return
-    }
-    const next = nextNight(rows, day, event.key)
-    if (next === undefined) return
-    event.preventDefault()
-    setFocused(next)
-    setPointed(next)
-    grid.current?.querySelector<HTMLElement>(`[data-day="${next}"]`)?.focus()
+    } else onArrow(event, day)
   }
   return (
     <>
       {/* biome-ignore lint/a11y/useSemanticElements: a table cannot have the rows of seasons in between */}
       <div
-        ref={grid}
+        {...pointing}
         role="grid"
         aria-label={label}
-        class={props.showsPrices ? 'price-grid price-grid-month' : 'price-grid'}
-        style={{ '--price-columns': columns }}
+        class={props.showsPrices ? 'day-grid day-grid-weeks' : 'day-grid'}
+        style={{ '--day-columns': columns }}
         onKeyDown={onKeyDown}
-        onPointerOver={(event) => setPointed(dayOfEvent(event))}
-        onPointerLeave={() => setPointed(null)}
-        onFocusIn={(event) => setPointed(dayOfEvent(event))}
         onClick={(event) => {
           const day = dayOfEvent(event)
           if (day === null) return
@@ -105,34 +78,9 @@ export function PriceGrid(props: PriceGridProps) {
   )
 }
 
-/** A Monday, to name the days of the week after. */
-const MONDAY = 4
-
-/** The days of the week above the columns. Each night's name has its own. */
-function Weekdays({ columns }: { columns: number }) {
-  const style = columns > 7 ? 'narrowWeekday' : 'weekday'
-  return (
-    <div class="price-row price-weekdays" aria-hidden="true">
-      {Array.from({ length: columns }, (_, column) => (
-        <span key={column} class={column % 7 > 4 ? 'price-weekend' : undefined} style={{ gridColumn: column + 2 }}>
-          {dayText(MONDAY + (column % 7), style)}
-        </span>
-      ))}
-    </div>
-  )
-}
-
 function Row({ row, tabStop, pointed, ...grid }: PriceGridProps & { row: GridRow; tabStop: Day; pointed: Day | null }) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: see the grid
-    // biome-ignore lint/a11y/useFocusableInteractive: only nights can be chosen
-    <div class="price-row" role="row">
-      {/* biome-ignore lint/a11y/useSemanticElements: see the grid */}
-      {/* biome-ignore lint/a11y/useFocusableInteractive: only nights can be chosen */}
-      <span class="price-row-label" role="rowheader">
-        {row.label}
-        {row.year !== null && <span class="price-row-year"> {row.year}</span>}
-      </span>
+    <DayRow row={row}>
       {row.cells.map((cell) => (
         <Cell key={cell.day} cell={cell} isTabStop={cell.day === tabStop} pointed={pointed} {...grid} />
       ))}
@@ -148,7 +96,7 @@ function Row({ row, tabStop, pointed, ...grid }: PriceGridProps & { row: GridRow
           {name}
         </span>
       ))}
-    </div>
+    </DayRow>
   )
 }
 
@@ -175,12 +123,12 @@ function Cell({
       ? day === arrival || (isPicking && day > arrival && day < pointed)
       : stay !== null && day >= stay.arrival && day < stay.departure
   const classes = [
-    'price-night',
+    'day-cell',
     `price-heat-${night === undefined ? 0 : nights.heat(night.price)}`,
     changed.has(day) ? 'price-changed' : '',
     isInStay ? 'price-in-stay' : '',
-    day < today ? 'price-past' : '',
-    day === today ? 'price-today' : '',
+    day < today ? 'day-past' : '',
+    day === today ? 'day-today' : '',
   ]
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the grid
@@ -196,7 +144,7 @@ function Cell({
       {showsPrices && night !== undefined && (
         <>
           <span class="visually-hidden">{name}</span>
-          <span class="price-date" aria-hidden="true">
+          <span class="day-date" aria-hidden="true">
             {new Date(day * 86_400_000).getUTCDate()}
           </span>
           <span class="price-amount numeric" aria-hidden="true">

@@ -1,7 +1,6 @@
 import './price-preview.css'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { answerOf, client } from '../../../api/client.ts'
-import { type Problem, problemOf } from '../../../api/problem.ts'
 import type { Preview } from '../../../api/schema.ts'
 import { useSession } from '../../../data/use-session.ts'
 import { Button, IconButton } from '../../../design/button.tsx'
@@ -10,7 +9,9 @@ import { ErrorNote, Skeleton } from '../../../design/feedback.tsx'
 import { type Day, dayText, isoOf, monthStart, todayIn } from '../../../format/days.ts'
 import { money } from '../../../format/numbers.ts'
 import { setQuery, useRoute } from '../../../route/router.ts'
-import { HEAT_STEPS, MONTHS, monthRows, NightPrices, weekRows } from './night-prices.ts'
+import { MONTHS, monthRows, weekRows } from '../editing/day-rows.ts'
+import { usePreview } from '../editing/use-preview.ts'
+import { HEAT_STEPS, NightPrices } from './night-prices.ts'
 import { type GridStay, PriceGrid } from './price-grid.tsx'
 import { changedPrices, dayOrNull, type Prices, type Rates, ratesOf } from './rates-draft.ts'
 import { StayQuote } from './stay-quote.tsx'
@@ -36,9 +37,12 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
   const window = { from: start, to: monthStart(start, MONTHS), stay: requested }
   const request: PreviewRequest | null =
     errors.size > 0 ? null : { ...window, rates: ratesOf(draft), prices: changedPrices(base.prices, draft) }
-  const { preview, isBehind, problem } = usePreview(slug, request)
+  const { preview, isBehind, problem } = useRatesPreview(slug, request)
   // What is saved, to tell what the changes would change.
-  const { preview: savedPreview } = usePreview(slug, isUnsaved ? { ...window, rates: base.rates, prices: {} } : null)
+  const { preview: savedPreview } = useRatesPreview(
+    slug,
+    isUnsaved ? { ...window, rates: base.rates, prices: {} } : null,
+  )
   const nights = useMemo(() => (preview === null ? null : new NightPrices(preview.nights)), [preview])
   const before = useMemo(
     () => (savedPreview === null || !isUnsaved ? null : new NightPrices(savedPreview.nights)),
@@ -121,15 +125,15 @@ function Legend({ nights, changedCount, isMonth }: { nights: NightPrices; change
   return (
     <p class="price-legend">
       <span class="numeric">{money(nights.lowest, currency)}</span>
-      <span class={isMonth ? 'price-legend-scale price-grid-month' : 'price-legend-scale'} aria-hidden="true">
+      <span class={isMonth ? 'price-legend-scale day-grid-weeks' : 'price-legend-scale'} aria-hidden="true">
         {Array.from({ length: HEAT_STEPS }, (_, heat) => (
-          <span key={heat} class={`price-night price-heat-${heat}`} />
+          <span key={heat} class={`day-cell price-heat-${heat}`} />
         ))}
       </span>
       <span class="numeric">{money(nights.highest, currency)}</span>
       {changedCount > 0 && (
         <span class="price-legend-changed">
-          <span class="price-night price-changed" aria-hidden="true" />
+          <span class="day-cell price-changed" aria-hidden="true" />
           {changedCount === 1 ? '1 night changes' : `${changedCount} nights change`}
         </span>
       )}
@@ -141,9 +145,6 @@ function stayOf(query: Readonly<Record<string, string>>): GridStay | null {
   const [arrival, departure] = [dayOrNull(query['arrival'] ?? ''), dayOrNull(query['departure'] ?? '')]
   return arrival === null || departure === null || departure <= arrival ? null : { arrival, departure }
 }
-
-/** Longer than between two keys, shorter than one waits for. */
-const PAUSE_MS = 150
 
 interface PreviewStay {
   /** `YYYY-MM-DD`. */
@@ -162,57 +163,17 @@ interface PreviewRequest {
   readonly stay: PreviewStay | null
 }
 
-interface UsedPreview {
-  /** The last that could be had. */
-  readonly preview: Preview | null
-  /** It is not, or not yet, that of the request. */
-  readonly isBehind: boolean
-  readonly problem: Problem | null
-}
-
-/** What the service would charge. @param request null: nothing is asked, and the last answer stays */
-function usePreview(slug: string, request: PreviewRequest | null): UsedPreview {
+/** What the service would charge. */
+function useRatesPreview(unitSlug: string, request: PreviewRequest | null) {
   const { path } = useSession()
-  const [answered, setAnswered] = useState<{ key: string; preview: Preview | null; problem: Problem | null }>({
-    key: '',
-    preview: null,
-    problem: null,
-  })
-  const key = request === null ? null : JSON.stringify(request)
-  const isFirst = useRef(true)
-  useEffect(() => {
-    if (key === null || request === null) return
-    const giveUp = new AbortController()
-    const timer = setTimeout(
-      async () => {
-        try {
-          const preview = await answerOf(post(path, slug, request, giveUp.signal))
-          setAnswered({ key: key, preview, problem: null })
-        } catch (error) {
-          if (!giveUp.signal.aborted) setAnswered(({ preview }) => ({ key: key, preview, problem: problemOf(error) }))
-        }
-      },
-      isFirst.current ? 0 : PAUSE_MS,
+  return usePreview(request, ({ rates, prices, from, to, stay }, signal): Promise<Preview> => {
+    const { turnoverNights: _, ...unit } = prices
+    return answerOf(
+      client.POST('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates/preview', {
+        params: { path: { ...path, unitSlug } },
+        body: { rates, unit, from: isoOf(from), to: isoOf(to), stay },
+        signal,
+      }),
     )
-    isFirst.current = false
-    return () => {
-      clearTimeout(timer)
-      giveUp.abort()
-    }
-  }, [slug, key])
-  return { preview: answered.preview, problem: answered.problem, isBehind: key !== answered.key }
-}
-
-function post(
-  path: { readonly agencySlug: string },
-  unitSlug: string,
-  { rates, prices, from, to, stay }: PreviewRequest,
-  signal: AbortSignal,
-) {
-  const { turnoverNights: _, ...unit } = prices
-  return client.POST('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates/preview', {
-    params: { path: { ...path, unitSlug } },
-    body: { rates, unit, from: isoOf(from), to: isoOf(to), stay },
-    signal,
   })
 }

@@ -1,5 +1,5 @@
 /** What differs between two states of a unit's rates, in words. Pure. */
-import { dayOf, dayRange, dayText } from '../../../format/days.ts'
+import { dayOf, dayRange, weekdayText } from '../../../format/days.ts'
 import { type Currency, money, plural } from '../../../format/numbers.ts'
 import type { PriceField, Prices, Rates } from './rates-draft.ts'
 
@@ -17,9 +17,6 @@ const NAMES: Readonly<Record<PriceField, string>> = {
   extraBedFee: 'Extra bed',
   turnoverNights: 'Nights kept free after a stay',
 }
-
-/** A Monday, to name the days of the week after. */
-const MONDAY = 4
 
 export function ratesChanges(before: Priced, after: Priced, currency: Currency): string[] {
   return [
@@ -81,7 +78,7 @@ function weekdayChanges(before: Rates, after: Rates): string[] {
     weekdayAdjustments.find(({ weekday }) => weekday === day)?.pct ?? 0
   return [1, 2, 3, 4, 5, 6, 7].flatMap((day) => {
     const [from, to] = [pctOf(before, day), pctOf(after, day)]
-    return from === to ? [] : [`${dayText(MONDAY + day - 1, 'weekday')}: ${signed(from)} → ${signed(to)}`]
+    return from === to ? [] : [`${weekdayText(day)}: ${signed(from)} → ${signed(to)}`]
   })
 }
 

@@ -1,14 +1,10 @@
 import './rates.css'
-import { useState } from 'preact/hooks'
 import { useSession } from '../../../data/use-session.ts'
-import { Button } from '../../../design/button.tsx'
 import { Card } from '../../../design/card.tsx'
-import { Dialog } from '../../../design/dialog.tsx'
-import { ErrorNote, Note } from '../../../design/feedback.tsx'
-import { Icon } from '../../../design/icon.tsx'
+import { Note } from '../../../design/feedback.tsx'
 import { Field, MoneyInput, NumberInput } from '../../../design/inputs.tsx'
-import { dayText } from '../../../format/days.ts'
-import { plural } from '../../../format/numbers.ts'
+import { weekdayText } from '../../../format/days.ts'
+import { ConflictNote, SaveBar } from '../editing/save-bar.tsx'
 import { DiscountsCard } from './discounts-card.tsx'
 import { PricePreview } from './price-preview.tsx'
 import { ratesChanges } from './rates-changes.ts'
@@ -18,11 +14,19 @@ import type { RatesEditing } from './use-rates.ts'
 
 /** The fields of a unit's rates, and beside them what they come to. */
 export function RatesView({ editing }: { editing: RatesEditing }) {
-  const { may } = useSession()
+  const { may, currency } = useSession()
   const mayChange = may('manager')
+  const { base, draft, errors, theirs } = editing
+  const mine = () => ({ rates: ratesOf(draft), prices: { ...base.prices, ...changedPrices(base.prices, draft) } })
   return (
     <>
-      <ConflictNote editing={editing} />
+      {theirs !== null && (
+        <ConflictNote
+          what="rates"
+          changes={ratesChanges({ rates: base.rates, prices: {} }, { rates: theirs, prices: {} }, currency)}
+          editing={editing}
+        />
+      )}
       {!mayChange && <Note>You can price any stay here. Only managers and owners can change rates.</Note>}
       <div class="rates">
         <fieldset class="rates-fields" disabled={!mayChange} aria-label="Rates">
@@ -33,36 +37,14 @@ export function RatesView({ editing }: { editing: RatesEditing }) {
         </fieldset>
         <PricePreview editing={editing} />
       </div>
-      {editing.isUnsaved && <SaveBar editing={editing} />}
+      {editing.isUnsaved && (
+        <SaveBar
+          action="Save rates"
+          changes={errors.size > 0 ? [] : ratesChanges(base, mine(), currency)}
+          editing={editing}
+        />
+      )}
     </>
-  )
-}
-
-/** A colleague has saved other rates since these were read: says which, and leaves the choice. */
-function ConflictNote({ editing: { base, theirs, takeTheirs, keepMine } }: { editing: RatesEditing }) {
-  const { currency } = useSession()
-  if (theirs === null) return null
-  const changes = ratesChanges({ rates: base.rates, prices: {} }, { rates: theirs, prices: {} }, currency)
-  return (
-    <Note tone="warn" role="alert">
-      <p>
-        <strong>Someone else has changed these rates in the meantime.</strong> Your changes are not saved, but they are
-        not lost. What changed:
-      </p>
-      <ul>
-        {changes.map((change) => (
-          <li key={change}>{change}</li>
-        ))}
-      </ul>
-      <div class="rates-conflict-buttons">
-        <Button size="s" onClick={takeTheirs}>
-          Use theirs
-        </Button>
-        <Button size="s" onClick={keepMine}>
-          Keep mine
-        </Button>
-      </div>
-    </Note>
   )
 }
 
@@ -104,9 +86,6 @@ function PricesCard({ editing: { draft, errors, change } }: { editing: RatesEdit
   )
 }
 
-/** A Monday, to name the days of the week after. */
-const MONDAY = 4
-
 /** What nights of a day of the week cost more or less. */
 function WeekdaysCard({ editing: { draft, errors, change } }: { editing: RatesEditing }) {
   return (
@@ -118,7 +97,7 @@ function WeekdaysCard({ editing: { draft, errors, change } }: { editing: RatesEd
         </p>
         <div class="rates-weekdays">
           {draft.weekdays.map((pct, index) => {
-            const name = dayText(MONDAY + index, 'weekday')
+            const name = weekdayText(index + 1)
             return (
               <Field key={name} label={name} error={errors.get(weekdayField(index + 1))}>
                 {(control) => (
@@ -143,63 +122,5 @@ function WeekdaysCard({ editing: { draft, errors, change } }: { editing: RatesEd
         </div>
       </div>
     </Card>
-  )
-}
-
-/** Says that something is not saved, and what; saves it or gives it up. */
-function SaveBar({ editing }: { editing: RatesEditing }) {
-  const { currency } = useSession()
-  const [isOpen, setOpen] = useState(false)
-  const { base, draft, errors, isSaving, problem, theirs, save, discard } = editing
-  const changes =
-    errors.size > 0
-      ? []
-      : ratesChanges(
-          base,
-          { rates: ratesOf(draft), prices: { ...base.prices, ...changedPrices(base.prices, draft) } },
-          currency,
-        )
-  return (
-    <section class="save-bar" aria-label="Unsaved changes">
-      <ErrorNote problem={problem} />
-      <div class="save-bar-line">
-        <Icon name={errors.size > 0 ? 'warning' : 'edit'} />
-        <span class="save-bar-text" role="status">
-          {errors.size > 0
-            ? `Not saved: check ${plural(errors.size, 'field')}`
-            : `${plural(changes.length, 'change')} not saved`}
-        </span>
-        {changes.length > 0 && (
-          <Button tone="quiet" size="s" onClick={() => setOpen(true)}>
-            Show
-          </Button>
-        )}
-        <span class="save-bar-buttons">
-          <Button disabled={isSaving} onClick={discard}>
-            Discard
-          </Button>
-          <Button tone="primary" isBusy={isSaving} disabled={errors.size > 0 || theirs !== null} onClick={save}>
-            Save rates
-          </Button>
-        </span>
-      </div>
-      {isOpen && (
-        <Dialog
-          title="Not saved yet"
-          onClose={() => setOpen(false)}
-          footer={
-            <Button tone="primary" onClick={() => setOpen(false)}>
-              Close
-            </Button>
-          }
-        >
-          <ul class="rates-changes">
-            {changes.map((change) => (
-              <li key={change}>{change}</li>
-            ))}
-          </ul>
-        </Dialog>
-      )}
-    </section>
   )
 }
