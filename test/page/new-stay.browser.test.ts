@@ -1,9 +1,16 @@
 /** A stay that is made in the calendar, when the service answers late, not at all, or something is missing. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Locator, Page, Request } from 'playwright-core'
-import { isoOf } from '../../src/page/format/days.ts'
-import { describeInBrowser, expectAccessible, openPortalInBrowser, type PortalInBrowser } from '../support/browser.ts'
+import { dayText, isoOf } from '../../src/page/format/days.ts'
+import {
+  describeInBrowser,
+  expectAccessible,
+  openPortalInBrowser,
+  type PortalInBrowser,
+  snapshot,
+} from '../support/browser.ts'
 import { cell, drag } from '../support/calendar-page.ts'
+import { eventually } from '../support/eventually.ts'
 
 const A = '/portal/v1/agencies/demo'
 
@@ -179,5 +186,35 @@ describeInBrowser('a new stay in the calendar', () => {
       await panel.waitFor({ state: 'detached' })
     })
     expect(await bookings()).toMatchObject([{ status: 'option' }])
+  })
+
+  test('a stay that restrictions refuse to partners is shown as such with its alternatives, and is booked anyway', async () => {
+    const closed = { from: isoOf(FIRST + 2), to: isoOf(FIRST + 4), rule: 'closedToArrival', value: true }
+    const path = `${A}/units/${unit.slug}/restrictions`
+    const token = portal.database.tokens.owner
+    await portal.service.ask(path, { method: 'PUT', token, json: { restrictions: [closed] } })
+    await visit(async (page, panel) => {
+      await panel.getByText('Partners could not book this stay.').waitFor()
+      await panel.getByText(`${dayText(FIRST + 2, 'short', 'en-GB')} is closed to arrival.`).waitFor()
+      const others = [FIRST + 1, FIRST + 4].map((day) => dayText(day, 'short', 'en-GB')).join(' or ')
+      await panel.getByText(`For as many nights, an arrival on ${others} is sold.`).waitFor()
+      await expectAccessible(page)
+      await snapshot(page, 'new-stay-restricted')
+      // On another day there is nothing to be said.
+      await panel.getByLabel('Arrival').fill(isoOf(FIRST + 4))
+      await panel.getByText('Partners could not book this stay.').waitFor({ state: 'detached' })
+      await panel.getByLabel('Arrival').fill(isoOf(FIRST + 2))
+      await panel.getByText('Partners could not book this stay.').waitFor()
+      await panel.getByRole('button', { name: 'Create booking' }).click()
+      await panel.waitFor({ state: 'detached' })
+
+      await drag(page, await cell(page, unit.name, FIRST + 3), await cell(page, unit.name, FIRST + 4))
+      const dialog = page.getByRole('dialog', { name: /Change dates/ })
+      await dialog.getByText(`${dayText(FIRST + 3, 'short', 'en-GB')} is closed to arrival.`).waitFor()
+      await snapshot(page, 'move-restricted')
+      await dialog.getByRole('button', { name: 'Change dates' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await eventually('the stay at its new dates', async () => (await bookings())[0].arrival === isoOf(FIRST + 3))
+    })
   })
 })

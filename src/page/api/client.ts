@@ -79,15 +79,18 @@ export async function answerOf<T>(
   return data
 }
 
-/**
- * The body of an answer, with its entity tag: null for a write that was answered before.
- * @throws Problem as `answerOf`
- */
+/** As the service has it. `tag`: its entity tag; null when it is not known, as of a write that was answered before. */
+export interface Tagged<T> {
+  readonly value: T
+  readonly tag: string | null
+}
+
+/** The body of an answer, with its entity tag. @throws Problem as `answerOf` */
 export async function taggedAnswerOf<T>(
   call: Promise<{ data?: T; error?: unknown; response: Response }>,
-): Promise<{ readonly body: NonNullable<T>; readonly tag: string | null }> {
-  const [body, { response }] = await Promise.all([answerOf(call), call])
-  return { body, tag: response.headers.get('etag') }
+): Promise<Tagged<NonNullable<T>>> {
+  const [value, { response }] = await Promise.all([answerOf(call), call])
+  return { value, tag: response.headers.get('etag') }
 }
 
 /** The service tells programs to send a token; people are to sign in. Signing in itself says what is wrong with the token. */

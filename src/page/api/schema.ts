@@ -17,6 +17,9 @@ type Answer<P extends Path, M extends keyof PortalPaths[P] = 'get' & keyof Porta
 /** What rates would do, before they are saved. */
 export type Preview = Answer<OfAgency<'/units/{unitSlug}/rates/preview'>, 'post'>
 
+/** The same of restrictions. */
+export type RestrictionsPreview = Answer<OfAgency<'/units/{unitSlug}/restrictions/preview'>, 'post'>
+
 type Usage = Answer<OfAgency<'/usage'>>
 type AuditEntry = Answer<OfAgency<'/audit'>>['audit'][number]
 type AuditChange = NonNullable<AuditEntry['change']>
@@ -38,11 +41,13 @@ interface Schemas {
   QuoteLine: NonNullable<Preview['quote']>['lines'][number]
   Rates: Answer<OfAgency<'/units/{unitSlug}/rates'>>['rates']
   RatesChange: Extract<Change, { event: 'rates.updated' }>
+  Restrictions: Answer<OfAgency<'/units/{unitSlug}/restrictions'>>
   Tape: Answer<OfAgency<'/tape'>>
   Unit: Answer<OfAgency<'/units/{unitSlug}'>>['unit']
   UnitChange: Extract<Change, { event: 'unit.updated' }>
   UsageDay: Usage['days'][number]
   UsageMonth: Usage['usage'][number]
+  Warnings: NonNullable<Answer<OfAgency<'/bookings'>, 'post'>['warnings']>
   WebhookEndpoint: Answer<OfAgency<'/webhook-endpoints/{endpointId}'>>['webhookEndpoint']
 }
 

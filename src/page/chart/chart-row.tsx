@@ -4,7 +4,7 @@ import { Component } from 'preact'
 import type { Day } from '../format/days.ts'
 import { timeLeft } from '../format/instants.ts'
 import { stayOn } from './chart-rows.ts'
-import { type Bar, barsOf } from './draw-plan.ts'
+import { type Bar, barsOf, closedRunsOf } from './draw-plan.ts'
 import { barLabel, barText, type DayWords, freeCellLabel, unitLabel } from './labels.ts'
 import { midnightX, noonX, type Scale } from './scale.ts'
 import { type ChartUnit, dueOn, kindOf, nightsOf, type Stay } from './stay.ts'
@@ -145,6 +145,18 @@ export class ChartRow extends Memo<ChartRowProps> {
         <div class="visually-hidden" role="rowheader" aria-colindex={1}>
           {unitLabel(unit)}
         </div>
+        {closedRunsOf(unit, stays, props).map(({ kind, from, to }) => (
+          <div
+            key={`${kind} ${from}`}
+            class={`chart-closed chart-closed-${kind}`}
+            aria-hidden="true"
+            style={{
+              left: `${unitWidth + (kind === 'stopped' ? noonX(scale, from) : midnightX(scale, from))}px`,
+              width: `${(to - from) * scale.dayWidth}px`,
+              '--day-width': `${scale.dayWidth}px`,
+            }}
+          />
+        ))}
         {bars.map((bar) => this.#bar(bar, onCursor))}
         {cursor !== null && onCursor === null && (
           <div

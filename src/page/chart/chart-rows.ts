@@ -63,7 +63,8 @@ export class ChartRows {
   /** Adds a page of the tape. */
   add(units: readonly ChartUnit[], stays: readonly Stay[]): void {
     const known = new Map(this.#units.map((unit) => [unit.slug, unit]))
-    for (const unit of units) known.set(unit.slug, unit)
+    for (const unit of units)
+      known.set(unit.slug, { ...unit, closed: [...(known.get(unit.slug)?.closed ?? []), ...unit.closed] })
     this.#units = [...known.values()].sort(byName)
     const touched = new Set<string>()
     for (const stay of stays) this.#keep(stay, touched)

@@ -1,6 +1,14 @@
 /** What is drawn: which rows and days are in the document, which of the rows in this frame, and which bars in a row. Pure. */
 import type { Day } from '../format/days.ts'
-import { isCleanedAfter, type Stay } from './stay.ts'
+import {
+  type ChartUnit,
+  CLOSED_TO_ARRIVAL,
+  CLOSED_TO_DEPARTURE,
+  closedOn,
+  isCleanedAfter,
+  NOT_FOR_SALE,
+  type Stay,
+} from './stay.ts'
 
 /**
  * Which rows and days are in the document. It is a little more than what can be seen, and moves in blocks, so that
@@ -155,6 +163,44 @@ function barOf(stay: Stay, next: Stay | undefined, turnoverNights: number): Bar 
     expectedUntil,
     isExtensionInTheWay: expectedUntil !== null && expectedUntil > nextArrival,
   }
+}
+
+/** Days one after the other that are closed in one way. For `stopped`, nights. */
+interface ClosedRun {
+  readonly kind: 'stopped' | 'no-arrival' | 'no-departure'
+  readonly from: Day
+  readonly to: Day
+}
+
+/** What is closed of the free days of a unit: where somebody stays there is nothing to sell, and a night that is not for sale says it all. */
+export function closedRunsOf(
+  unit: ChartUnit,
+  stays: readonly Stay[],
+  { from, to }: { readonly from: Day; readonly to: Day },
+): ClosedRun[] {
+  if (unit.closed.length === 0) return []
+  const near = stays.filter(({ arrival, departure }) => departure >= from && arrival < to)
+  const isFree = (night: Day) => !near.some(({ arrival, departure }) => arrival <= night && night < departure)
+  const isStopped = (night: Day) => (closedOn(unit, night) & NOT_FOR_SALE) !== 0
+  const isOpen = (night: Day) => isFree(night) && !isStopped(night)
+  const kinds = {
+    stopped: (day: Day) => isStopped(day) && isFree(day),
+    'no-arrival': (day: Day) => (closedOn(unit, day) & CLOSED_TO_ARRIVAL) !== 0 && isOpen(day),
+    'no-departure': (day: Day) => (closedOn(unit, day) & CLOSED_TO_DEPARTURE) !== 0 && isOpen(day - 1),
+  }
+  const runs: ClosedRun[] = []
+  for (const [kind, holds] of Object.entries(kinds) as [ClosedRun['kind'], (day: Day) => boolean][]) {
+    let start: Day | null = null
+    for (let day = from; day <= to; day++) {
+      const isIn = day < to && holds(day)
+      if (isIn) start ??= day
+      else if (start !== null) {
+        runs.push({ kind, from: start, to: day })
+        start = null
+      }
+    }
+  }
+  return runs
 }
 
 /** The first stay that can be seen, less one, whose tail may be. */

@@ -3,7 +3,19 @@ import type { Day } from '../format/days.ts'
 import { timeLeft } from '../format/instants.ts'
 import { plural } from '../format/numbers.ts'
 import { sourceText } from '../stays/stay-name.ts'
-import { type ChartUnit, dueOn, isHold, kindOf, nightsOf, type Stay, type StayKind } from './stay.ts'
+import {
+  type ChartUnit,
+  CLOSED_TO_ARRIVAL,
+  CLOSED_TO_DEPARTURE,
+  closedOn,
+  dueOn,
+  isHold,
+  kindOf,
+  NOT_FOR_SALE,
+  nightsOf,
+  type Stay,
+  type StayKind,
+} from './stay.ts'
 
 const KIND_WORDS = {
   draft: 'draft',
@@ -109,10 +121,18 @@ export function barLabel(stay: Stay, words: DayWords, today: Day, nowS: number):
   return said.join(', ')
 }
 
+const CLOSED_WORDS = [
+  [NOT_FOR_SALE, 'not for sale'],
+  [CLOSED_TO_ARRIVAL, 'closed to arrival'],
+  [CLOSED_TO_DEPARTURE, 'closed to departure'],
+] as const
+
 /** What a screen reader says of a day on which a stay could begin. */
 export function freeCellLabel(unit: ChartUnit, day: Day, words: DayWords, departing: Stay | null): string {
   const left = departing === null ? '' : `, ${barText(departing)} departs`
-  return `${unit.name}, ${words.long(day)}, free${left}`
+  const closed = closedOn(unit, day)
+  const shut = CLOSED_WORDS.flatMap(([bit, text]) => ((closed & bit) === 0 ? [] : [`, ${text}`]))
+  return `${unit.name}, ${words.long(day)}, free${shut.join('')}${left}`
 }
 
 export function unitLabel({ name, bedrooms, area, city, isArchived }: ChartUnit): string {

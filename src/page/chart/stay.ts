@@ -1,5 +1,16 @@
 import type { Day } from '../format/days.ts'
 
+/** What restrictions close of `[from, to)`: a digit per day from `from` on, the sum of the three below. What is missing is 0. */
+interface ClosedDays {
+  readonly from: Day
+  readonly to: Day
+  readonly digits: string
+}
+
+export const CLOSED_TO_ARRIVAL = 1
+export const CLOSED_TO_DEPARTURE = 2
+export const NOT_FOR_SALE = 4
+
 /** A row of the chart. */
 export interface ChartUnit {
   readonly slug: string
@@ -11,6 +22,14 @@ export interface ChartUnit {
   readonly minStay: number
   readonly turnoverNights: number
   readonly isArchived: boolean
+  /** The first one that has a day counts. */
+  readonly closed: readonly ClosedDays[]
+}
+
+/** The sum of what is closed on a day. */
+export function closedOn({ closed }: ChartUnit, day: Day): number {
+  const days = closed.find(({ from, to }) => day >= from && day < to)
+  return days === undefined ? 0 : Number(days.digits[day - days.from] ?? 0)
 }
 
 type StayType = 'guest' | 'owner_stay' | 'maintenance' | 'block'

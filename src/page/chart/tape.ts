@@ -36,7 +36,12 @@ export interface ChartTape {
 /** Reads the rows of values of `GET …/tape`. */
 export function readTape({ types, statuses, sources, ...tape }: Tape): ChartTape {
   const from = dayOf(tape.from)
-  const units = tape.units.map(readUnit)
+  const window = { from, to: dayOf(tape.to) }
+  const closed = new Map(tape.restrictions)
+  const units = tape.units.map((row, index) => {
+    const digits = closed.get(index)
+    return readUnit(row, digits === undefined ? [] : [{ ...window, digits }])
+  })
   const stays = tape.stays.map((row): Stay => {
     const [id, unit, arrival, departure, type, status, guest, source, total, holdExpiresAt, expectedUntil, ...rest] =
       row
@@ -59,12 +64,13 @@ export function readTape({ types, statuses, sources, ...tape }: Tape): ChartTape
       children,
     }
   })
-  return { from, to: dayOf(tape.to), today: dayOf(tape.today), cursor: tape.cursor, units, stays }
+  return { ...window, today: dayOf(tape.today), cursor: tape.cursor, units, stays }
 }
 
-function readUnit(row: Tape['units'][number]): ChartUnit {
+function readUnit(row: Tape['units'][number], closed: ChartUnit['closed']): ChartUnit {
   const [slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, , status] = row
-  return { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, isArchived: status === 'archived' }
+  const isArchived = status === 'archived'
+  return { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, isArchived, closed }
 }
 
 /** A booking as the chart has it. */
@@ -89,7 +95,9 @@ export function stayOfBooking(booking: Schema<'Booking'>): Stay {
   }
 }
 
-export function unitOfJson(unit: Schema<'Unit'>): ChartUnit {
+/** @param closed which no unit has itself */
+export function unitOfJson(unit: Schema<'Unit'>, closed: ChartUnit['closed']): ChartUnit {
   const { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, status } = unit
-  return { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, isArchived: status === 'archived' }
+  const isArchived = status === 'archived'
+  return { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, isArchived, closed }
 }

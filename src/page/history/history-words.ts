@@ -24,6 +24,7 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'POST units': ['added a unit', 'add a unit'],
   'PATCH units/{}': ['changed a unit', 'change a unit'],
   'PUT units/{}/rates': ['set the rates of a unit', 'set the rates of a unit'],
+  'PUT units/{}/restrictions': ['set the restrictions of a unit', 'set the restrictions of a unit'],
   'POST units/{}/calendar-feed': ['replaced a calendar address', 'replace a calendar address'],
   'POST fee-types': ['added a fee', 'add a fee'],
   'PATCH fee-types/{}': ['changed a fee', 'change a fee'],

@@ -35,6 +35,8 @@ export interface Tried {
   readonly booking: Booking
   /** Null when nobody pays for the stay. */
   readonly quote: Quote | null
+  /** Of a stay that restrictions would refuse to partners. */
+  readonly warnings?: Schema<'Warnings'>
 }
 
 export interface BookingPath {
@@ -56,10 +58,10 @@ export function patchBooking(
 /** @throws Problem the refusal that the write would get */
 export async function tryPatch(body: BookingPatch, path: BookingPath, signal: AbortSignal): Promise<Tried> {
   const params = { path, query: { dryRun: 'true' as const } }
-  const { booking, quote = null } = await answerOf(
+  const { quote = null, ...tried } = await answerOf(
     client.PATCH('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}', { params, body, signal }),
   )
-  return { booking, quote }
+  return { ...tried, quote }
 }
 
 /** @param reason as entered; empty: none. @throws Problem */

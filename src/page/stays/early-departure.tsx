@@ -6,6 +6,7 @@ import { type Day, dayText, isoOf } from '../format/days.ts'
 import { plural } from '../format/numbers.ts'
 import { type BookingPatch, type Pricing, tryPatch, useTried } from './booking-writes.ts'
 import { PriceChoice } from './move-dialog.tsx'
+import { RestrictionWarning } from './restriction-warning.tsx'
 
 /** A stay that is checked out. Minor units. */
 interface DepartingStay {
@@ -86,6 +87,7 @@ export function EarlyDeparture({
           onChoose={(pricing) => onChange({ ...choice, pricing })}
         />
       )}
+      {choice.isShortened && problem === null && <RestrictionWarning warnings={tried?.warnings} />}
       <ErrorNote problem={problem} />
     </>
   )

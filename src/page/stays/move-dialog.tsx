@@ -12,6 +12,7 @@ import { type Day, dayRange, isoOf, parseDay } from '../format/days.ts'
 import { money, plural } from '../format/numbers.ts'
 import { useSettled } from '../lib/hooks.ts'
 import { type Pricing, tryPatch, useTried } from './booking-writes.ts'
+import { RestrictionWarning } from './restriction-warning.tsx'
 
 /** Where and when a stay is. */
 export interface Placement {
@@ -149,6 +150,7 @@ export function MoveDialog(props: MoveDialogProps) {
         </tbody>
       </table>
       {!isSame && !isWaiting && problem === null && <p class="move-free">The nights are free.</p>}
+      {!isSame && !isWaiting && problem === null && <RestrictionWarning warnings={tried?.warnings} />}
       {isPriced && after !== null && (
         <PriceChoice before={before} after={after} pricing={pricing} onChoose={setPricing} />
       )}

@@ -33,6 +33,7 @@ export function aUnit(change: Partial<ChartUnit> = {}): ChartUnit {
     minStay: 2,
     turnoverNights: 0,
     isArchived: false,
+    closed: [],
     ...change,
   }
 }

@@ -8,10 +8,12 @@ import { connection } from '../../api/connection.ts'
 import { type Problem, problemOf } from '../../api/problem.ts'
 import { onSignedInAgain } from '../../api/session.ts'
 import { ChartRows } from '../../chart/chart-rows.ts'
+import type { ChartUnit } from '../../chart/stay.ts'
 import { type ChartTape, getTape, readTape, stayOfBooking, unitOfJson } from '../../chart/tape.ts'
 import type { Day } from '../../format/days.ts'
 import { Store } from '../../lib/store.ts'
 import { type AgencyChange, ChangeStream } from '../../stays/live-stays.ts'
+import { RestrictedDays } from '../../stays/restrictions.ts'
 
 interface CalendarState {
   /** Of `rows`: whatever is drawn from them is drawn again when it changes. */
@@ -44,6 +46,7 @@ export class CalendarData {
   readonly #stopListening: readonly (() => void)[]
   #wanted: { readonly from: Day; readonly to: Day }
   #isReading = false
+  #closedRead = Promise.resolve()
   #stream: ChangeStream | null = null
 
   /** @param around the day that is shown first */
@@ -152,14 +155,40 @@ export class CalendarData {
       case 'booking.cancelled':
         this.rows.put(stayOfBooking(change.data))
         return
-      case 'unit.updated':
+      case 'unit.updated': {
+        const known = this.#unit(change.data.slug)
         // A new unit, or one with another slug: its stays are known by the old one, and its row would look free.
-        if (this.rows.units.some(({ slug }) => slug === change.data.slug)) this.rows.putUnit(unitOfJson(change.data))
-        else this.#begin()
+        if (known === undefined) this.#begin()
+        else {
+          this.rows.putUnit(unitOfJson(change.data, known.closed))
+          // It may be a change of the restrictions, which no unit has with it. One after the other: the last one counts.
+          this.#closedRead = this.#closedRead.then(() => this.#readClosed(known.slug))
+        }
         return
+      }
       case 'rates.updated':
         return
     }
+  }
+
+  async #readClosed(slug: string): Promise<void> {
+    try {
+      const params = { path: { ...this.#path, unitSlug: slug } }
+      const { signal } = this.#closing
+      const { restrictions } = await answerOf(
+        client.GET('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/restrictions', { params, signal }),
+      )
+      const { from, to } = this.#horizon
+      const unit = this.#unit(slug)
+      const digits = new RestrictedDays(restrictions).digits(from, to)
+      if (unit !== undefined) this.rows.putUnit({ ...unit, closed: [{ from, to, digits }] })
+    } catch {
+      // The marks stay as they were until the calendar is opened again.
+    }
+  }
+
+  #unit(slug: string): ChartUnit | undefined {
+    return this.rows.units.find((unit) => unit.slug === slug)
   }
 
   #set(change: Partial<CalendarState>): void {

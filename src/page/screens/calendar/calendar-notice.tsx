@@ -60,8 +60,14 @@ const KINDS = [
   ['block', 'Block'],
 ] as const
 
+const CLOSED = [
+  ['stopped', 'Not for sale'],
+  ['no-arrival', 'Closed to arrival'],
+  ['no-departure', 'Closed to departure'],
+] as const
+
 /** What the looks of the bars mean. */
-export function CalendarLegend() {
+export function CalendarLegend({ hasClosed }: { hasClosed: boolean }) {
   return (
     <ul class="calendar-legend" aria-label="Legend">
       {KINDS.map(([kind, label]) => (
@@ -82,6 +88,13 @@ export function CalendarLegend() {
         <span class="calendar-swatch calendar-swatch-extension" aria-hidden="true" />
         Expected extension
       </li>
+      {hasClosed &&
+        CLOSED.map(([kind, label]) => (
+          <li key={kind}>
+            <span class={`calendar-swatch chart-closed-${kind}`} aria-hidden="true" />
+            {label}
+          </li>
+        ))}
     </ul>
   )
 }

@@ -203,7 +203,7 @@ export function CalendarScreen() {
           onRetry={() => data.retry()}
         />
       </div>
-      <CalendarLegend />
+      <CalendarLegend hasClosed={data.rows.units.some(({ closed }) => closed.some(({ digits }) => digits !== ''))} />
       {open?.kind === 'new' && (
         <NewStayPanel
           units={data.rows.units}

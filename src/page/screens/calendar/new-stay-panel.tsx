@@ -21,6 +21,7 @@ import { QuoteLines } from '../../design/quote-lines.tsx'
 import { type Day, isoOf, parseDay } from '../../format/days.ts'
 import { money, plural } from '../../format/numbers.ts'
 import { createStay, type NewStay, tryStay, useTried } from '../../stays/booking-writes.ts'
+import { RestrictionWarning } from '../../stays/restriction-warning.tsx'
 import type { Booking } from '../../stays/stay-name.ts'
 
 const KINDS = [
@@ -241,6 +242,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
           isFaded={isLoading}
         />
       )}
+      {problem === null && !isLoading && <RestrictionWarning warnings={tried?.warnings} />}
       {(problem === null || isUnanswered) && <ErrorNote problem={creation.problem} />}
       {areHoursMissing && <Note tone="warn">Enter the number of hours after which the hold expires.</Note>}
     </SidePanel>

@@ -14,6 +14,8 @@ import { count } from '../../format/numbers.ts'
 import { CalendarFeedCard } from './calendar-feed.tsx'
 import { RatesView } from './rates/rates-view.tsx'
 import { useRates } from './rates/use-rates.ts'
+import { RestrictionsView } from './restrictions/restrictions-view.tsx'
+import { useRestrictions } from './restrictions/use-restrictions.ts'
 import { EditUnit } from './unit-dialog.tsx'
 import { placeOf, sizeOf, UNIT_STATUSES, type Unit, type UnitStatus } from './unit-words.ts'
 
@@ -30,12 +32,19 @@ export function UnitPage({ slug }: { slug: string }) {
   )
   const unit = data?.unit
   const rates = useRates(slug, unit)
-  const isUnsaved = rates.editing?.isUnsaved === true
+  const restrictions = useRestrictions(slug)
+  const unsaved = [
+    ...(rates.editing?.isUnsaved === true ? ['rates'] : []),
+    ...(restrictions.editing?.isUnsaved === true ? ['restrictions'] : []),
+  ]
+  const labelOf = (name: string, key: string) => (unsaved.includes(key) ? `${name} (not saved)` : name)
   const tabs = [
-    { key: 'rates', label: isUnsaved ? 'Rates (not saved)' : 'Rates' },
+    { key: 'rates', label: labelOf('Rates', 'rates') },
+    { key: 'restrictions', label: labelOf('Restrictions', 'restrictions') },
     { key: 'details', label: 'Details' },
   ]
   const tab = useTab(tabs)
+  const failed = [{ error, refresh }, rates, restrictions].find((read) => read.error !== null)
   return (
     <>
       <div class="units-head">
@@ -67,17 +76,20 @@ export function UnitPage({ slug }: { slug: string }) {
         </Card>
       ) : (
         <>
-          <ErrorNote problem={error ?? rates.error} onRetry={error === null ? rates.refresh : refresh} />
+          {failed !== undefined && <ErrorNote problem={failed.error} onRetry={failed.refresh} />}
           {unit !== undefined && <Tabs label="Parts of the unit" tabs={tabs} />}
           {unit === undefined && error === null && <Skeleton lines={8} />}
           {unit !== undefined && tab === 'details' && <UnitDetails unit={unit} />}
+          {unit !== undefined && tab === 'restrictions' && restrictions.editing !== null && (
+            <RestrictionsView editing={restrictions.editing} />
+          )}
           {unit !== undefined && tab === 'rates' && rates.editing !== null && <RatesView editing={rates.editing} />}
         </>
       )}
       {unit !== undefined && isEditing && <EditUnit unit={unit} onClose={() => setEditing(false)} />}
       <LeaveGuard
-        isUnsaved={isUnsaved}
-        what={`The rates of ${unit?.name ?? 'the unit'} have unsaved changes, which are lost if you leave.`}
+        isUnsaved={unsaved.length > 0}
+        what={`The ${unsaved.join(' and ')} of ${unit?.name ?? 'the unit'} have unsaved changes, which are lost if you leave.`}
       />
     </>
   )

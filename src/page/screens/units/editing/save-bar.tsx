@@ -1,4 +1,4 @@
-import './save-bar.css'
+import './editing.css'
 import { useState } from 'preact/hooks'
 import { Button } from '../../../design/button.tsx'
 import { Dialog } from '../../../design/dialog.tsx'

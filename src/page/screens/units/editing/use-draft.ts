@@ -1,14 +1,9 @@
 /** What belongs to a unit and is saved as a whole, such as its rates: as it was read, as it is edited, and what colleagues save meanwhile. */
 import { useEffect, useState } from 'preact/hooks'
+import type { Tagged } from '../../../api/client.ts'
 import type { Problem } from '../../../api/problem.ts'
 import { useMutation, type WriteHeaders } from '../../../data/use-mutation.ts'
 import { useResource } from '../../../data/use-resource.ts'
-
-/** As the service has it. `tag`: its entity tag, null while it is not known. */
-export interface Tagged<T> {
-  readonly value: T
-  readonly tag: string | null
-}
 
 /** A draft, and what it is based on: what is saved as a whole, and beside it `R`, which is not. */
 export interface Drafted<T, R, D> {

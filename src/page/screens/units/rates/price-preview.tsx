@@ -79,7 +79,7 @@ export function PricePreview({ editing }: { editing: RatesEditing }) {
           <ErrorNote problem={problem} />
           {nights === null && problem === null && <Skeleton lines={8} />}
           {nights !== null && (
-            <div class={isBehind || errors.size > 0 ? 'price-shown price-shown-behind' : 'price-shown'}>
+            <div class={isBehind || errors.size > 0 ? 'preview-shown preview-behind' : 'preview-shown'}>
               <PriceGrid
                 label={`Price of every night. ${changed.size > 0 ? `${changed.size} nights change.` : ''}`}
                 rows={isMonth ? weekRows(start) : monthRows(start)}
@@ -110,7 +110,7 @@ function Steps({ start, isMonth, stay }: { start: Day; isMonth: boolean; stay: G
   const isStayShown = stay !== null && stay.arrival >= start && stay.arrival < monthStart(start, MONTHS)
   const month = isoOf(monthStart(isStayShown ? stay.arrival : start))
   return (
-    <div class="price-steps">
+    <div class="day-steps">
       <Button size="s" onClick={() => setQuery({ month: isMonth ? null : month }, { replace: true })}>
         {isMonth ? 'Show year' : 'Show month'}
       </Button>
@@ -166,14 +166,17 @@ interface PreviewRequest {
 /** What the service would charge. */
 function useRatesPreview(unitSlug: string, request: PreviewRequest | null) {
   const { path } = useSession()
-  return usePreview(request, ({ rates, prices, from, to, stay }, signal): Promise<Preview> => {
-    const { turnoverNights: _, ...unit } = prices
-    return answerOf(
-      client.POST('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates/preview', {
-        params: { path: { ...path, unitSlug } },
-        body: { rates, unit, from: isoOf(from), to: isoOf(to), stay },
-        signal,
-      }),
-    )
-  })
+  return usePreview(
+    request && { ...request, unitSlug },
+    ({ rates, prices, from, to, stay }, signal): Promise<Preview> => {
+      const { turnoverNights: _, ...unit } = prices
+      return answerOf(
+        client.POST('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates/preview', {
+          params: { path: { ...path, unitSlug } },
+          body: { rates, unit, from: isoOf(from), to: isoOf(to), stay },
+          signal,
+        }),
+      )
+    },
+  )
 }

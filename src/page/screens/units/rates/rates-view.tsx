@@ -29,7 +29,7 @@ export function RatesView({ editing }: { editing: RatesEditing }) {
       )}
       {!mayChange && <Note>You can price any stay here. Only managers and owners can change rates.</Note>}
       <div class="rates">
-        <fieldset class="rates-fields" disabled={!mayChange} aria-label="Rates">
+        <fieldset class="editing-fields" disabled={!mayChange} aria-label="Rates">
           <SeasonsCard editing={editing} mayChange={mayChange} />
           <PricesCard editing={editing} />
           <WeekdaysCard editing={editing} />
@@ -58,7 +58,7 @@ function PricesCard({ editing: { draft, errors, change } }: { editing: RatesEdit
   })
   return (
     <Card title="Base prices">
-      <div class="rates-pairs">
+      <div class="field-pairs">
         <MoneyInput label="Base price per night" hint="Outside seasons" {...field('basePrice')} {...currency} />
         <NumberInput
           label="Minimum stay"

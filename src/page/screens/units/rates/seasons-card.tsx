@@ -1,14 +1,14 @@
-import { useId, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useSession } from '../../../data/use-session.ts'
 import { Badge } from '../../../design/badge.tsx'
 import { Button } from '../../../design/button.tsx'
 import { Card } from '../../../design/card.tsx'
 import { EmptyState } from '../../../design/feedback.tsx'
-import { Icon } from '../../../design/icon.tsx'
 import { DateInput, FieldRow, MoneyInput, NumberInput, TextInput } from '../../../design/inputs.tsx'
 import { toast } from '../../../design/toast.tsx'
 import { dayRange, dayText, todayIn } from '../../../format/days.ts'
 import { money, plural } from '../../../format/numbers.ts'
+import { FoldRow } from '../editing/fold-row.tsx'
 import {
   dayOrNull,
   newKey,
@@ -70,7 +70,7 @@ export function SeasonsCard({ editing, mayChange }: { editing: RatesEditing; may
           {showsPast ? 'Hide' : 'Show'} {plural(past.length, 'past season')}
         </button>
       )}
-      <ul class="rates-seasons">
+      <ul>
         {shown.map((season) => (
           <SeasonRow
             key={season.key}
@@ -117,45 +117,38 @@ function SeasonRow({
   onRemove: () => void
 }) {
   const { currency } = useSession()
-  const id = useId()
   const isWrong = FIELDS.some((field) => errors.has(seasonField(season.key, field)))
   const name = season.name.trim() === '' ? 'New season' : season.name
   return (
-    <li class={isOpen ? 'rates-season rates-season-open' : 'rates-season'}>
-      <button
-        type="button"
-        class="rates-season-line"
-        aria-expanded={isOpen}
-        aria-controls={isOpen ? id : undefined}
-        disabled={!mayChange}
-        onClick={onToggle}
-      >
-        <span class="rates-season-name">
+    <FoldRow
+      name={
+        <>
           {name} {isWrong ? <Badge tone="bad">Check</Badge> : <StateBadge season={season} base={base} />}
-        </span>
-        <span class="rates-season-price numeric">
-          {season.nightlyPrice === null ? '—' : money(season.nightlyPrice, currency)}
-        </span>
-        <span class="rates-season-detail">
+        </>
+      }
+      figure={season.nightlyPrice === null ? '—' : money(season.nightlyPrice, currency)}
+      detail={
+        <>
           {nightsText(season)}
           {season.minStay !== null && ` · at least ${plural(season.minStay, 'night')}`}
-        </span>
-        {mayChange && <Icon name={isOpen ? 'up' : 'down'} size={14} />}
-      </button>
-      {isOpen && (
-        <div class="rates-season-fields" id={id}>
-          <Fields season={season} errors={errors} onChange={onChange} />
-          <div class="rates-season-actions">
-            <Button tone="quiet" size="s" icon="copy" onClick={onCopy}>
-              Copy to next year
-            </Button>
-            <Button tone="quiet" size="s" icon="close" aria-label={`Remove ${name}`} onClick={onRemove}>
-              Remove
-            </Button>
-          </div>
-        </div>
-      )}
-    </li>
+        </>
+      }
+      isOpen={isOpen}
+      mayOpen={mayChange}
+      onToggle={onToggle}
+      actions={
+        <>
+          <Button tone="quiet" size="s" icon="copy" onClick={onCopy}>
+            Copy to next year
+          </Button>
+          <Button tone="quiet" size="s" icon="close" aria-label={`Remove ${name}`} onClick={onRemove}>
+            Remove
+          </Button>
+        </>
+      }
+    >
+      <Fields season={season} errors={errors} onChange={onChange} />
+    </FoldRow>
   )
 }
 

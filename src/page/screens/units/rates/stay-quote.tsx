@@ -65,7 +65,7 @@ export function StayQuote({
           />
         </div>
         {stay !== null && preview !== null && (
-          <div class={isBehind ? 'price-shown price-shown-behind' : 'price-shown'} aria-live="polite">
+          <div class={isBehind ? 'preview-shown preview-behind' : 'preview-shown'} aria-live="polite">
             <Quote preview={preview} saved={saved} />
           </div>
         )}

@@ -1,11 +1,11 @@
-import { answerOf, client, taggedAnswerOf } from '../../../api/client.ts'
+import { answerOf, client, type Tagged, taggedAnswerOf } from '../../../api/client.ts'
 import type { Problem } from '../../../api/problem.ts'
 import type { Schema } from '../../../api/schema.ts'
 import { resources } from '../../../data/resources.ts'
 import { useMutation } from '../../../data/use-mutation.ts'
 import { useSession } from '../../../data/use-session.ts'
 import { toast } from '../../../design/toast.tsx'
-import { type Drafted, type Editing, type Tagged, useDraft } from '../editing/use-draft.ts'
+import { type Drafted, type Editing, useDraft } from '../editing/use-draft.ts'
 import {
   canonical,
   changedPrices,
@@ -48,14 +48,16 @@ export function useRates(slug: string, unit: Schema<'Unit'> | undefined): UsedRa
       key: `units/${slug}/rates`,
       rest: unit && { prices: pricesOf(unit) },
       read: (signal) =>
-        tagged(client.GET('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', { params, signal })),
+        taggedAnswerOf(client.GET('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', { params, signal })).then(
+          ratesIn,
+        ),
       write: (body, header) =>
-        tagged(
+        taggedAnswerOf(
           client.PUT('/portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates', {
             params: { ...params, header },
             body,
           }),
-        ),
+        ).then(ratesIn),
       canonical,
       draftOf: (base) => draftOf(savedOf(base)),
       followed,
@@ -104,9 +106,8 @@ export function useRates(slug: string, unit: Schema<'Unit'> | undefined): UsedRa
   }
 }
 
-async function tagged(call: Parameters<typeof taggedAnswerOf<{ rates: Rates }>>[0]): Promise<Tagged<Rates>> {
-  const { body, tag } = await taggedAnswerOf(call)
-  return { value: body.rates, tag }
+function ratesIn({ value, tag }: Tagged<{ rates: Rates }>): Tagged<Rates> {
+  return { value: value.rates, tag }
 }
 
 function savedOf({ value, prices }: Tagged<Rates> & Beside): Saved {
