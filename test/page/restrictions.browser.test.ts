@@ -204,4 +204,35 @@ describeInBrowser('restrictions', () => {
       )
     })
   })
+
+  test('the calendar marks what is not sold where nobody stays, and follows a colleague who changes it', async () => {
+    const today = Math.floor(Date.now() / 86_400_000)
+    const span = (from: number, to: number) => ({ from: isoOf(today + from), to: isoOf(today + to) })
+    await set('cascais-villa', {
+      restrictions: [
+        { weekdays: [1, 2, 3, 4, 5, 7], rule: 'closedToArrival', value: true },
+        { weekdays: [1, 2, 3, 4, 5, 7], rule: 'closedToDeparture', value: true },
+      ],
+    })
+    await set('oriente-flat', { restrictions: [{ ...span(5, 25), rule: 'closedToArrival', value: true }] })
+    await set('principe-attic', { restrictions: [{ ...span(5, 25), rule: 'closedToDeparture', value: true }] })
+    await set('sesimbra-beach', { restrictions: [{ ...span(0, 40), rule: 'stopSell', value: true }] })
+    await set('alfama-loft', {})
+    await portal.visit({ as: 'desk', at: '#/calendar' }, async (page) => {
+      const marks = (name: string) =>
+        page
+          .getByRole('row')
+          .filter({ has: page.getByRole('rowheader', { name }) })
+          .locator('.chart-closed')
+      await marks('Sesimbra Beach Flat').first().waitFor()
+      await page.getByRole('list', { name: 'Legend' }).getByText('Not for sale').waitFor()
+      expect(await marks('Alfama Loft').count()).toBe(0)
+      await expectAccessible(page)
+      await snapshot(page, 'calendar-restrictions')
+      await set('alfama-loft', { restrictions: [{ rule: 'stopSell', value: true }] })
+      await marks('Alfama Loft').first().waitFor()
+      await set('alfama-loft', {})
+      await marks('Alfama Loft').first().waitFor({ state: 'detached' })
+    })
+  })
 })

@@ -11,7 +11,7 @@ export function RestrictionWarning({ warnings }: { warnings: Schema<'Warnings'> 
   return (
     <Note tone="warn" role="status">
       <p>
-        <strong>Partners could not book this stay.</strong> You can, and nothing else is needed.
+        <strong>Partners could not book this stay.</strong> You can still save it.
       </p>
       <ul>
         {warnings.restrictions.map((refusal) => (

@@ -1,12 +1,7 @@
 /** Restrictions on the page against those of the service. */
 import { describe, expect, test } from 'bun:test'
 import { addNights, type Night } from '../../../src/core/domain/night.ts'
-import {
-  closedDates,
-  DATE_RULES,
-  RestrictedDates,
-  restrictionsProblems,
-} from '../../../src/core/domain/restrictions.ts'
+import { closedDates, DATE_RULES, RestrictedDates } from '../../../src/core/domain/restrictions.ts'
 import { restrictionsJson } from '../../../src/http/json/restrictions-json.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import {

@@ -150,6 +150,7 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
           }}
         />
       </FieldRow>
+      {problem === null && !isLoading && <RestrictionWarning warnings={tried?.warnings} />}
       {isStay && (
         <>
           <FieldRow>
@@ -242,7 +243,6 @@ export function NewStayPanel({ units, unit, arrival, departure, onProposed, onCr
           isFaded={isLoading}
         />
       )}
-      {problem === null && !isLoading && <RestrictionWarning warnings={tried?.warnings} />}
       {(problem === null || isUnanswered) && <ErrorNote problem={creation.problem} />}
       {areHoursMissing && <Note tone="warn">Enter the number of hours after which the hold expires.</Note>}
     </SidePanel>
