@@ -4,7 +4,6 @@
  * touched. Minimum stays of restrictions join that of the season or unit and are refused with it (`minStayOf`).
  */
 import { dayOf, HOUR_MS, localInstant, MINUTE_MS } from '../../lib/clock.ts'
-import type { Instant } from './booking.ts'
 import {
   addNights,
   formatNight,
@@ -61,9 +60,9 @@ export const RESTRICTIONS_MAX = 500
 export const ADVANCE_NOTICE_HOURS_MAX = 8_760
 export const BOOKING_WINDOW_DAYS_MAX = 1_096
 
-/** What notice and window are measured from and in. */
+/** What notice and window are measured from and in. `now`: milliseconds since 1970. */
 export interface SaleMoment {
-  readonly now: Instant
+  readonly now: number
   /** IANA name, of the agency. */
   readonly timeZone: string
   /** `HH:MM`, of the unit. */
@@ -320,7 +319,7 @@ function inMinute(key: string, compute: () => number): number {
 }
 
 /** The first date whose check-in is not earlier than the instant. */
-function earliestCheckin(instant: Instant, checkinTime: string, timeZone: string): number {
+function earliestCheckin(instant: number, checkinTime: string, timeZone: string): number {
   // Of two instants of one minute, a check-in at its beginning is early enough only for the beginning: the minute is rounded up.
   const minute = Math.ceil(instant / MINUTE_MS)
   return inMinute(`${minute} ${timeZone} ${checkinTime}`, () => {
@@ -332,7 +331,7 @@ function earliestCheckin(instant: Instant, checkinTime: string, timeZone: string
   })
 }
 
-function dayNumber(instant: Instant, timeZone: string): number {
+function dayNumber(instant: number, timeZone: string): number {
   const minute = Math.floor(instant / MINUTE_MS)
   return inMinute(`${minute} ${timeZone}`, () => parseNight(dayOf(instant, timeZone)) ?? NIGHT_MIN)
 }
