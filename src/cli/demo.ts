@@ -74,7 +74,11 @@ async function importFolder(session: Session, path: string, year: number, termin
     data[part].map((values, i) => ({ at: `${part} [${i}]`, values: { ...values } }))
   const folder = { agency: null, units: rows('units'), rates: rows('rates'), 'fee-types': rows('fee-types') }
   const members = (await import('./operations.ts')).folderMembers()
-  const plan = planImport({ ...folder, guests: [], bookings: [] }, { ...NOTHING, now: Date.now() }, members)
+  const plan = planImport(
+    { ...folder, restrictions: [], guests: [], bookings: [] },
+    { ...NOTHING, now: Date.now() },
+    members,
+  )
   const { refused } = await importSteps(session, path, plan.steps, terminal)
   const [first] = [...plan.refused, ...refused]
   if (first !== undefined) throw new CliError(`Cannot make the demo: ${first.at}: ${first.reason}`, EXIT.refused)

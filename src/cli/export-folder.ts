@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { UsageError } from './exit-codes.ts'
 import { type Format, rateRows, writeFolder } from './folder.ts'
 import type { Json } from './portal-client.ts'
+import { restrictionRows } from './restrictions.ts'
 import { serviceCommand } from './session.ts'
 import type { Terminal } from './terminal.ts'
 import { Progress } from './terminal.ts'
@@ -29,10 +30,12 @@ export function exportFolder(program: Command, terminal: Terminal): void {
       const { id: _id, status: _status, createdAt: _at, ...agency } = (await client.get(path))['agency'] as Json
       const units = await client.all(`${path}/units`, 'units')
       const rates: Json[] = []
+      const restrictions: Json[] = []
       const progress = new Progress(terminal, 'units', units.length)
       for (const { slug } of units) {
-        const answer = await client.get(`${path}/units/${encodeURIComponent(String(slug))}/rates`)
-        rates.push(...rateRows(String(slug), answer['rates'] as Json))
+        const unit = `${path}/units/${encodeURIComponent(String(slug))}`
+        rates.push(...rateRows(String(slug), (await client.get(`${unit}/rates`))['rates'] as Json))
+        restrictions.push(...restrictionRows(String(slug), await client.get(`${unit}/restrictions`)))
         progress.step()
       }
       const feeTypes = await client.all(`${path}/fee-types`, 'feeTypes')
@@ -44,6 +47,7 @@ export function exportFolder(program: Command, terminal: Terminal): void {
           agency,
           units: units.map(({ id: _unitId, ...unit }) => unit),
           rates,
+          restrictions,
           'fee-types': feeTypes.map(({ id: _feeId, ...feeType }) => feeType),
           guests,
           bookings: bookings.map(bookingRow),

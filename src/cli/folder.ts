@@ -1,5 +1,5 @@
 /**
- * An agency as a folder of files: `agency.json`, and `units`, `rates`, `fee-types`, `bookings` and `guests`, each as `.json` (an array of
+ * An agency as a folder of files: `agency.json`, and `units`, `rates`, `restrictions`, `fee-types`, `bookings` and `guests`, each as `.json` (an array of
  * objects) or `.csv` (a line of names, then a line each). What is missing is empty. The members are the portal's own.
  */
 
@@ -12,7 +12,7 @@ import { type Flag, readText } from './flags.ts'
 import type { FolderMembers } from './operations.ts'
 import type { Json } from './portal-client.ts'
 
-const PARTS = ['units', 'rates', 'fee-types', 'guests', 'bookings'] as const
+const PARTS = ['units', 'rates', 'restrictions', 'fee-types', 'guests', 'bookings'] as const
 type Part = (typeof PARTS)[number]
 
 /** A row and where it is, for messages: `bookings.csv line 7`, `bookings.json [3]`. */
@@ -28,19 +28,12 @@ export function readFolder(path: string, members: FolderMembers): Folder {
   if (!existsSync(path)) throw new CliError(`Cannot read ${path}: no such folder.`)
   const agencyFile = join(path, 'agency.json')
   const agency = existsSync(agencyFile) ? (parseJson(agencyFile) as Json) : null
-  const [units, rates, feeTypes, guests, bookings] = PARTS.map((part) => readPart(path, part, members[part]))
-  if ([units, rates, feeTypes, guests, bookings].every((part) => part === null) && agency === null)
+  const parts = PARTS.map((part) => [part, readPart(path, part, members[part])] as const)
+  if (agency === null && parts.every(([, rows]) => rows === null))
     throw new CliError(
       `Cannot read ${path}: it contains none of agency.json, ${PARTS.map((part) => `${part}.json|csv`).join(', ')}.`,
     )
-  return {
-    agency,
-    units: units ?? [],
-    rates: rates ?? [],
-    'fee-types': feeTypes ?? [],
-    guests: guests ?? [],
-    bookings: bookings ?? [],
-  }
+  return { agency, ...(Object.fromEntries(parts.map(([part, rows]) => [part, rows ?? []])) as Record<Part, Row[]>) }
 }
 
 function readPart(folder: string, part: Part, members: readonly Flag[]): Row[] | null {

@@ -11,7 +11,7 @@ import { Progress } from './terminal.ts'
 /** Requests in progress at once; each unit takes one write at a time anyway. */
 const AT_ONCE = 8
 /** Units before what refers to them. */
-const ORDER = ['units', 'rates', 'fee-types', 'bookings'] as const
+const ORDER = ['units', 'rates', 'restrictions', 'fee-types', 'bookings'] as const
 
 export function importFolder(program: Command, terminal: Terminal): void {
   serviceCommand<{ dryRun?: true }>(
@@ -30,7 +30,7 @@ export function importFolder(program: Command, terminal: Terminal): void {
       const slug = options.agency ?? folder.agency?.['slug'] ?? (await session.agencySlug())
       const agencyPath = `/agencies/${encodeURIComponent(String(slug))}`
       const madeAgency = await makeAgency(session, agencyPath, { ...folder.agency, slug }, isDryRun)
-      const existing = madeAgency && isDryRun ? NOTHING : await existingOf(session, agencyPath)
+      const existing = madeAgency && isDryRun ? NOTHING : await existingOf(session, agencyPath, folder)
       const plan = planImport(folder, { ...existing, now: Date.now() }, members)
       const { done, refused } = isDryRun
         ? { done: plan.steps, refused: [] }
@@ -51,7 +51,13 @@ export function importFolder(program: Command, terminal: Terminal): void {
 }
 
 /** Of an agency that has just been made. */
-export const NOTHING: Omit<Existing, 'now'> = { units: [], rates: new Map(), feeTypes: [], bookings: [] }
+export const NOTHING: Omit<Existing, 'now'> = {
+  units: [],
+  rates: new Map(),
+  restrictions: new Map(),
+  feeTypes: [],
+  bookings: [],
+}
 
 /** @returns whether it was made, or would be */
 async function makeAgency(session: Session, path: string, agency: Json, isDryRun: boolean): Promise<boolean> {
@@ -69,16 +75,19 @@ async function makeAgency(session: Session, path: string, agency: Json, isDryRun
   return true
 }
 
-async function existingOf({ client }: Session, path: string): Promise<Omit<Existing, 'now'>> {
+async function existingOf({ client }: Session, path: string, folder: Folder): Promise<Omit<Existing, 'now'>> {
   const units = await client.all(`${path}/units`, 'units')
   const rates = new Map<string, Json>()
+  const restrictions = new Map<string, Json>()
   for (const { slug } of units) {
-    const answer = await client.get(`${path}/units/${encodeURIComponent(String(slug))}/rates`)
-    rates.set(String(slug), answer['rates'] as Json)
+    const unit = `${path}/units/${encodeURIComponent(String(slug))}`
+    if (folder.rates.length > 0) rates.set(String(slug), (await client.get(`${unit}/rates`))['rates'] as Json)
+    if (folder.restrictions.length > 0) restrictions.set(String(slug), await client.get(`${unit}/restrictions`))
   }
   return {
     units,
     rates,
+    restrictions,
     feeTypes: await client.all(`${path}/fee-types`, 'feeTypes'),
     bookings: await client.all(`${path}/bookings`, 'bookings'),
   }

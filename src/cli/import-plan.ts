@@ -5,12 +5,15 @@ import type { Flag } from './flags.ts'
 import { type Folder, type Row, ratesByUnit } from './folder.ts'
 import type { FolderMembers } from './operations.ts'
 import type { Json } from './portal-client.ts'
+import { restrictionsByUnit } from './restrictions.ts'
 
 /** The agency as the service has it. */
 export interface Existing {
   readonly units: readonly Json[]
   /** By slug of the unit. */
   readonly rates: ReadonlyMap<string, Json>
+  /** By slug of the unit. */
+  readonly restrictions: ReadonlyMap<string, Json>
   readonly feeTypes: readonly Json[]
   readonly bookings: readonly Json[]
   readonly now: number
@@ -20,7 +23,7 @@ export interface Step {
   /** Where it is in the folder. */
   readonly at: string
   readonly kind: 'create' | 'change'
-  readonly part: 'units' | 'rates' | 'fee-types' | 'bookings'
+  readonly part: 'units' | 'rates' | 'restrictions' | 'fee-types' | 'bookings'
   readonly method: 'POST' | 'PATCH' | 'PUT'
   /** Behind the agency's. */
   readonly path: string
@@ -49,6 +52,7 @@ export function planImport(folder: Folder, existing: Existing, members: FolderMe
   const draft: Draft = { steps: [], unchanged: 0, refused: [], different: [] }
   planUnits(folder.units, existing, draft, members.units)
   planRates(folder.rates, existing, draft)
+  planRestrictions(folder.restrictions, existing, draft)
   planFeeTypes(folder['fee-types'], existing, draft, members['fee-types'])
   planBookings(folder, existing, draft, members)
   return draft
@@ -80,17 +84,17 @@ function planRates(rows: readonly Row[], existing: Existing, draft: Draft): void
   for (const { unit, at, rates } of units) {
     const known = existing.rates.get(unit)
     if (known !== undefined && canonical(known) === canonical(rates)) draft.unchanged += 1
-    else {
-      const path = `/units/${encodeURIComponent(unit)}/rates`
-      draft.steps.push({
-        at,
-        kind: known === undefined ? 'create' : 'change',
-        part: 'rates',
-        method: 'PUT',
-        path,
-        body: { ...rates },
-      })
-    }
+    else pushReplacement(draft, at, 'rates', unit, { ...rates }, known)
+  }
+}
+
+function planRestrictions(rows: readonly Row[], existing: Existing, draft: Draft): void {
+  const { units, wrong } = restrictionsByUnit(rows)
+  for (const { at } of wrong) draft.refused.push({ at, reason: 'has no unit or no rule' })
+  for (const { unit, at, body } of units) {
+    const known = existing.restrictions.get(unit)
+    if (known !== undefined && Bun.deepEquals(known, body)) draft.unchanged += 1
+    else pushReplacement(draft, at, 'restrictions', unit, { ...body }, known)
   }
 }
 
@@ -205,6 +209,18 @@ function* once(rows: readonly Row[], keyOf: (row: Row) => unknown, name: string,
 function pushChange(draft: Draft, at: string, part: 'units' | 'fee-types', path: string, changes: Json): void {
   if (Object.keys(changes).length === 0) draft.unchanged += 1
   else draft.steps.push({ at, kind: 'change', part, method: 'PATCH', path, body: changes })
+}
+
+function pushReplacement(
+  draft: Draft,
+  at: string,
+  part: 'rates' | 'restrictions',
+  unit: string,
+  body: Json,
+  known: Json | undefined,
+): void {
+  const kind = known === undefined ? 'create' : 'change'
+  draft.steps.push({ at, kind, part, method: 'PUT', path: `/units/${encodeURIComponent(unit)}/${part}`, body })
 }
 
 function changesOf(wanted: Json, known: Json): Json {

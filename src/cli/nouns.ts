@@ -3,6 +3,7 @@ import { calendarUrl } from './calendar.ts'
 import { importIcal } from './import-ical.ts'
 import type { Json } from './portal-client.ts'
 import { RATE_FLAGS, showRates } from './rates.ts'
+import { RESTRICTION_FLAGS, showRestrictions } from './restrictions.ts'
 import { type Columns, listing, table } from './table.ts'
 import type { Noun } from './verbs.ts'
 
@@ -98,6 +99,21 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         ownFlags: RATE_FLAGS,
         show: showRates,
         examples: ['--season Summer:2027-06-01:2027-09-01:18000:3 --weekday 5:15 --weekday 6:15 --discount 7:10'],
+      },
+    },
+  },
+  restrictions: {
+    summary: "show and set a unit's restrictions: which stays are sold",
+    verbs: {
+      show: { operation: 'getRestrictions', show: showRestrictions },
+      set: {
+        operation: 'setRestrictions',
+        ownFlags: RESTRICTION_FLAGS,
+        show: showRestrictions,
+        examples: [
+          '--rule closedToArrival:true:2027-07-01:2027-09-01:123457 --rule minStayThrough:7:2027-12-28:2028-01-02',
+          '--advance-notice-hours 24 --booking-window-days 365',
+        ],
       },
     },
   },

@@ -25,6 +25,8 @@ export function folderMembers() {
   return {
     units: membersOf('createUnit'),
     rates: rates.flatMap(({ items }) => flagsOf(items)),
+    // Read as text: what a value is depends on its rule.
+    restrictions: [],
     'fee-types': membersOf('createFeeType'),
     guests: membersOf('changeGuest'),
     bookings: membersOf('createBooking').filter(({ path }) => path.length === 1),

@@ -42,6 +42,11 @@ sea-view,season,Summer,2027-06-01,2027-09-01,18000,3,,,
 sea-view,weekday,,,,,,5,,12.5
 sea-view,length_of_stay,,,,,,,7,10
 `
+const RESTRICTIONS = `unit,rule,value,from,to,weekdays
+sea-view,closedToArrival,true,2027-07-01,2027-09-01,1 2 3 4 5 7
+sea-view,minStayThrough,7,2027-12-28,,
+sea-view,advanceNoticeHours,24,,,
+`
 const GUESTS = `id,firstName,lastName,email,phone,nationality
 g1,Ana,"Reis ""da"" Silva",ana@example.com,,PT
 g2,Bo,'=HYPERLINK(1),,+351 1,
@@ -58,6 +63,7 @@ lines"
 function writeCsv(): void {
   write('units.csv', `\uFEFF${UNITS}`)
   write('rates.csv', RATES)
+  write('restrictions.csv', RESTRICTIONS)
   write('guests.csv', GUESTS.replaceAll('\n', '\r\n'))
   write('bookings.csv', BOOKINGS)
   write('fee-types.csv', 'label,kind,amount,pct\nCity tax,fixed,800,\n')
@@ -71,6 +77,7 @@ async function everything() {
     await all('fee-types'),
     await all('bookings'),
     await all('guests'),
+    await all('units/sea-view/restrictions'),
   ]
 }
 
@@ -80,12 +87,12 @@ describe('an import of CSV files', () => {
     const first = await cli('import', folder)
     expect(first.code).toBe(0)
     expect(first.stdout.split('\n')).toEqual([
-      `${slug}: 9 created, 0 changed, 0 unchanged, 0 different, 0 refused`,
-      ...['  units: 2 created, 0 changed', '  rates: 1 created, 0 changed', '  fee-types: 1 created, 0 changed'],
-      ...['  bookings: 4 created, 0 changed', ''],
+      `${slug}: 10 created, 0 changed, 0 unchanged, 0 different, 0 refused`,
+      ...['  units: 2 created, 0 changed', '  rates: 1 created, 0 changed', '  restrictions: 1 created, 0 changed'],
+      ...['  fee-types: 1 created, 0 changed', '  bookings: 4 created, 0 changed', ''],
     ])
     expect(first.stderr).toBe('unused     guests.csv line 4  no booking names this guest\n')
-    const [units, rates, , bookings, guests] = await everything()
+    const [units, rates, , bookings, guests, restrictions] = await everything()
     expect(units.units[1]).toMatchObject({
       name: 'Sea View, upper floor',
       city: 'Lisbon',
@@ -100,6 +107,14 @@ describe('an import of CSV files', () => {
       registrationNumber: null,
     })
     expect(rates.rates.weekdayAdjustments).toEqual([{ weekday: 5, pct: 12.5 }])
+    expect(restrictions).toEqual({
+      restrictions: [
+        { from: '2027-07-01', to: '2027-09-01', weekdays: [1, 2, 3, 4, 5, 7], rule: 'closedToArrival', value: true },
+        { from: '2027-12-28', to: null, weekdays: null, rule: 'minStayThrough', value: 7 },
+      ],
+      advanceNoticeHours: 24,
+      bookingWindowDays: null,
+    })
     expect(bookings.totalItems).toBe(4)
     expect(bookings.bookings.find(({ sourceRef }: { sourceRef: string }) => sourceRef === 'HM1')).toMatchObject({
       notes: 'two\nlines',
@@ -115,19 +130,20 @@ describe('an import of CSV files', () => {
 
     const before = await everything()
     const again = await cli('import', folder)
-    expect(again.stdout).toBe(`${slug}: 0 created, 0 changed, 8 unchanged, 0 different, 0 refused\n`)
+    expect(again.stdout).toBe(`${slug}: 0 created, 0 changed, 9 unchanged, 0 different, 0 refused\n`)
     expect(await everything()).toEqual(before)
   })
 
-  test('changes units and rates that differ, and leaves bookings that differ as they are, with a word', async () => {
+  test('changes units, rates and restrictions that differ, and leaves bookings that differ as they are, with a word', async () => {
     writeCsv()
     await cli('import', folder)
     write('units.csv', UNITS.replace('12000', '13000'))
     write('rates.csv', RATES.replace('18000', '19000'))
+    write('restrictions.csv', RESTRICTIONS.replace('24', '48'))
     write('bookings.csv', BOOKINGS.replace('2090-06-04', '2090-06-05'))
     const run = await cli('import', folder)
     expect(run.code).toBe(0)
-    expect(run.stdout).toStartWith(`${slug}: 0 created, 2 changed, 5 unchanged, 1 different, 0 refused`)
+    expect(run.stdout).toStartWith(`${slug}: 0 created, 3 changed, 5 unchanged, 1 different, 0 refused`)
     expect(run.stderr).toMatch(
       /different {2}bookings\.csv line \d+ {2}bkg_\w+ already exists with a different departure; left as it is/,
     )
@@ -140,6 +156,7 @@ describe('an import of CSV files', () => {
     writeCsv()
     write('units.csv', `${UNITS}bad slug,Bad,1,,,,,\ncheap,Cheap,much,,,,,\nsea-view,Twice,1,,,,,\n`)
     write('rates.csv', `${RATES}garden,party,,,,,,,,\nnowhere,weekday,,,,,,1,,5\n`)
+    write('restrictions.csv', `${RESTRICTIONS},stopSell,true,,,\ngarden,stopSell,7,,,\n`)
     write(
       'bookings.csv',
       `${BOOKINGS}5,sea-view,2090-06-03,2090-06-05,guest,confirmed,,,,,,\n6,garden,2090-02-30,2090-03-02,guest,,,,,,,\n7,nowhere,2090-01-01,2090-01-02,guest,,,,,,,\n8,garden,2090-01-01,2090-01-02,guest,,,,,,g9,\n9,garden,2090-01-05,2090-01-06,guest,confirmed,airbnb,HM1,,,,\n`,
@@ -147,13 +164,15 @@ describe('an import of CSV files', () => {
     const run = await cli('import', folder)
     expect(run.code).toBe(3)
     const refused = run.stderr.split('\n').filter((line) => line.startsWith('refused'))
-    expect(refused).toHaveLength(10)
+    expect(refused).toHaveLength(12)
     for (const [at, why] of [
       ['units.csv line 4', 'VALIDATION: slug must be'],
       ['units.csv line 5', 'VALIDATION: basePrice must be an integer'],
       ['units.csv line 6', 'has the same slug as units.csv line 2'],
       ['rates.csv line 5', 'has no unit, or a kind that is not'],
       ['rates.csv line 6', 'NOT_FOUND: No such unit'],
+      ['restrictions.csv line 5', 'has no unit or no rule'],
+      ['restrictions.csv line 6', 'VALIDATION: restrictions[0].value must be true or false'],
       ['bookings.csv line 7', 'overlaps with bookings.csv line 3'],
       ['bookings.csv line 8', 'VALIDATION: arrival must be a valid date'],
       ['bookings.csv line 9', 'NOT_FOUND: No such unit'],
@@ -167,7 +186,7 @@ describe('an import of CSV files', () => {
   test('as a dry run says what would be done, even of an agency that is not there, and does nothing', async () => {
     writeCsv()
     const run = await cli('import', folder, '--dry-run')
-    expect(run.stdout).toStartWith(`${slug}: would be 9 created, 0 changed`)
+    expect(run.stdout).toStartWith(`${slug}: would be 10 created, 0 changed`)
     expect((await service.get(`/agencies/${slug}`)).status).toBe(404)
   })
 
@@ -201,13 +220,13 @@ describe('an export', () => {
         expect(readFileSync(join(out, 'guests.csv'), 'utf8')).toContain("Bo,'=HYPERLINK(1),,'+351 1,")
       const same = await cli('import', out)
       expect([same.code, same.stderr]).toEqual([0, ''])
-      expect(same.stdout).toContain('0 created, 0 changed, 9 unchanged, 0 different, 0 refused')
+      expect(same.stdout).toContain('0 created, 0 changed, 10 unchanged, 0 different, 0 refused')
 
       const copy = `copy-${format}`
       const copied = await cli('import', out, '--agency', copy)
       expect([copied.code, copied.stderr]).toEqual([0, ''])
       const again = await cli('import', out, '--agency', copy)
-      expect(again.stdout).toContain('0 created, 0 changed, 9 unchanged, 0 different, 0 refused')
+      expect(again.stdout).toContain('0 created, 0 changed, 10 unchanged, 0 different, 0 refused')
 
       const bookings = async (of: string) => {
         const { bookings } = (await service.get(`/agencies/${of}/bookings`)).body
@@ -228,10 +247,11 @@ describe('an export', () => {
       }
       expect((await bookings(copy)).toSorted()).toEqual((await bookings(slug)).toSorted())
       expect(JSON.stringify(await bookings(copy))).toContain(booking.holdExpiresAt)
-      const [units, rates] = await everything()
+      const [units, rates, , , , restrictions] = await everything()
       const unitsOf = (answer: { units: Record<string, unknown>[] }) => answer.units.map(({ id: _, ...unit }) => unit)
       expect(unitsOf((await service.get(`/agencies/${copy}/units`)).body)).toEqual(unitsOf(units))
       expect((await service.get(`/agencies/${copy}/units/sea-view/rates`)).body).toEqual(rates)
+      expect((await service.get(`/agencies/${copy}/units/sea-view/restrictions`)).body).toEqual(restrictions)
     },
   )
 

@@ -155,7 +155,7 @@ export const UNITS = [
   agencyRoute(CREATE_UNIT, async ({ ledger, caller, keep, agency, body }) => {
     const draft = unitOf(
       { ...DEFAULTS, ...named(body), slug: body.slug, name: body.name, basePrice: body.basePrice },
-      NO_RATES,
+      { rates: NO_RATES },
     )
     return settled(await ledger.units.create(agency, draft, caller, keep.of(shown)), 'unit', shown)
   }),
@@ -173,7 +173,7 @@ export const UNITS = [
   agencyRoute(CHANGE_UNIT, async ({ ledger, caller, keep, agency, path, body }) => {
     const fields = named(body)
     const change = (unit: Unit): Unit => ({
-      ...unitOf({ ...fieldsOf(unit), ...fields }, unit.rules.rates),
+      ...unitOf({ ...fieldsOf(unit), ...fields }, unit.rules),
       id: unit.id,
     })
     const params = { change, newSlug: fields.slug }
@@ -191,11 +191,12 @@ function named(body: Static<typeof CHANGE>): Partial<Fields> {
 
 function fieldsOf(unit: Unit): Fields {
   const { id: _id, rules, ...master } = unit
-  const { rates: _rates, ...prices } = rules
+  const { rates: _rates, restrictions: _restrictions, ...prices } = rules
   return { ...master, ...prices }
 }
 
-function unitOf(fields: Fields, rates: UnitRules['rates']): Omit<Unit, 'id'> {
+/** @param rules what these fields say nothing of stays as it is there */
+function unitOf(fields: Fields, rules: Pick<UnitRules, 'rates' | 'restrictions'>): Omit<Unit, 'id'> {
   const { basePrice, cleaningFee, extraBedFee, minStay, turnoverNights, ...master } = fields
-  return { ...master, rules: { basePrice, cleaningFee, extraBedFee, minStay, turnoverNights, rates } }
+  return { ...master, rules: { ...rules, basePrice, cleaningFee, extraBedFee, minStay, turnoverNights } }
 }

@@ -12,7 +12,13 @@ import type { MinorUnits } from '../domain/money.ts'
 import type { Night } from '../domain/night.ts'
 import { PricedNightsCache, restrictedIn } from '../domain/priced-nights.ts'
 import { type EveryStayFees, everyStayFees, stayTotals } from '../domain/pricing.ts'
-import { ANY_ARRIVAL, type ArrivalRange, arrivalRange, type SaleMoment } from '../domain/restrictions.ts'
+import {
+  type ArrivalRange,
+  arrivalRange,
+  NO_RESTRICTIONS,
+  type Restrictions,
+  type SaleMoment,
+} from '../domain/restrictions.ts'
 import type { Unit, UnitRules } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
@@ -144,6 +150,7 @@ class StaysOfUnits {
   readonly #page: OfferPage
   readonly #arrivals: Uint32Array
   readonly #moment: Omit<SaleMoment, 'checkinTime'>
+  #arrivalsBefore: { restrictions: Restrictions; checkinTime: string; range: ArrivalRange } | null = null
 
   constructor(
     params: OfferSearchParams,
@@ -196,8 +203,19 @@ class StaysOfUnits {
     return steps
   }
 
-  #arrivalsOf({ restrictions }: UnitRules, checkinTime: string): ArrivalRange {
-    return restrictions === undefined ? ANY_ARRIVAL : arrivalRange(restrictions, { ...this.#moment, checkinTime })
+  /** Most units of an agency have the same notice and window: those of the unit before are kept. */
+  #arrivalsOf({ restrictions = NO_RESTRICTIONS }: UnitRules, checkinTime: string): ArrivalRange {
+    const { advanceNoticeHours, bookingWindowDays } = restrictions
+    const last = this.#arrivalsBefore
+    const isSame =
+      last !== null &&
+      last.checkinTime === checkinTime &&
+      last.restrictions.advanceNoticeHours === advanceNoticeHours &&
+      last.restrictions.bookingWindowDays === bookingWindowDays
+    if (isSame) return last.range
+    const range = arrivalRange(restrictions, { ...this.#moment, checkinTime })
+    this.#arrivalsBefore = { restrictions, checkinTime, range }
+    return range
   }
 }
 

@@ -4,7 +4,6 @@
  * touched. Minimum stays of restrictions join that of the season or unit and are refused with it (`minStayOf`).
  */
 import { dayOf, HOUR_MS, localInstant, MINUTE_MS } from '../../lib/clock.ts'
-import type { Instant } from './booking.ts'
 import {
   addNights,
   formatNight,
@@ -61,9 +60,9 @@ export const RESTRICTIONS_MAX = 500
 export const ADVANCE_NOTICE_HOURS_MAX = 8_760
 export const BOOKING_WINDOW_DAYS_MAX = 1_096
 
-/** What notice and window are measured from and in. */
+/** What notice and window are measured from and in. `now`: milliseconds since 1970. */
 export interface SaleMoment {
-  readonly now: Instant
+  readonly now: number
   /** IANA name, of the agency. */
   readonly timeZone: string
   /** `HH:MM`, of the unit. */
@@ -112,18 +111,24 @@ export function isEmpty({ rows, advanceNoticeHours, bookingWindowDays }: Restric
   return rows.length === 0 && advanceNoticeHours === null && bookingWindowDays === null
 }
 
-/** Where the value of each rule is in the word of a date. 9 bits hold up to 511 nights; 0: no such rule. */
-const SHIFT = {
-  closedToArrival: 0,
-  closedToDeparture: 1,
-  stopSell: 2,
-  minStayArrival: 3,
-  minStayThrough: 12,
-  maxStay: 21,
-} as const satisfies Record<DateRule, number>
 const NIGHTS_MASK = 511
 /** The three rules that are on or off. */
 const CLOSED_MASK = 7
+/** Where the value of each rule is in the word of a date. 9 bits hold up to 511 nights; 0: no such rule. */
+const PLACE: Readonly<Record<DateRule, { readonly shift: number; readonly mask: number }>> = {
+  closedToArrival: { shift: 0, mask: 1 },
+  closedToDeparture: { shift: 1, mask: 1 },
+  stopSell: { shift: 2, mask: 1 },
+  minStayArrival: { shift: 3, mask: NIGHTS_MASK },
+  minStayThrough: { shift: 12, mask: NIGHTS_MASK },
+  maxStay: { shift: 21, mask: NIGHTS_MASK },
+}
+
+/** The value of a rule in the word of a date: nights, or 1 for a rule that is on; 0 when there is none, or it is off. */
+function valueIn(word: number, rule: DateRule): number {
+  const { shift, mask } = PLACE[rule]
+  return (word >>> shift) & mask
+}
 
 const BLOCK_NIGHTS = 512
 /** Dates of one unit that are kept compiled: 8 KB each two years and a half. */
@@ -144,13 +149,12 @@ export class RestrictedDates {
     return this.#used.has(rule)
   }
 
-  /** Nights, or 1 for a rule that is on; 0 when there is no such rule on the date, or it is off. */
+  /** As `valueIn` its word. */
   valueOn(rule: DateRule, night: number): number {
-    const word = this.wordOn(night) >>> SHIFT[rule]
-    return SWITCH_RULES.includes(rule) ? word & 1 : word & NIGHTS_MASK
+    return valueIn(this.wordOn(night), rule)
   }
 
-  /** Of all rules at once, each at its `SHIFT`. */
+  /** Of all rules at once, each at its `PLACE`. */
   wordOn(night: number): number {
     return this.#block(Math.floor(night / BLOCK_NIGHTS))[night % BLOCK_NIGHTS] ?? 0
   }
@@ -170,11 +174,15 @@ function compiled(rows: readonly Restriction[], first: number): Int32Array {
   for (const { from, to, weekdays, rule, value } of rows) {
     const begin = Math.max(from ?? first, first)
     const end = Math.min(to ?? Number.POSITIVE_INFINITY, first + BLOCK_NIGHTS)
-    const bits = Number(value) << SHIFT[rule]
-    const mask = ~((SWITCH_RULES.includes(rule) ? 1 : NIGHTS_MASK) << SHIFT[rule])
+    const { shift, mask } = PLACE[rule]
+    const bits = Number(value) << shift
+    const others = ~(mask << shift)
     const days = weekdayBits(weekdays)
-    for (let night = begin; night < end; night++)
-      if ((days >> isoWeekday(night as Night)) & 1) words[night - first] = ((words[night - first] ?? 0) & mask) | bits
+    let weekday: number = isoWeekday(begin as Night)
+    for (let i = begin - first; i < end - first; i++) {
+      if ((days >> weekday) & 1) words[i] = ((words[i] ?? 0) & others) | bits
+      weekday = weekday === 7 ? 1 : weekday + 1
+    }
   }
   return words
 }
@@ -338,7 +346,7 @@ function inMinute(key: string, compute: () => number): number {
 }
 
 /** The first date whose check-in is not earlier than the instant. */
-function earliestCheckin(instant: Instant, checkinTime: string, timeZone: string): number {
+function earliestCheckin(instant: number, checkinTime: string, timeZone: string): number {
   // Of two instants of one minute, a check-in at its beginning is early enough only for the beginning: the minute is rounded up.
   const minute = Math.ceil(instant / MINUTE_MS)
   return inMinute(`${minute} ${timeZone} ${checkinTime}`, () => {
@@ -350,7 +358,7 @@ function earliestCheckin(instant: Instant, checkinTime: string, timeZone: string
   })
 }
 
-function dayNumber(instant: Instant, timeZone: string): number {
+function dayNumber(instant: number, timeZone: string): number {
   const minute = Math.floor(instant / MINUTE_MS)
   return inMinute(`${minute} ${timeZone}`, () => parseNight(dayOf(instant, timeZone)) ?? NIGHT_MIN)
 }
@@ -367,14 +375,14 @@ export function restrictedStays(restrictions: Restrictions, nights: number, from
   const words = (to - from + 31) >> 5
   const refused = { arrivals: new Uint32Array(words), nights: new Uint32Array(words) }
   for (let i = 0; i < to - from; i++) {
-    const night = from + i
-    const maxStay = dates.valueOn('maxStay', night)
+    const word = dates.wordOn(from + i)
+    const maxStay = valueIn(word, 'maxStay')
     const isArrival =
-      dates.valueOn('closedToArrival', night) === 1 ||
-      dates.valueOn('closedToDeparture', night + nights) === 1 ||
-      dates.valueOn('minStayArrival', night) > nights ||
+      valueIn(word, 'closedToArrival') === 1 ||
+      valueIn(dates.wordOn(from + i + nights), 'closedToDeparture') === 1 ||
+      valueIn(word, 'minStayArrival') > nights ||
       (maxStay !== 0 && maxStay < nights)
-    const isNight = dates.valueOn('stopSell', night) === 1 || dates.valueOn('minStayThrough', night) > nights
+    const isNight = valueIn(word, 'stopSell') === 1 || valueIn(word, 'minStayThrough') > nights
     if (isArrival) refused.arrivals[i >> 5] = (refused.arrivals[i >> 5] ?? 0) | (1 << (i & 31))
     if (isNight) refused.nights[i >> 5] = (refused.nights[i >> 5] ?? 0) | (1 << (i & 31))
   }

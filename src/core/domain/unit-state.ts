@@ -52,11 +52,13 @@ export class UnitState implements UnitFacts {
   readonly departures: NightBitmap
   /** The nights kept free for cleaning after departures. Derived; such a night may also be occupied. */
   cleaning = NO_CLEANING
+  /** The nights that the agency does not sell; null: none. Derived. */
+  #stopSold: NightBitmap | null
+  /** The nights that are not for sale although nobody stays there: `cleaning`, and those that the agency does not sell. Derived. */
+  closed = NO_CLEANING
   rules: UnitRules
   extensions: readonly ExpectedExtension[]
   seq: number
-  /** The nights that the agency does not sell, and those together with `cleaning`, null until they are asked for. Derived. */
-  #stopped: { readonly nights: NightBitmap; closed: NightBitmap | null } | null
   /** Kept here by a reader, who makes it from the unit's id and `seq`: gone with the next event. */
   readerTag: string | null = null
 
@@ -68,7 +70,8 @@ export class UnitState implements UnitFacts {
     this.extensions = facts.extensions
     this.seq = facts.seq
     this.#rebuildCleaning()
-    this.#stopped = stoppedOf(facts.rules)
+    this.#stopSold = stopSoldIn(facts.rules)
+    this.#close()
   }
 
   static empty(unitId: string): UnitState {
@@ -91,16 +94,6 @@ export class UnitState implements UnitFacts {
   /** Takes ownership of the bitmaps. */
   static of(unitId: string, facts: UnitFacts): UnitState {
     return new UnitState(unitId, facts)
-  }
-
-  /** The nights that are not for sale although nobody stays there: those kept free for cleaning, and those that the agency does not sell. */
-  get closed(): NightBitmap {
-    if (this.#stopped === null) return this.cleaning
-    if (this.#stopped.closed === null) {
-      this.#stopped.closed = this.#stopped.nights.clone()
-      this.#stopped.closed.addAll(this.cleaning)
-    }
-    return this.#stopped.closed
   }
 
   /** Applies a durable event. `seq` must be higher than that of any event applied before. */
@@ -128,7 +121,7 @@ export class UnitState implements UnitFacts {
         unreachable(event)
     }
     this.seq = seq
-    if (this.#stopped !== null) this.#stopped.closed = null
+    this.#close()
     this.readerTag = null
   }
 
@@ -137,9 +130,16 @@ export class UnitState implements UnitFacts {
     return !isLive(booking) || this.occupied.firstFreeFrom(booking.arrival) >= booking.departure
   }
 
+  #close(): void {
+    this.closed = this.cleaning
+    if (this.#stopSold === null) return
+    this.closed = this.#stopSold.clone()
+    this.closed.addAll(this.cleaning)
+  }
+
   #setRules(rules: UnitRules): void {
     const turnoverChanged = rules.turnoverNights !== this.rules.turnoverNights
-    if (rules.restrictions !== this.rules.restrictions) this.#stopped = stoppedOf(rules)
+    if (rules.restrictions !== this.rules.restrictions) this.#stopSold = stopSoldIn(rules)
     this.rules = rules
     if (turnoverChanged) this.#rebuildCleaning()
   }
@@ -187,9 +187,8 @@ export class UnitState implements UnitFacts {
   }
 }
 
-function stoppedOf({ restrictions }: UnitRules) {
-  const nights = restrictions === undefined ? null : stopSoldNights(restrictions)
-  return nights === null ? null : { nights, closed: null }
+function stopSoldIn({ restrictions }: UnitRules): NightBitmap | null {
+  return restrictions === undefined ? null : stopSoldNights(restrictions)
 }
 
 /** All nights in the bitmap. Unallocated ranges are skipped. */

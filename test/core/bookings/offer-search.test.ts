@@ -10,7 +10,7 @@ import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { Slices } from '../../../src/lib/slices.ts'
 import { generatedFees, generatedRestrictions, generatedRules } from '../../support/generated-rules.ts'
 import { generatedState } from '../../support/generated-states.ts'
-import { AGENCY, MOMENT, night, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, MOMENT, night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const ABOUT = night('2027-03-01')
 
@@ -143,7 +143,7 @@ test('of generated agencies: every offer is a stay that is booked at its total, 
   expect(offers).toBeGreaterThan(2_000)
 }, 60_000)
 
-test('new rates, bookings and fees are in the next search', async () => {
+test('new rates, restrictions, bookings and fees are in the next search', async () => {
   const unit = sampleUnit()
   const state = UnitState.empty(unit.id)
   state.apply({ kind: 'unit_set', unit }, 1)
@@ -173,8 +173,13 @@ test('new rates, bookings and fees are in the next search', async () => {
     [0, 5_002],
     [1, 5_002],
   ])
+  const closed = { from: ABOUT, to: addNights(ABOUT, 1), weekdays: null, rule: 'closedToArrival', value: true } as const
+  const restrictions = { rows: [closed], advanceNoticeHours: null, bookingWindowDays: null }
+  state.apply({ kind: 'unit_set', unit: { ...unit, rules: { ...unit.rules, basePrice: 1, restrictions } } }, 3)
+  expect(await totals(inventory)).toEqual([[1, 5_002]])
+  state.apply({ kind: 'unit_set', unit: { ...unit, rules: { ...unit.rules, basePrice: 1 } } }, 4)
   const arrival = addNights(ABOUT, 2)
-  state.apply({ kind: 'booking_created', after: sampleBooking({ arrival, departure: addNights(arrival, 1) }) }, 3)
+  state.apply({ kind: 'booking_created', after: sampleBooking({ arrival, departure: addNights(arrival, 1) }) }, 5)
   expect(await totals(inventory)).toEqual([[0, 5_002]])
   const fee: FeeType = {
     id: 'fee',
@@ -187,6 +192,36 @@ test('new rates, bookings and fees are in the next search', async () => {
     active: true,
   }
   expect(await totals(inventory.withFeeType(fee))).toEqual([[0, 5_009]])
+})
+
+test('the notice of each unit is measured from its own time of check-in', async () => {
+  // It is midnight in Lisbon: ten hours ahead is 10:00.
+  const restrictions = { rows: [], advanceNoticeHours: 10, bookingWindowDays: null }
+  const units = ['15:00', '00:00', '10:00'].map((checkinTime, i) =>
+    sampleUnit({ id: sampleId('unt', i), name: `Unit ${i}`, checkinTime, rules: sampleRules({ restrictions }) }),
+  )
+  const states = new Map(
+    units.map((unit) => {
+      const state = UnitState.empty(unit.id)
+      state.apply({ kind: 'unit_set', unit }, 1)
+      return [unit.id, state]
+    }),
+  )
+  const from = night('2027-01-01')
+  const { rows } = await new OfferSearch(directoryOf({ states }), CLOCK).page(AGENCY, new Inventory(units, []), {
+    window: { from, to: addNights(from, 1), nights: 1 },
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    city: null,
+    area: null,
+    bedrooms: null,
+    maxTotal: null,
+    each: 'stay',
+    sort: 'name',
+    page: { offset: 0, limit: 10 },
+  })
+  expect(rows.map(({ unit }) => unit.name)).toEqual(['Unit 0', 'Unit 2'])
 })
 
 describe('a large agency', () => {

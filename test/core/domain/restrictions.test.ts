@@ -274,6 +274,7 @@ describe('advance notice: check-in on the arrival date is not earlier than now a
     ['the day on which clocks go back', '2027-10-31', 'Europe/Lisbon', '15:00', 24],
     ['a time that is skipped', '2027-03-28', 'Europe/Berlin', '02:30', 10],
     ['a time that occurs twice', '2027-10-31', 'Europe/Berlin', '02:30', 10],
+    ['a day that is skipped', '2011-12-30', 'Pacific/Apia', '15:00', 10],
     ['a midnight that is skipped', '2027-09-05', 'America/Santiago', '00:00', 5],
     ['a year', '2027-07-05', 'Asia/Kathmandu', '14:45', 8_760],
   ])('%s', (_, date, timeZone, checkinTime, hours) => {

@@ -9,6 +9,7 @@ import {
   type UnitEvent,
 } from '../../../src/core/domain/booking.ts'
 import { addNights } from '../../../src/core/domain/night.ts'
+import type { Restrictions } from '../../../src/core/domain/restrictions.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import {
   BOOKING_FIELDS,
@@ -29,9 +30,23 @@ const UNIT_B = sampleId('unt', 'b')
 
 const SEASON = { name: 'Été', from: night('2027-06-01'), to: night('2027-09-01'), nightlyPrice: 1, minStay: null }
 const RATES = { seasons: [SEASON], weekdayAdjustments: [], lengthOfStayDiscounts: [] }
+const RESTRICTIONS: Restrictions = {
+  rows: [
+    { from: night('2027-06-01'), to: null, weekdays: [1, 7], rule: 'closedToArrival', value: true },
+    { from: null, to: night('2027-06-01'), weekdays: null, rule: 'stopSell', value: true },
+  ],
+  advanceNoticeHours: 24,
+  bookingWindowDays: null,
+}
 const BEFORE = sampleBooking({ status: 'option', holdExpiresAt: 1_800_000_000_123, sourceRef: 'ref "1"\n' })
 const EVENTS: UnitEvent[] = [
-  { kind: 'unit_set', unit: sampleUnit({ name: 'Sea “View” \u{1f3d6}', rules: sampleRules({ rates: RATES }) }) },
+  {
+    kind: 'unit_set',
+    unit: sampleUnit({
+      name: 'Sea “View” \u{1f3d6}',
+      rules: sampleRules({ rates: RATES, restrictions: RESTRICTIONS }),
+    }),
+  },
   { kind: 'booking_created', after: BEFORE },
   {
     kind: 'booking_changed',
@@ -283,6 +298,9 @@ describe('a snapshot (S1)', () => {
     expect(decoded.defect).toBeNull()
     expect(stateHash(decoded.state ?? UnitState.empty('none'))).toBe(stateHash(state))
     expect(decoded.state?.cleaning.equals(state.cleaning)).toBe(true)
+    expect(decoded.state?.rules).toEqual(state.rules)
+    expect(decoded.state?.closed.equals(state.closed)).toBe(true)
+    expect(state.closed.equals(state.cleaning)).toBe(false)
   })
 
   for (const [what, change, defect] of [

@@ -126,4 +126,12 @@ test('200 units are read in slices: none does more than its steps and one unit, 
   const laborious = new CalendarText(range, { prices: true })
   laborious.add('one', laboriousState())
   expect(laborious.steps).toBeGreaterThan(183 + 366)
+  // Also by the nights that its minimum stays look at: 366 of each of 366 arrivals.
+  const restricted = new CalendarText(range, { restrictions: true })
+  const through = { from: null, to: null, weekdays: null, rule: 'minStayThrough', value: 366 } as const
+  const rules = sampleRules({ restrictions: { rows: [through], advanceNoticeHours: null, bookingWindowDays: null } })
+  const state = UnitState.empty(sampleUnit().id)
+  state.apply({ kind: 'unit_set', unit: sampleUnit({ rules }) }, 1)
+  restricted.add('one', state)
+  expect(restricted.steps).toBeGreaterThan((366 * 366) / 20)
 })

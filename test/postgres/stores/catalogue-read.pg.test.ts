@@ -85,6 +85,14 @@ test('every member of a unit that was changed is read back from its row', async 
     rules: {
       ...{ basePrice: 1, cleaningFee: 2, extraBedFee: 3, minStay: 4, turnoverNights: 5 },
       rates: { ...sampleRules().rates, seasons: [season] },
+      restrictions: {
+        rows: [
+          { from: night('2027-06-01'), to: null, weekdays: [1, 6], rule: 'closedToArrival', value: true },
+          { from: null, to: night('2027-06-01'), weekdays: null, rule: 'maxStay', value: 14 },
+        ],
+        advanceNoticeHours: 24,
+        bookingWindowDays: null,
+      },
     },
   }
   await addUnit(ledger, agency, changed)
