@@ -194,7 +194,7 @@ function weekdayBits(weekdays: readonly IsoWeekday[] | null): number {
 /** Restrictions are never changed, only replaced: what is compiled from them stays valid for as long as they are there. */
 const compiledDates = new WeakMap<Restrictions, RestrictedDates>()
 
-export function datesOf(restrictions: Restrictions): RestrictedDates {
+function datesOf(restrictions: Restrictions): RestrictedDates {
   const known = compiledDates.get(restrictions)
   if (known !== undefined) return known
   const dates = new RestrictedDates(restrictions.rows)

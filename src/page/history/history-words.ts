@@ -187,7 +187,7 @@ export const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
   INVALID_TRANSITION: refused('Wrong status', 'its status did not allow it'),
   VERSION_CHANGED: refused('Changed by someone else', 'someone else had just changed it'),
   RESTRICTIONS_CHANGED: refused('Changed by someone else', 'someone else had just changed the restrictions'),
-  RESTRICTED: refused('Restricted', 'restrictions of the agency refuse the stay'),
+  RESTRICTED: refused('Restricted', 'the restrictions of the unit did not allow the stay'),
   RATES_CHANGED: refused('Changed by someone else', 'someone else had just changed the rates'),
   NOTES_CHANGED: refused('Changed by someone else', 'someone else had just changed the notes'),
   VALIDATION: refused('Invalid request', 'the request was not valid'),

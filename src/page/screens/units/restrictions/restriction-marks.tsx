@@ -1,11 +1,11 @@
 /** How the rules of a day are drawn: each has a shape or a text of its own, beside its colour. */
 import type { DateRule } from '../../../stays/restrictions.ts'
 
-/** Through a door, struck out; a cross. */
+/** An arrow that meets a cross, a cross that stands before an arrow, and a cross alone. */
 const PATHS = {
-  closedToArrival: ['M1 6h8M6 3l3 3-3 3M13 1v10', 'M2.500 10.500l8-9'],
-  closedToDeparture: ['M3 1v10M7 6h8M12 3l3 3-3 3', 'M5.500 10.500l8-9'],
-  stopSell: ['M4 2l8 8', 'M12 2l-8 8'],
+  closedToArrival: 'M1 6h6.500M5 3.500 7.500 6 5 8.500M10.500 3.800l4.400 4.400M14.900 3.800l-4.400 4.400',
+  closedToDeparture: 'M1.100 3.800l4.400 4.400M5.500 3.800l-4.400 4.400M8.500 6H15M12.500 3.500 15 6l-2.500 2.500',
+  stopSell: 'M4 2l8 8M12 2l-8 8',
 } as const
 
 /** @param value nights, or true */
@@ -16,9 +16,7 @@ export function RuleMark({ rule, value }: { rule: DateRule; value: number | true
     case 'stopSell':
       return (
         <svg class={`rule-mark rule-mark-${rule}`} viewBox="0 0 16 12" aria-hidden="true">
-          <path d={PATHS[rule][0]} />
-          <path class="rule-mark-gap" d={PATHS[rule][1]} />
-          <path d={PATHS[rule][1]} />
+          <path d={PATHS[rule]} />
         </svg>
       )
     case 'minStayArrival':
