@@ -149,7 +149,7 @@ test('the roles are those of the design', () => {
     ...['createWebhookEndpoint', 'changeWebhookEndpoint', 'deleteWebhookEndpoint', 'rotateWebhookSecret'],
   ])
   expect(idsOf('manager')).toEqual([
-    ...['createUnit', 'changeUnit', 'setRates', 'createFeeType', 'changeFeeType'],
+    ...['createUnit', 'changeUnit', 'setRates', 'setRestrictions', 'createFeeType', 'changeFeeType'],
     ...['getCalendarFeed', 'changeCalendarFeed', 'pingWebhookEndpoint', 'resendWebhookDelivery'],
   ])
   expect(idsOf('desk')).toEqual(['createBooking', 'changeBooking', 'cancelBooking', 'setBookingNotes', 'changeGuest'])
