@@ -80,6 +80,11 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
     body: { lengthOfStayDiscounts: [{ minNights: 7, pct: 10 }] },
     other: { body: {} },
   }),
+  setRestrictions: ({ a, unit }) => ({
+    path: `${a}/units/${unit}/restrictions`,
+    body: { advanceNoticeHours: 24 },
+    other: { body: {} },
+  }),
   createFeeType: ({ a }) => {
     const body = { label: 'Linen', kind: 'fixed', amount: 500 }
     return { path: `${a}/fee-types`, body, other: { body: { ...body, amount: 600 } } }
