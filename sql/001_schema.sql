@@ -1199,31 +1199,53 @@ begin
   end if;
 end $$;
 
--- The announced entries of a booking, from the newest on: those before `before_seq`, null for all. They are filed under the units it has
--- been in, so those are read; its row says where it is, and each move where it was before. An index by booking would make every entry
--- larger for a list that few ask for.
-create function changes_of_booking(agency uuid, booking uuid, before_seq bigint, entries_max integer)
+-- The announced entries of a booking, from the newest on: of all, or of those before `before_seq`, when it was on the unit `on_unit`. They
+-- are filed under the unit that the booking was on: its row says where it is, and each move where it was before. So the entries of these
+-- units are read backwards until the booking was created. An index by booking would make every entry larger, for a list that few ask for.
+create function changes_of_booking(agency uuid, booking uuid, on_unit uuid, before_seq bigint, entries_max integer)
 returns table (seq bigint, at timestamptz, actor_kind text, actor_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid, kind text,
                payload text, checksum text)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
-set enable_mergejoin = off
+set enable_mergejoin = off set enable_sort = off set enable_incremental_sort = off
 as $$
 #variable_conflict use_column
+declare
+  read_unit  uuid := coalesce(on_unit, (select b.unit_id from booking b where b.agency_id = agency and b.booking_id = booking));
+  read_seq   bigint := coalesce(before_seq, 9223372036854775807);
+  moved_from uuid;
+  found_rows integer := 0;
+  entry      record;
 begin
-  return query
-  with recursive stayed_in as (
-    select b.unit_id from booking b where b.agency_id = agency and b.booking_id = booking
-    union
-    select j.other_unit_id from stayed_in s
-    join journal j on j.unit_id = s.unit_id and j.booking_id = booking and j.other_unit_id is not null
-  )
-  select e.* from stayed_in s cross join lateral (
-    select j.seq, j.at, j.actor_kind, j.actor_id, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum::text
-    from journal j
-    where j.unit_id = s.unit_id and j.booking_id = booking and j.is_announced and (before_seq is null or j.seq < before_seq)
-    order by j.seq desc limit entries_max) e
-  order by e.seq desc limit entries_max;
+  while read_unit is not null and found_rows < entries_max loop
+    moved_from := null;
+    for entry in
+      select j.seq, j.at, j.actor_kind, j.actor_id, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum, j.is_announced
+      from journal j where j.unit_id = read_unit and j.booking_id = booking and j.seq < read_seq order by j.seq desc
+    loop
+      read_seq := entry.seq;
+      if entry.is_announced then
+        seq := entry.seq;
+        at := entry.at;
+        actor_kind := entry.actor_kind;
+        actor_id := entry.actor_id;
+        unit_id := entry.unit_id;
+        other_unit_id := entry.other_unit_id;
+        booking_id := entry.booking_id;
+        kind := entry.kind;
+        payload := entry.payload;
+        checksum := entry.checksum::text;
+        return next;
+        found_rows := found_rows + 1;
+      end if;
+      if entry.kind = 'booking_created' then
+        return;
+      end if;
+      moved_from := entry.other_unit_id;
+      exit when moved_from is not null or found_rows = entries_max;
+    end loop;
+    read_unit := moved_from;
+  end loop;
 end $$;
 
 ------------------------------------------------------------------------------------------------------------------------------------

@@ -151,17 +151,24 @@ describe('GET /bookings/{id}/history', () => {
     )
   })
 
-  test('of a booking with more changes than a page has all of them', async () => {
+  test('of a booking with more changes than a page has all of them, on every unit it was moved to', async () => {
     const id = await book()
-    for (let i = 0; i < 220; i++)
-      await service.ledger.commands.change(
-        agency,
-        { bookingId: id, change: { departure: night(`2027-03-0${5 + (i % 2)}`) } },
-        { actor: { kind: 'portal', id: null }, route: 'PATCH', requestId: null },
-      )
-    // The first change leaves the departure as it is.
-    const versions = (await history(id)).map(({ version }: { version: number }) => version)
-    expect(versions).toEqual(Array.from({ length: 220 }, (_, i) => i + 1))
+    const at = (i: number) => ({ departure: night(`2027-03-0${6 - (i % 2)}`) })
+    const slugs = ['sea-view']
+    for (let i = 0; i < 320; i++) {
+      const unit = Math.floor(i / 50) % 2 === 0 ? seaView : garden
+      // A page ends at a move, another one between two.
+      const change = i % 50 === 0 && i > 0 ? { unitId: unit.id } : at(i)
+      const caller = { actor: { kind: 'portal', id: null }, route: 'PATCH', requestId: null } as const
+      const { kind } = await service.ledger.commands.change(agency, { bookingId: id, change }, caller)
+      expect(kind).toBe('done')
+      slugs.push(unit.slug)
+    }
+    const changes: { version: number; unitSlug: string }[] = await history(id)
+    const last = changes.length
+    expect(changes.map(({ version }) => version)).toEqual(Array.from({ length: last }, (_, i) => i + 1))
+    expect(last).toBeGreaterThan(300)
+    expect(new Set(changes.map(({ unitSlug }) => unitSlug))).toEqual(new Set(slugs))
   }, 60_000)
 
   test('needs read:bookings; of another agency, and of none, it is the same 404', async () => {

@@ -115,12 +115,12 @@ export interface BookingEntry extends StoredEntry {
 export interface BookingHistory {
   /**
    * The announced entries that are kept of a booking, on whatever units it was, from the newest on, at most `limit`.
-   * @param beforeSeq only those with lower numbers; null: all
+   * @param before only those before this one; null: all
    */
   read(
     agencyId: string,
     bookingId: string,
-    page: { readonly beforeSeq: number | null; readonly limit: number },
+    page: { readonly before: BookingEntry | null; readonly limit: number },
   ): Promise<readonly BookingEntry[]>
 }
 

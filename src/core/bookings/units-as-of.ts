@@ -55,7 +55,7 @@ export type UnitAsOf<R> =
   | { readonly kind: 'refused'; readonly refusal: R }
 
 /** Rows of more would hold the event loop for longer than a slice. */
-export const ENTRIES_PER_PAGE = 200
+export const ENTRIES_PER_PAGE = 100
 /** Applying so many takes well under a millisecond. */
 export const ENTRIES_PER_SLICE = 50
 /**

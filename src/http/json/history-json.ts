@@ -42,7 +42,7 @@ export function historySchema<B extends TSchema>(by: B) {
 /** Changes of one booking that are shown. It can be changed without end. */
 export const HISTORY_MAX = 10_000
 /** Rows of more would hold the event loop for longer than a slice. */
-const ENTRIES_PER_PAGE = 200
+const ENTRIES_PER_PAGE = 100
 /** Decoding so many takes well under a millisecond. */
 const ENTRIES_PER_SLICE = 50
 
@@ -61,17 +61,18 @@ export async function historyText(
 ): Promise<string> {
   /** Newest first. */
   const texts: string[] = []
-  let beforeSeq: number | null = null
+  let before: BookingEntry | null = null
   while (texts.length < HISTORY_MAX) {
     const limit = Math.min(ENTRIES_PER_PAGE, HISTORY_MAX - texts.length)
-    const page = await history.read(agencyId, bookingId, { beforeSeq, limit })
+    const page: readonly BookingEntry[] = await history.read(agencyId, bookingId, { before, limit })
     for (const entry of page) {
       texts.push(JSON.stringify(historyEntry(entry, byOf)))
       const pause = slices.spend(1)
       if (pause !== null) await pause
     }
     if (page.length < limit) break
-    beforeSeq = page.at(-1)?.seq ?? null
+    before = page.at(-1) ?? null
+    if (before?.kind === 'booking_created') break
   }
   return `{"history":[${texts.reverse().join()}]}`
 }

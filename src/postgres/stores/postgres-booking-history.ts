@@ -18,13 +18,14 @@ export class PostgresBookingHistory implements BookingHistory {
   async read(
     agencyId: string,
     bookingId: string,
-    { beforeSeq, limit }: { beforeSeq: number | null; limit: number },
+    { before, limit }: { before: BookingEntry | null; limit: number },
   ): Promise<readonly BookingEntry[]> {
     const { sql } = this.#lists
+    const unit = before === null ? null : uuidOf(before.otherUnitId ?? before.unitId)
     const statement = sql<HistoryRow[]>`
       select seq::float8 as "seq", at, actor_kind as "actorKind", actor_id as "actorId", unit_id as "unitId", other_unit_id as "otherUnitId",
              booking_id as "bookingId", kind, payload, checksum
-      from changes_of_booking(${uuidOf(agencyId)}, ${uuidIn('bkg', bookingId)}, ${beforeSeq}, ${limit})`
+      from changes_of_booking(${uuidOf(agencyId)}, ${uuidIn('bkg', bookingId)}, ${unit}, ${before?.seq ?? null}, ${limit})`
     const rows = await this.#lists.read(agencyId, statement)
     return rows.map((row) => ({ ...entryOf(row), at: row.at.getTime(), actor: actorOf(row.actorKind, row.actorId) }))
   }

@@ -28,13 +28,13 @@ function changed(version: number, change: Partial<Booking> = {}): BookingEntry {
 
 /** Of a booking with so many changes. */
 class MadeHistory implements BookingHistory {
-  readonly pages: { beforeSeq: number | null; limit: number }[] = []
+  readonly pages: { before: BookingEntry | null; limit: number }[] = []
 
   constructor(readonly changes: number) {}
 
-  async read(_agencyId: string, _bookingId: string, page: { beforeSeq: number | null; limit: number }) {
+  async read(_agencyId: string, _bookingId: string, page: { before: BookingEntry | null; limit: number }) {
     this.pages.push(page)
-    const newest = page.beforeSeq === null ? this.changes : page.beforeSeq / 10 - 1
+    const newest = page.before === null ? this.changes : page.before.seq / 10 - 1
     return Array.from({ length: Math.min(page.limit, newest) }, (_, i) => changed(newest - i))
   }
 }
@@ -48,9 +48,9 @@ describe('the history of a booking', () => {
   test.each([
     [0, 1],
     [1, 1],
-    [199, 1],
-    [200, 2],
-    [450, 3],
+    [99, 1],
+    [100, 2],
+    [450, 5],
   ])('of %d changes is read in %d pages, the newest first, and shown the oldest first', async (changes, pages) => {
     const history = new MadeHistory(changes)
     expect(versionsIn(await historyText(history, OF, () => 'you'))).toEqual(upTo(1, changes))
@@ -70,7 +70,7 @@ describe('the history of a booking', () => {
     const history = new MadeHistory(HISTORY_MAX + 70)
     const versions = versionsIn(await historyText(history, OF, () => 'you'))
     expect([versions[0], versions.at(-1), versions.length]).toEqual([71, HISTORY_MAX + 70, HISTORY_MAX])
-    expect(history.pages).toHaveLength(HISTORY_MAX / 200)
+    expect(history.pages).toHaveLength(HISTORY_MAX / 100)
   }, 60_000)
 
   test.each<[string, BookingEntry]>([
