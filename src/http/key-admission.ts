@@ -46,6 +46,20 @@ function problemOfAccess(refusal: AccessRefusal): Problem {
   }
 }
 
+/**
+ * Takes further requests from the budgets of the key, for an answer that costs more than one (`PartnerAccess.charge`).
+ * @returns null when they are large enough; the answer then shows what is left
+ */
+export function chargeMore(
+  access: Pick<PartnerAccess, 'charge'>,
+  open: Pick<Open<Admission>, 'admission'>,
+  requests: number,
+): Problem | null {
+  open.admission = access.charge(open.admission, requests)
+  const { refusal } = open.admission
+  return refusal === null ? null : problemOfAccess(refusal)
+}
+
 /** Null when the key has the scope (docs/contract.md#authentication, rule 6). */
 export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
   if (holder.key.scopes.includes(scope)) return null
@@ -94,10 +108,17 @@ export class KeyAdmission implements RouteAdmission<Admission> {
     if (refusal !== null) return problemOfAccess(refusal)
     const missing = this.#scope === null ? null : missingScope(holder, this.#scope)
     if (missing !== null || this.#scopeWith === null) return missing
-    // The query is not checked yet: whatever else is wrong with it comes after a missing scope (docs/design.md#order-of-checks).
-    const { parameter, value, scope } = this.#scopeWith
-    const values = new URLSearchParams(targetOf(request.url).query).getAll(parameter)
-    return values.includes(value) ? missingScope(holder, scope) : null
+    return this.#isScopeAsked(request.url, this.#scopeWith) ? missingScope(holder, this.#scopeWith.scope) : null
+  }
+
+  /**
+   * The query is not checked yet: whatever else is wrong with it comes after a missing scope (docs/design.md#order-of-checks). Most
+   * requests do not have the parameter, and their text shows that.
+   */
+  #isScopeAsked(url: string, { parameter, value }: QueryScope): boolean {
+    if (!url.includes(parameter) && !url.includes('%')) return false
+    const values = new URLSearchParams(targetOf(url).query).getAll(parameter)
+    return value === undefined ? values.length > 0 : values.includes(value)
   }
 
   takeAnswer({ admission: { holder } }: Open<Admission>, chars: number): Promise<void> | null {

@@ -16,7 +16,7 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly scope?: Scope | null
   /** The role that an access token needs. Surfaces without access tokens leave it out. */
   readonly role?: RequiredRole
-  /** Another scope that the key needs when a parameter of the query has this value. */
+  /** Another scope that the key needs when the query has this parameter, or has it with this value. */
   readonly scopeWith?: QueryScope
   /** A read with an entity tag: `If-None-Match` is looked at, and 304 is one of its answers. */
   readonly isConditional?: boolean
@@ -53,7 +53,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
 
 export interface QueryScope {
   readonly parameter: string
-  readonly value: string
+  /** Left out: any. */
+  readonly value?: string
   readonly scope: Scope
 }
 
