@@ -132,7 +132,7 @@ export class BatchWriter {
     const records = encodeBatch(this.#records, log)
     const shards = [...new Set(records.map(({ shard }) => shard))].sort((a, b) => a - b)
     await appendBatch(this.#sql, { shards: shards.map((shard) => ({ shard, epoch: EPOCH })), records })
-    for (const { shard, entry } of records) if (entry !== null) this.#heads[shard] = headAt(entry)
+    for (const entry of records.flatMap(({ entries }) => entries)) this.#heads[entry.shard] = headAt(entry)
     this.#records = []
   }
 }
@@ -145,7 +145,7 @@ const CALLER: Caller = {
 
 function recordOf(agencyId: string, event: UnitEvent): JournalRecord {
   const envelope = event.kind === 'unit_set' ? null : { unitSlug: 'unit-000', unitName: 'Unit 000', currency: 'EUR' }
-  return { agencyId, at: AT, entry: { id: systemIds('evt'), event, at: AT, caller: CALLER, envelope } }
+  return { agencyId, at: AT, entries: [{ id: systemIds('evt'), event, at: AT, caller: CALLER, envelope }] }
 }
 
 export function bookedOf(agencyId: string, booking: Booking): JournalRecord {

@@ -1,3 +1,4 @@
+import { type EntryPart, partIn } from '../core/journal/entry-codec.ts'
 import type { ChainKey, Month } from '../core/journal/shard.ts'
 import { type Link, nextLink, shardOf } from '../core/journal/shard.ts'
 import { entryName, type Findings } from './findings.ts'
@@ -34,6 +35,8 @@ class ShardCheck {
   #lastSeq: number
   #lastMonth: Month = ''
   #lastLink: Link
+  /** Which entry of the last one's record comes next; null when that one was the last of its record. */
+  #next: EntryPart | null = null
 
   constructor(extent: ShardExtent, key: ChainKey | null, found: Findings) {
     this.#extent = extent
@@ -58,6 +61,7 @@ class ShardCheck {
       this.#add('journal', seq, `the entry is stored under ${month}, the one before it under ${this.#lastMonth}`)
     if (shardOf(agencyId) !== shard) this.#add('journal', seq, `the entry belongs to shard ${shardOf(agencyId)}`)
     this.#checkLink(entry)
+    this.#checkPart(entry)
     this.#lastSeq = seq
     this.#lastMonth = month
     this.#lastLink = link
@@ -65,6 +69,7 @@ class ShardCheck {
 
   end(): void {
     this.#passMark()
+    if (this.#next !== null) this.#add('journal', this.#lastSeq, tornMessage(this.#next))
     if (this.#key === null && this.#entries > 0)
       this.#found.add(
         'chain',
@@ -103,9 +108,37 @@ class ShardCheck {
       )
   }
 
+  /** The entries of a record stand one after the other, all of them (J9). */
+  #checkPart(entry: LogEntry): void {
+    const next = this.#next
+    const part = partOf(entry)
+    const isNext = next === null ? part === null || part[0] === 1 : part?.[0] === next[0] && part[1] === next[1]
+    if (next !== null && !isNext) this.#add('journal', this.#lastSeq, tornMessage(next))
+    else if (part !== null && !isNext)
+      this.#add(
+        'journal',
+        entry.seq,
+        `the entry is number ${part[0]} of ${part[1]} of its record, and does not follow the others (J9)`,
+      )
+    this.#next = part === null || part[0] >= part[1] ? null : [part[0] + 1, part[1]]
+  }
+
   #add(what: 'journal' | 'chain', seq: number, message: string): void {
     this.#found.add(what, null, entryName(this.#extent.shard, seq), message)
   }
+}
+
+/** Of an entry that cannot be read, the chain and its unit say what is the matter. */
+function partOf(entry: LogEntry): EntryPart | null {
+  try {
+    return partIn(entry)
+  } catch {
+    return null
+  }
+}
+
+function tornMessage([number, of]: EntryPart): string {
+  return `the entry is number ${number - 1} of ${of} of its record, and is not followed by the next (J9)`
 }
 
 function isSame(a: Link, b: Link): boolean {

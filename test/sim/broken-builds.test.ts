@@ -21,10 +21,10 @@ function answerBeforeAppend(journal: Journal, { database }: Build): Journal {
   const promised = new Map<number, number>()
   return withAppend(journal, async (record) => {
     void Promise.allSettled([journal.append(record)])
-    if (record.entry === undefined) return { seq: null }
+    if (record.entries === undefined) return { seq: null }
     const shard = shardOf(record.agencyId)
     const seq = (promised.get(shard) ?? database.headOf(shard).lastSeq) + 1
-    promised.set(shard, seq)
+    promised.set(shard, seq + record.entries.length - 1)
     return { seq }
   })
 }
@@ -56,7 +56,7 @@ function changeBatches(store: SimStore, change: (batch: BatchToAppend, sentBefor
   const append = store.appendBatch.bind(store)
   const sent = new Map<string, number>()
   store.appendBatch = (batch) => {
-    const first = batch.records.find(({ entry }) => entry !== null)?.entry?.id ?? ''
+    const first = entriesOf(batch)[0]?.id ?? ''
     const sentBefore = sent.get(first) ?? 0
     sent.set(first, sentBefore + 1)
     return append(change(batch, sentBefore))
@@ -77,7 +77,7 @@ function renumbered(
   return { shards, records: encodeBatch(unnumbered, { heads, chainKeys: CHAIN_KEYS, newestMonth: '2029-12-01' }) }
 }
 
-const entriesOf = ({ records }: BatchToAppend) => records.flatMap(({ entry }) => entry ?? [])
+const entriesOf = ({ records }: BatchToAppend) => records.flatMap(({ entries }) => entries)
 /** The highest number in a batch of a shard; 0 when it has none. */
 const lastIn = (batch: BatchToAppend, shard: number) =>
   Math.max(0, ...entriesOf(batch).flatMap((entry) => (entry.shard === shard ? entry.seq : [])))
@@ -97,8 +97,8 @@ function denyFenced(store: SimStore): void {
     batch.shards.every(({ shard, epoch }) => fenced.has(`${shard} ${epoch}`)) ? false : look(batch)
 }
 
-function unannounced({ entry, ...of }: NumberedRecord): NumberedRecord {
-  return { ...of, entry: entry !== null && entry.seq % 10 === 0 ? { ...entry, isAnnounced: false } : entry }
+function unannounced({ entries, ...of }: NumberedRecord): NumberedRecord {
+  return { ...of, entries: entries.map((entry) => (entry.seq % 10 === 0 ? { ...entry, isAnnounced: false } : entry)) }
 }
 
 /** By what is wrong: the build, and what is noticed of it, at least. */

@@ -71,8 +71,8 @@ export class SimStore extends MemoryJournalStore {
     super()
     this.#clock = clock
     this.#dice = dice
-    this.isPoison = ({ entry }) =>
-      entry?.event.kind === 'booking_created' && entry.event.after.sourceRef?.endsWith(POISON) === true
+    this.isPoison = ({ entries = [] }) =>
+      entries.some(({ event }) => event.kind === 'booking_created' && event.after.sourceRef?.endsWith(POISON) === true)
   }
 
   /** A connection that can stall while those of the other lanes work. */

@@ -32,12 +32,18 @@ export function booked(
     kind: 'booking_created' as const,
     after: sampleBooking({ id: sampleId('bkg', label), unitId: sampleId('unt', label), ...of }),
   }
-  return { agencyId, at, entry: entryOf(event, { at }) }
+  return { agencyId, at, entries: [entryOf(event, { at })] }
 }
 
 export function unitSet(unitId: string, { agencyId = AGENCY.id, at = AT }: Of = {}): JournalRecord {
   const unit = sampleUnit({ id: unitId, slug: unitId })
-  return { agencyId, at, entry: entryOf({ kind: 'unit_set', unit }, { at }) }
+  return { agencyId, at, entries: [entryOf({ kind: 'unit_set', unit }, { at })] }
+}
+
+/** One record with the entries of several. */
+export function together(...records: readonly JournalRecord[]): JournalRecord {
+  const [first = { agencyId: AGENCY.id, at: AT }] = records
+  return { ...first, entries: records.flatMap((record) => record.entries ?? []) }
 }
 
 /** A line of the audit trail without an entry. */
@@ -58,7 +64,7 @@ export function audited(label: string, count = 1, { agencyId = AGENCY.id, at = A
 
 /** The booking that a record makes; null when it makes none. */
 export function bookingIn(record: JournalRecord | undefined): string | null {
-  const event = record?.entry?.event
+  const event = record?.entries?.[0]?.event
   return event?.kind === 'booking_created' ? event.after.id : null
 }
 
@@ -79,8 +85,8 @@ export function batchOf(
   { after = [], log = {} }: { after?: readonly BatchToAppend[]; log?: Partial<LogEnd> } = {},
 ): BatchToAppend {
   const heads = term.shards.map(({ lastSeq, lastMonth, lastLink }) => ({ lastSeq, lastMonth, lastLink }))
-  for (const { entry } of after.flatMap((batch) => batch.records))
-    if (entry !== null) heads[entry.shard] = headAt(entry)
+  for (const { entries: encoded } of after.flatMap((batch) => batch.records))
+    for (const entry of encoded) heads[entry.shard] = headAt(entry)
   const numbered = encodeBatch(records, { heads, chainKeys: CHAIN_KEYS, newestMonth: term.newestMonth, ...log })
   return { shards: term.shards.filter(({ shard }) => numbered.some((of) => of.shard === shard)), records: numbered }
 }

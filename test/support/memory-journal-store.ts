@@ -128,7 +128,7 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     const { records } = batch
     const entries = entriesOf(batch)
     if (entries.length > 0 && entries.every((entry) => this.#isThere(entry))) {
-      for (const record of records) if (record.entry === null) this.#writeRecord(record)
+      for (const record of records) if (record.entries.length === 0) this.#writeRecord(record)
       return 'durable'
     }
     const misplaced = this.#misplacedIn(entries)
@@ -165,20 +165,20 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     return this.journal.some((row) => row.shard === shard && row.seq === seq && row.id === id)
   }
 
-  #isStale({ entry }: JournalRecord): boolean {
-    if (entry === undefined || entry.event.kind === 'unit_set' || entry.event.kind === 'booking_created') return false
-    const { id, version } = entry.event.after
-    return this.bookings.get(id)?.booking.version !== version - 1
+  #isStale({ entries = [] }: JournalRecord): boolean {
+    return entries.some(({ event }) => {
+      if (event.kind === 'unit_set' || event.kind === 'booking_created') return false
+      return this.bookings.get(event.after.id)?.booking.version !== event.after.version - 1
+    })
   }
 
-  #writeRecord({ record, entry }: NumberedRecord): void {
+  #writeRecord({ record, entries }: NumberedRecord): void {
     const { agencyId, audit, idempotency } = record
-    const event = record.entry?.event
-    if (entry !== null) {
-      const { booking: _, ...row } = entry
+    for (const [i, { booking: _, ...row }] of entries.entries()) {
       this.journal.push(row)
+      const event = record.entries?.[i]?.event
       if (event !== undefined && event.kind !== 'unit_set')
-        this.bookings.set(event.after.id, { agencyId, booking: event.after, seq: entry.seq })
+        this.bookings.set(event.after.id, { agencyId, booking: event.after, seq: row.seq })
     }
     if (audit !== undefined) {
       const count = Math.max(audit.count, this.audit.get(audit.auditId)?.count ?? 0)
@@ -283,5 +283,5 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
 }
 
 function entriesOf({ records }: BatchToAppend): EncodedEntry[] {
-  return records.flatMap(({ entry }) => entry ?? [])
+  return records.flatMap(({ entries }) => entries)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { EncodedEntry } from '../../src/core/journal/entry-codec.ts'
+import type { EncodedEntry, EntryPart } from '../../src/core/journal/entry-codec.ts'
 import { newChainKey } from '../../src/core/journal/shard.ts'
 import { sampleId } from '../support/samples.ts'
 import { CHAIN_KEY, foundIn, SHARD, sampleEvents, sampleLog } from './support/sample-log.ts'
@@ -137,4 +137,21 @@ test('after the key was lost, the chain is checked from the first entry of the n
   expect(await foundIn([...old, ...next], {}, { key })).toEqual([])
   const forged = next.map((entry) => (entry.seq === 10 ? { ...entry, route: 'x' } : entry))
   expect(await foundIn([...old, ...forged], {}, { key })).toEqual([`chain ${at(10)}`])
+})
+
+describe('J9: the entries of a record', () => {
+  const ofParts = (...parts: (EntryPart | undefined)[]) =>
+    foundIn(sampleLog(sampleEvents(parts.length - 1), { parts }), {}, { limit: 2 })
+
+  test('stand one after the other, all of them, however many records have several', async () => {
+    expect(await ofParts([1, 2], [2, 2], undefined, [1, 3], [2, 3], [3, 3], [1, 2], [2, 2])).toEqual([])
+  })
+
+  test('are named when others stand between them, when some are missing, and when the log ends before the last', async () => {
+    expect(await ofParts([1, 2], undefined, [2, 2])).toEqual([`journal ${at(1)}`, `journal ${at(3)}`])
+    expect(await ofParts([1, 3], [3, 3], undefined)).toEqual([`journal ${at(1)}`])
+    expect(await ofParts([1, 3], [2, 2], undefined)).toEqual([`journal ${at(1)}`])
+    expect(await ofParts(undefined, [2, 3], [3, 3])).toEqual([`journal ${at(2)}`])
+    expect(await ofParts(undefined, [1, 3], [2, 3])).toEqual([`journal ${at(3)}`])
+  })
 })

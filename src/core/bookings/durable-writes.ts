@@ -98,9 +98,9 @@ export class DurableWrites {
     const { guest = null, notes = null } = made.request ?? {}
     const { newId } = this.#options
     const envelope = envelopeOf(agency, inventory, event)
-    record.entry = { id: newId('evt'), event, at: booking.updatedAt, caller, envelope }
+    const entry = { id: newId('evt'), event, at: booking.updatedAt, caller, envelope }
+    record.entries = [notes === null ? entry : { ...entry, notes }]
     if (guest !== null) record.guest = { guestId: newId('gst'), ...guest }
-    if (notes !== null) record.notes = notes
     const { seq } = await this.#append(write, record)
     this.#apply(target === state ? [state] : [state, target], event, seq)
     this.#options.onDurable(event, agency)
@@ -115,7 +115,7 @@ export class DurableWrites {
     const { seq } = await this.#append(write, {
       agencyId: agency.id,
       at,
-      entry: { id: this.#options.newId('evt'), event, at, caller, envelope: null },
+      entries: [{ id: this.#options.newId('evt'), event, at, caller, envelope: null }],
       ...(keep === undefined ? {} : { idempotency: keep(unit) }),
     })
     this.#apply([state], event, seq)

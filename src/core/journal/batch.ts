@@ -2,13 +2,14 @@
  * One group commit.
  *
  * - J3 Sequence numbers are given here, without gaps in each shard, in the order of the records.
+ * - J9 A record is all or nothing, whatever it holds: its entries have consecutive numbers, and say how many they are.
  */
 
 import { assert, unreachable } from '../../lib/assert.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
-import { encodeEntry } from './entry-codec.ts'
+import { type EncodedEntry, type EntryPart, encodeEntry } from './entry-codec.ts'
 import type { BatchToAppend, LaneStore, NumberedRecord, ShardEpoch, ShardsFenced } from './journal-store.ts'
-import type { JournalRecord } from './record.ts'
+import type { Entry, JournalRecord } from './record.ts'
 import { type Link, type Month, shardOf, storageMonth } from './shard.ts'
 
 /** The end of a shard's log. */
@@ -32,18 +33,28 @@ export interface LogEnd {
 export function encodeBatch(records: readonly JournalRecord[], log: LogEnd): NumberedRecord[] {
   const heads = new Map<number, ShardHead>()
   return records.map((record) => {
-    const { agencyId, entry } = record
+    const { agencyId, entries = NO_ENTRIES } = record
     const shard = shardOf(agencyId)
-    if (entry === undefined) return { shard, record, entry: null }
+    return { shard, record, entries: entries.map((entry, i) => encodeNext(agencyId, shard, entry, partOf(entries, i))) }
+  })
+
+  function encodeNext(agencyId: string, shard: number, entry: Entry, part: EntryPart | undefined): EncodedEntry {
     const head = heads.get(shard) ?? log.heads[shard]
     const chainKey = log.chainKeys[shard]
     assert(head !== undefined && chainKey !== undefined, `Cannot number an entry: shard ${shard} is not known`)
     const seq = head.lastSeq + 1
     const month = storageMonth(entry.at, { last: head.lastMonth, newest: log.newestMonth })
-    const encoded = encodeEntry(agencyId, entry, { shard, seq, month, previousLink: head.lastLink, chainKey })
+    const encoded = encodeEntry(agencyId, entry, { shard, seq, month, previousLink: head.lastLink, chainKey, part })
     heads.set(shard, headAt(encoded))
-    return { shard, record, entry: encoded }
-  })
+    return encoded
+  }
+}
+
+const NO_ENTRIES: readonly Entry[] = []
+
+/** An entry that has its record for itself does not say so. */
+function partOf({ length }: readonly Entry[], i: number): EntryPart | undefined {
+  return length === 1 ? undefined : [i + 1, length]
 }
 
 /** The end of a shard's log whose last entry this is. */

@@ -62,7 +62,12 @@ export interface EntryPlace {
   readonly previousLink: Link
   /** Of the shard's chain. */
   readonly chainKey: Uint8Array
+  /** Left out: its record has no other entry. */
+  readonly part?: EntryPart | undefined
 }
+
+/** Which entry of its record it is, from 1, and how many the record has (J9). */
+export type EntryPart = readonly [number: number, of: number]
 
 /** The units an event belongs to: the one it is filed under, and the one a booking came from when it moved (U4). */
 export function unitsOf(event: LoggedEvent): { unitId: string; otherUnitId: string | null } {
@@ -95,7 +100,7 @@ export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): 
     actor,
     route,
     requestId,
-    payload: payloadOf(entry, booking),
+    payload: payloadOf(entry, booking, place.part),
     checksum: '',
     link: NO_LINK,
     booking,
@@ -126,6 +131,12 @@ export function envelopeIn({ payload, seq }: Pick<StoredEntry, 'payload' | 'seq'
   return envelope
 }
 
+/** Null: its record has no other entry. A name in a text is escaped, so no text looks like the member. */
+export function partIn({ payload }: Pick<StoredEntry, 'payload'>): EntryPart | null {
+  if (!payload.includes('"part":[')) return null
+  return (JSON.parse(payload) as { part?: EntryPart }).part ?? null
+}
+
 /** Covers everything that recovery relies on. */
 function checksumOf({ seq, unitId, otherUnitId, bookingId, kind, payload }: Omit<StoredEntry, 'checksum'>): string {
   const covered = `${seq}|${unitId}|${otherUnitId ?? ''}|${bookingId ?? ''}|${kind}|${payload}`
@@ -133,22 +144,22 @@ function checksumOf({ seq, unitId, otherUnitId, bookingId, kind, payload }: Omit
 }
 
 /** `after`: the event's booking, encoded. Of a booking before its change, only what is different is kept. */
-function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null): string {
+function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null, part: EntryPart | undefined): string {
   if (event.kind === 'unit_set' || after === null) {
     assert(event.kind === 'unit_set', 'Cannot encode an entry: its booking is missing')
-    return JSON.stringify({ unit: encodeUnit(event.unit) })
+    return JSON.stringify({ unit: encodeUnit(event.unit), part })
   }
   assert(envelope !== null, 'Cannot encode an entry: its envelope is missing')
   const before = event.kind === 'booking_created' ? null : loggedDifference(encodeBooking(event.before), after)
   // Last: the audit trail finds it there.
   const pricing = event.kind === 'booking_changed' ? event.pricing : undefined
-  if (before !== null) return JSON.stringify({ after: loggedBooking(after), before, envelope, pricing })
+  if (before !== null) return JSON.stringify({ after: loggedBooking(after), before, part, envelope, pricing })
   const logged = loggedBooking(after)
   // A new booking was created when it was last changed: the same time is not written twice.
   if (logged.createdAt === logged.updatedAt)
-    return JSON.stringify({ after: { ...logged, createdAt: undefined }, envelope })
+    return JSON.stringify({ after: { ...logged, createdAt: undefined }, part, envelope })
   const { createdAt, ...others } = logged
-  return JSON.stringify({ after: { createdAt, ...others }, envelope })
+  return JSON.stringify({ after: { createdAt, ...others }, part, envelope })
 }
 
 type Json = Record<string, unknown>

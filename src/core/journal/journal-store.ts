@@ -51,13 +51,13 @@ export interface WriterTerm {
   readonly newestMonth: Month
 }
 
-/** A record, and its entry with everything that depends on its place in the log, encoded once. */
+/** A record, and its entries with everything that depends on their place in the log, encoded once. */
 export interface NumberedRecord {
   /** Of the record's agency. */
   readonly shard: number
   readonly record: JournalRecord
-  /** The record's entry; null when it has none. */
-  readonly entry: EncodedEntry | null
+  /** In the order of the record's, with consecutive numbers (J9). */
+  readonly entries: readonly EncodedEntry[]
 }
 
 export interface BatchToAppend {

@@ -17,7 +17,7 @@ import type { EncodedEntry } from './entry-codec.ts'
 import { type JournalError, outcomeUnknown, poisoned } from './journal-error.ts'
 import type { LaneStore, NumberedRecord } from './journal-store.ts'
 import type { ShardLogs } from './shard-logs.ts'
-import type { JournalCounters, WaitingRecord, WaitingRecords } from './waiting-records.ts'
+import { type JournalCounters, sizeOf, type WaitingRecord, type WaitingRecords } from './waiting-records.ts'
 
 /** A record of the batch in flight, with who waits for it. */
 interface Sent extends NumberedRecord {
@@ -113,7 +113,7 @@ export class Lane {
       case 'durable': {
         const ms = this.#clock.monotonicMs() - sentAt
         this.#counters.countBatch(left.length, ms)
-        this.#limit.noteDurable(left.length, ms)
+        this.#limit.noteDurable(sizeOfAll(left), ms)
         this.#heldUp.clear(left.map(({ shard }) => shard))
         this.#settleDurable(left)
         break
@@ -124,7 +124,7 @@ export class Lane {
         this.#requeue(left)
         break
       case 'too_slow':
-        this.#limit.noteTooSlow(left.length)
+        this.#limit.noteTooSlow(sizeOfAll(left))
         this.#requeue(left)
         break
       case 'held_up':
@@ -146,11 +146,11 @@ export class Lane {
   }
 
   #settleDurable(sent: readonly Sent[]): void {
-    const entries = sent.flatMap(({ entry }) => entry ?? [])
+    const entries = sent.flatMap((record) => record.entries)
     this.#counters.countRecords({ records: sent.length, entries: entries.length })
     for (const entry of entries) this.#logs.advance(entry)
     this.#onDurable(entries)
-    for (const { entry, waiting } of sent) waiting.resolve({ seq: entry?.seq ?? null })
+    for (const record of sent) record.waiting.resolve({ seq: record.entries[0]?.seq ?? null })
   }
 
   /** After the fence nothing of the old epochs can commit any more, so whether an earlier send got through can be read. */
@@ -185,6 +185,10 @@ export class Lane {
       return []
     })
   }
+}
+
+function sizeOfAll(batch: readonly Sent[]): number {
+  return batch.reduce((size, { record }) => size + sizeOf(record), 0)
 }
 
 function rejectAll(batch: readonly Sent[], error: () => JournalError): void {

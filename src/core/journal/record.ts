@@ -91,16 +91,18 @@ export interface Entry {
   readonly caller: Caller
   /** Null for a change of a unit. */
   readonly envelope: Envelope | null
+  /** Of a new booking. Only its row has them (J6). */
+  readonly notes?: string
 }
 
-/** What one caller wants durable before it answers: all of it or none of it (J2). */
+/** What one caller wants durable before it answers: all of it or none of it (J2, J9). */
 export interface JournalRecord {
   readonly agencyId: string
   readonly at: Instant
-  readonly entry?: Entry
+  /** Nearly always one. They get consecutive numbers, in this order. */
+  readonly entries?: readonly Entry[]
+  /** Of every booking that the record creates. */
   readonly guest?: GuestDraft
-  /** Of a new booking. */
-  readonly notes?: string
   /** Only without an entry: the entry of a change is its line in the audit trail. */
   readonly audit?: AuditDraft
   readonly idempotency?: IdempotencyDraft

@@ -7,7 +7,7 @@ import type { JournalRecord } from './record.ts'
 const OVERDUE_CHECK_MS = 250
 
 export interface Appended {
-  /** The entry's sequence number in its shard; null for a record without an entry. */
+  /** The sequence number of the record's first entry in its shard, which those of the others follow; null for a record without an entry. */
   readonly seq: number | null
 }
 
@@ -19,6 +19,11 @@ export interface WaitingRecord {
   readonly since: number
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: JournalError) => void
+}
+
+/** What a record takes of a batch: as much as its entries, if it has several. */
+export function sizeOf({ entries }: JournalRecord): number {
+  return entries === undefined || entries.length === 0 ? 1 : entries.length
 }
 
 /** The share of one agency in the records that may wait: it alone never fills the queue, however slow the database is. */
@@ -67,14 +72,21 @@ export class WaitingRecords {
     return this.#queue.find(fits)
   }
 
-  /** The first of them that fit, at most `max`; the others keep their places. */
+  /** The first of them that fit, of a size of at most `max`, or one that is larger; the others keep their places. */
   take(max: number, fits: (waiting: WaitingRecord) => boolean): WaitingRecord[] {
     const batch: WaitingRecord[] = []
     const passed: WaitingRecord[] = []
-    while (batch.length < max) {
+    let size = 0
+    while (size < max) {
       const next = this.#queue.shift()
       if (next === undefined) break
-      if (fits(next)) batch.push(next)
+      if (!fits(next)) {
+        passed.push(next)
+        continue
+      }
+      size += sizeOf(next.record)
+      // Nothing overtakes it: it comes first in the next batch.
+      if (size <= max || batch.length === 0) batch.push(next)
       else passed.push(next)
     }
     if (passed.length > 0) this.#queue.unshiftAll(passed)
@@ -82,7 +94,7 @@ export class WaitingRecords {
   }
 
   #takeAll(): WaitingRecord[] {
-    return this.take(this.size, () => true)
+    return this.take(Number.POSITIVE_INFINITY, () => true)
   }
 
   /** Records that are not written wait again, in front of the others. Those that have waited too long are refused. */
@@ -112,7 +124,7 @@ export class WaitingRecords {
   }
 
   refuse(fits: (waiting: WaitingRecord) => boolean, error: () => JournalError): void {
-    for (const waiting of this.take(this.size, fits)) waiting.reject(error())
+    for (const waiting of this.take(Number.POSITIVE_INFINITY, fits)) waiting.reject(error())
   }
 }
 

@@ -253,7 +253,7 @@ class BatchRows {
 
   add(numbered: NumberedRecord): void {
     const { agencyId, at, audit, idempotency } = numbered.record
-    if (numbered.entry !== null) this.#addEntry(numbered, numbered.entry)
+    for (const [i, entry] of numbered.entries.entries()) this.#addEntry(numbered, entry, i)
     if (audit !== undefined) this.#audit.set(audit.auditId, auditRow(agencyId, audit))
     if (idempotency !== undefined) {
       this.#idempotency.push({ ...idempotency, agencyId, createdAt: encodeInstant(at) })
@@ -261,19 +261,23 @@ class BatchRows {
     }
   }
 
-  #addEntry({ record }: NumberedRecord, encoded: EncodedEntry): void {
-    const { agencyId, entry, guest, notes } = record
-    assert(entry !== undefined, 'Cannot write an entry: its record has none')
+  #addEntry({ record }: NumberedRecord, encoded: EncodedEntry, i: number): void {
+    const { agencyId, entries, guest } = record
+    const entry = entries?.[i]
+    assert(entry !== undefined, 'Cannot write an entry: its record does not have it')
     const { seq, booking } = encoded
-    const { event } = entry
+    const { event, notes } = entry
     this.#journal.push(entryRow(encoded))
     this.#payloads.push(encoded.payload)
     this.#links += encoded.link.toHex()
     if (event.kind === 'unit_set') this.#units.push(jsonRow(UNIT, unitRow(agencyId, event.unit)))
     if (booking === null) return
     const row = { ...booking, agencyId, notes: notes ?? null, seq }
-    if (event.kind === 'booking_created') this.#created.push(row)
-    else this.#changed.push(row)
+    if (event.kind !== 'booking_created') {
+      this.#changed.push(row)
+      return
+    }
+    this.#created.push(row)
     if (guest !== undefined)
       this.#guests.push({
         ...guest,

@@ -18,6 +18,7 @@ import {
   type EntryPlace,
   encodeEntry,
   envelopeIn,
+  partIn,
 } from '../../../src/core/journal/entry-codec.ts'
 import type { Entry } from '../../../src/core/journal/record.ts'
 import { NO_LINK } from '../../../src/core/journal/shard.ts'
@@ -165,6 +166,16 @@ describe('a journal entry', () => {
     expect(() => decodeEntry(withChecksum({ ...encoded, payload }))).toThrow(
       'its pricing free is not known to this version',
     )
+  })
+
+  test('J9: says which of its record it is, unless it is the only one', () => {
+    const entry = entryOf({ kind: 'booking_created', after: sampleBooking({ source: '"part":[7,8]' }) })
+    const encoded = encodeEntry(AGENCY.id, entry, { ...PLACE, part: [2, 3] })
+    expect(partIn(encoded)).toEqual([2, 3])
+    expect(decodeEntry(encoded)).toStrictEqual(loggedOf(entry.event))
+    const alone = encodeEntry(AGENCY.id, entry, PLACE)
+    expect(partIn(alone)).toBeNull()
+    expect(alone.payload).toBe(encoded.payload.replace(',"part":[2,3]', ''))
   })
 
   test('of a booking names it', () => {

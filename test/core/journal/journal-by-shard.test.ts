@@ -21,7 +21,7 @@ const takeOver = (store: MemoryJournalStore, ...agencyIds: readonly string[]) =>
   store.takeOverShards(agencyIds.map(shardOf), 'other')
 /** Everything of the entries that were sent, by send. */
 const sentEntries = (store: MemoryJournalStore) =>
-  store.sends.map(({ records }) => records.map(({ entry }) => JSON.stringify(entry)))
+  store.sends.map(({ records }) => records.map(({ entries }) => JSON.stringify(entries)))
 
 /** Records which batches are looked up, by their agencies. */
 function watchLookUps(store: MemoryJournalStore): string[][] {

@@ -4,7 +4,16 @@ import type { JournalStore, WriterTerm } from '../../../src/core/journal/journal
 import type { JournalRecord } from '../../../src/core/journal/record.ts'
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
-import { agenciesOfShards, audited, batchOf, booked, entryOf, unitSet, without } from '../../support/journal-records.ts'
+import {
+  agenciesOfShards,
+  audited,
+  batchOf,
+  booked,
+  entryOf,
+  together,
+  unitSet,
+  without,
+} from '../../support/journal-records.ts'
 import { AGENCY, sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 
 /** A store on an empty ledger, which has the agency `AGENCY`, and a way to look at what it wrote. */
@@ -75,6 +84,30 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], [1]])
     })
 
+    test('J9: has all entries of a record or none, and finds them all when it is sent again', async () => {
+      const { store, seqsOf, bookingIds } = await open()
+      const term = await store.takeOver('test')
+      const group = batchOf(term, [booked('1'), together(booked('2'), booked('3'), booked('4'))])
+      expect([await store.lane(0).appendBatch(group), await store.lane(0).appendBatch(group)]).toEqual([
+        'durable',
+        'durable',
+      ])
+      expect(await seqsOf(AGENCY.id)).toEqual([1, 2, 3, 4])
+      expect((await bookingIds()).toSorted()).toEqual(
+        ['1', '2', '3', '4'].map((label) => sampleId('bkg', label)).sort(),
+      )
+      // Its second entry leaves a gap: nothing of it is written.
+      const torn = batchOf(term, [together(booked('5'), booked('6'))], { after: [group] })
+      const misplaced = torn.records.map((of) => ({
+        ...of,
+        entries: of.entries.map((entry, i) => (i === 1 ? { ...entry, seq: entry.seq + 1 } : entry)),
+      }))
+      expect(await store.lane(0).appendBatch({ ...torn, records: misplaced })).toMatchObject({ kind: 'fenced' })
+      expect(await seqsOf(AGENCY.id)).toEqual([1, 2, 3, 4])
+      await store.takeOver('newer')
+      expect([await store.lane(0).wasWritten(group), await store.lane(0).wasWritten(torn)]).toEqual([true, false])
+    })
+
     test('J3: of which only a part is there is refused as by the fence', async () => {
       const { store, seqsOf } = await open()
       const batch = batchOf(await store.takeOver('test'), [
@@ -133,7 +166,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(await store.lane(0).appendBatch(late)).toBe('durable')
       const { records, shards } = batchOf(term, [booked('2')], { after: [late] })
       const oldest = term.shards[SHARD]?.lastMonth ?? ''
-      const back = records.map((of) => ({ ...of, entry: of.entry && { ...of.entry, month: oldest } }))
+      const back = records.map((of) => ({ ...of, entries: of.entries.map((entry) => ({ ...entry, month: oldest })) }))
       expect(await store.lane(0).appendBatch({ shards, records: back })).toMatchObject({ kind: 'fenced' })
       expect(await seqsOf(AGENCY.id)).toEqual([1])
     })
@@ -148,7 +181,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const newer = await store.takeOver('newer')
       expect(newer.shards.map(({ shard }) => shard)).toEqual(Array.from({ length: SHARDS }, (_, shard) => shard))
       expect(newer.shards.map(({ epoch }) => epoch)).toEqual(older.shards.map(({ epoch }) => epoch + 1))
-      const last = batch.records[1]?.entry
+      const last = batch.records[1]?.entries[0]
       expect(endOf(newer)).toMatchObject({ lastSeq: 2, lastMonth: last?.month ?? '' })
       expect(Buffer.from(endOf(newer)?.lastLink ?? []).toString('hex')).toBe(
         Buffer.from(last?.link ?? []).toString('hex'),
@@ -309,7 +342,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const before = sampleBooking({ id: sampleId('bkg', '1'), unitId: UNIT_A })
       const moved = { kind: 'booking_changed', before, after: { ...before, unitId: b, version: 2 } } as const
       const made = batchOf(term, [unitSet(UNIT_A), unitSet(b), unitSet(c), booked('1', { unitId: UNIT_A })])
-      const move = { agencyId: AGENCY.id, at: before.createdAt, entry: entryOf(moved) }
+      const move = { agencyId: AGENCY.id, at: before.createdAt, entries: [entryOf(moved)] }
       expect(await store.lane(0).appendBatch(made)).toBe('durable')
       expect(await store.lane(0).appendBatch(batchOf(term, [move], { after: [made] }))).toBe('durable')
       const state = UnitState.empty(UNIT_A)
@@ -329,7 +362,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const b = sampleId('unt', 'b')
       const before = sampleBooking({ id: sampleId('bkg', '1'), unitId: UNIT_A })
       const moved = { kind: 'booking_changed', before, after: { ...before, unitId: b, version: 2 } } as const
-      const move = { agencyId: AGENCY.id, at: before.createdAt, entry: entryOf(moved) }
+      const move = { agencyId: AGENCY.id, at: before.createdAt, entries: [entryOf(moved)] }
       const made = batchOf(term, [unitSet(UNIT_A), unitSet(b), booked('1', { unitId: UNIT_A })])
       expect(await store.lane(0).appendBatch(made)).toBe('durable')
       expect(await store.lane(0).appendBatch(batchOf(term, [move], { after: [made] }))).toBe('durable')

@@ -1,13 +1,17 @@
 import { describe, expect, test } from 'bun:test'
+import { partIn } from '../../../src/core/journal/entry-codec.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
+import type { Entry } from '../../../src/core/journal/record.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
-import { audited, booked, bookingIn } from '../../support/journal-records.ts'
+import { audited, booked, bookingIn, together } from '../../support/journal-records.ts'
 import type { MemoryJournalStore } from '../../support/memory-journal-store.ts'
 import { AGENCY, sampleId } from '../../support/samples.ts'
 import { ending, openJournal } from './support/open-journal.ts'
 
 const SHARD = shardOf(AGENCY.id)
+const isBookingOf = ({ event }: Entry, label: string) =>
+  event.kind === 'booking_created' && event.after.id === sampleId('bkg', label)
 
 describe('group commit', () => {
   test('J1: while one append is in flight the next batch forms, and is sent only after it', async () => {
@@ -296,6 +300,24 @@ describe('poison', () => {
     await settle()
     expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'durable 2', 'poisoned', 'durable 3', 'durable 4'])
     expect(store.journal.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
+  })
+
+  test('J9: a record of several entries is refused as a whole, and the numbers of the others have no gap', async () => {
+    const { store, journal } = await openJournal({ batchMax: 8 })
+    store.isPoison = ({ entries = [] }) => entries.some((entry) => isBookingOf(entry, '3'))
+    const group = together(booked('2'), booked('3'), booked('4'))
+    const seen = [booked('1'), group, together(booked('5'), booked('6')), booked('7')].map((record) =>
+      ending(journal.append(record)),
+    )
+    await settle()
+    await settle()
+    expect(seen.map(({ state }) => state)).toEqual(['durable 1', 'poisoned', 'durable 2', 'durable 4'])
+    expect(store.journal.map(({ bookingId, payload }) => [bookingId, partIn({ payload })])).toEqual([
+      [sampleId('bkg', '1'), null],
+      [sampleId('bkg', '5'), [1, 2]],
+      [sampleId('bkg', '6'), [2, 2]],
+      [sampleId('bkg', '7'), null],
+    ])
   })
 
   test('J4: the journal continues after a poisoned record', async () => {

@@ -201,7 +201,7 @@ describe('the logs of the shards', () => {
   test('J3: only records of shards that are held are numbered', async () => {
     const opened = await logs()
     opened.hold(new Set([shardOf(A)]))
-    expect(opened.numbered([booked('1', { agencyId: A })]).map(({ entry }) => entry?.seq)).toEqual([1])
+    expect(opened.numbered([booked('1', { agencyId: A })]).map(({ entries }) => entries[0]?.seq)).toEqual([1])
     expect(() => opened.numbered([booked('2', { agencyId: A }), booked('3', { agencyId: B })])).toThrow(AssertionError)
   })
 })

@@ -121,7 +121,7 @@ describe('J3: the numbers of a shard', () => {
     const inNewest = Date.parse(term.newestMonth)
     expect(await outcomeOf(batchOf(term, [entry(agency), entry(agency, inNewest)]))).toBe('durable')
     const again = batchOf(term, [entry(agency)], endingAt(term, agency, { lastSeq: 1 }))
-    expect(again.records[0]?.entry?.month).not.toBe(term.newestMonth)
+    expect(again.records[0]?.entries[0]?.month).not.toBe(term.newestMonth)
     expect(await outcomeOf(again)).toEqual(refusedFor(agency))
     const first = batchOf(term, [entry(agency, inNewest)], endingAt(term, agency, { lastSeq: 0 }))
     expect(await outcomeOf(first)).toEqual(refusedFor(agency))
@@ -145,7 +145,7 @@ describe('J3: the numbers of a shard', () => {
     const records = batchOf(term, [entry(agency)]).records.map((of) => ({
       ...of,
       shard,
-      entry: of.entry && { ...of.entry, shard },
+      entries: of.entries.map((each) => ({ ...each, shard })),
     }))
     const shards = term.shards.filter((of) => of.shard === shard)
     expect(await outcomeOf({ shards, records })).toEqual({ kind: 'poison', code: 'NL003' })

@@ -63,11 +63,10 @@ describe('the audit trail', () => {
         return { ...record, audit: { ...record.audit, outcome: 'REPLAYED', bookingId: sampleId('bkg', '1') } }
       if (record.audit?.auditId === sampleId('aud', 'refused 2'))
         return { ...record, audit: { ...record.audit, bookingId: 'as-given', requestId: 'req_other' } }
-      if (record.entry !== undefined && record.entry.event.kind === 'unit_set')
-        return { ...record, entry: { ...record.entry, caller: system } }
-      return record
+      const isOfUnit = record.entries?.some(({ event }) => event.kind === 'unit_set') === true
+      return isOfUnit ? { ...record, entries: record.entries?.map((entry) => ({ ...entry, caller: system })) } : record
     })
-    entryIds = records.map(({ entry }) => entry?.id)
+    entryIds = records.map(({ entries }) => entries?.[0]?.id)
     const batch = batchOf(await store.takeOver('test'), records)
     expect(await store.lane(0).appendBatch(batch)).toBe('durable')
     await store.close()
@@ -149,11 +148,11 @@ describe('the audit trail', () => {
     const stays = [before, ...units.map((unit, i) => ({ ...before, unitId: sampleId('unt', unit), version: i + 2 }))]
     const events = stays.slice(1).map((after, i) => {
       const event = { kind: 'booking_changed', before: stays[i] ?? before, after } as const
-      return { agencyId: OTHER, at: T0 + i, entry: entryOf(event, { at: T0 + i }) }
+      return { agencyId: OTHER, at: T0 + i, entries: [entryOf(event, { at: T0 + i })] }
     })
     const created = entryOf({ kind: 'booking_created', after: before }, { at: T0 })
     const term = await store.takeOver('test')
-    const batches = [batchOf(term, [{ agencyId: OTHER, at: T0, entry: created }])]
+    const batches = [batchOf(term, [{ agencyId: OTHER, at: T0, entries: [created] }])]
     for (const event of events) batches.push(batchOf(term, [event], { after: batches }))
     for (const batch of batches) expect(await store.lane(0).appendBatch(batch)).toBe('durable')
     await store.close()

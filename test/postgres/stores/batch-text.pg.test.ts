@@ -86,7 +86,7 @@ describe('rows as composites', () => {
     const records = kept.map((idempotency) => ({
       shard: shardOf(AGENCY.id),
       record: { agencyId: AGENCY.id, at: Date.parse(AT), idempotency },
-      entry: null,
+      entries: [],
     }))
     await appendBatch(database.sql, batchOf(records))
     const read = await database.sql`select key_id, status, body from idempotency order by key_id`
@@ -97,8 +97,8 @@ describe('rows as composites', () => {
 
   test('whose long texts are not one for each are refused as a whole', async () => {
     const [one, two] = encodeBatch([unitSet(sampleId('unt', 1)), unitSet(sampleId('unt', 2))], LOG)
-    if (one === undefined || one.entry === null || two === undefined) throw new Error('the batch has no entries')
-    const shifted = [{ ...one, entry: { ...one.entry, payload: '{}\x1e{}\x1e{}' } }, two]
+    if (one === undefined || two === undefined) throw new Error('the batch has no entries')
+    const shifted = [{ ...one, entries: one.entries.map((entry) => ({ ...entry, payload: '{}\x1e{}\x1e{}' })) }, two]
     const refused = await appendBatch(database.sql, batchOf(shifted)).catch(
       (error: Error & { code: string }) => error.code,
     )
@@ -119,6 +119,6 @@ describe('rows as composites', () => {
     const [first, again] = [batchText(batchOf(records)), batchText(batchOf(records))]
     expect(again).toEqual(first)
     expect(JSON.parse(first.payloads ?? '')).toMatchObject({ after: { arrival: '2027-03-01' }, envelope: ENVELOPE })
-    expect(first.links).toBe(`\\x${Buffer.from(records[0]?.entry?.link ?? []).toString('hex')}`)
+    expect(first.links).toBe(`\\x${Buffer.from(records[0]?.entries[0]?.link ?? []).toString('hex')}`)
   })
 })

@@ -52,8 +52,8 @@ class NodesStore extends SimStore {
   }
 
   /** An answer without an entry may be written twice: it stands for nothing that was done. */
-  #noteKey({ record: { idempotency }, entry }: NumberedRecord): void {
-    if (idempotency === undefined || entry === null) return
+  #noteKey({ record: { idempotency }, entries: [entry] }: NumberedRecord): void {
+    if (idempotency === undefined || entry === undefined) return
     const key = `${idempotency.keyId} ${idempotency.idempotencyKey}`
     this.entriesOfKeys.set(key, (this.entriesOfKeys.get(key) ?? new Set()).add(entry.id))
   }

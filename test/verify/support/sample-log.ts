@@ -1,6 +1,6 @@
 /** A log of one shard in memory, as a writer makes it, for verifications without a database. */
 import type { BookingEvent, UnitEvent } from '../../../src/core/domain/booking.ts'
-import { type EncodedEntry, encodeEntry } from '../../../src/core/journal/entry-codec.ts'
+import { type EncodedEntry, type EntryPart, encodeEntry } from '../../../src/core/journal/entry-codec.ts'
 import { type ChainKey, type Link, NO_LINK, newChainKey, shardOf } from '../../../src/core/journal/shard.ts'
 import { Findings } from '../../../src/verify/findings.ts'
 import { verifyShard } from '../../../src/verify/verify-shard.ts'
@@ -24,12 +24,17 @@ export function sampleEvents(bookings: number): UnitEvent[] {
 /** The entries of `events`, after number `after`. */
 export function sampleLog(
   events: readonly UnitEvent[],
-  { after = 0, previousLink: first = NO_LINK, step = 1 }: { after?: number; previousLink?: Link; step?: number } = {},
+  {
+    after = 0,
+    previousLink: first = NO_LINK,
+    step = 1,
+    parts = [],
+  }: { after?: number; previousLink?: Link; step?: number; parts?: readonly (EntryPart | undefined)[] } = {},
 ): EncodedEntry[] {
   let previousLink = first
   return events.map((event, i) => {
     const seq = after + (i + 1) * step
-    const place = { shard: SHARD, seq, month: '2027-01-01', previousLink, chainKey: CHAIN_KEY.key }
+    const place = { shard: SHARD, seq, month: '2027-01-01', previousLink, chainKey: CHAIN_KEY.key, part: parts[i] }
     const entry = { id: sampleId('evt', seq), event, at: Date.UTC(2027, 0, 1), caller: CALLER }
     const encoded = encodeEntry(AGENCY.id, { ...entry, envelope: event.kind === 'unit_set' ? null : ENVELOPE }, place)
     previousLink = encoded.link
