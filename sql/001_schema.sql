@@ -609,6 +609,7 @@ create table booking (
   booking_id      uuid not null,
   unit_id         uuid not null,
   guest_id        uuid,
+  group_id        uuid,
   arrival         date not null,
   departure       date not null,
   expected_until  date,
@@ -634,6 +635,8 @@ create index booking_newest_arrival on booking (agency_id, arrival desc);
 create index booking_of_unit on booking (unit_id, arrival desc);
 -- The stays in GET /guests/{id}.
 create index booking_of_guest on booking (guest_id, arrival desc) where guest_id is not null;
+-- GET /bookings?group=, and what is done with a whole group. Few bookings have one.
+create index booking_of_group on booking (agency_id, group_id) where group_id is not null;
 -- The hold timer.
 create index booking_next_expiry on booking (hold_expires_at, booking_id)
   where status in ('draft', 'option') and hold_expires_at is not null;
@@ -750,6 +753,7 @@ create type booking_row as (
   created_at      timestamptz,
   updated_at      timestamptz,
   version         integer,
+  group_id        uuid,
   source_ref      text,
   cancel_reason   text,
   notes           text,
@@ -959,10 +963,10 @@ begin
 
   if created is not null and not is_duplicate then
     insert into booking (agency_id, booking_id, unit_id, type, status, source, source_ref, arrival, departure,
-                         adults, children, extra_bed, total_amount, guest_id, notes, hold_expires_at,
+                         adults, children, extra_bed, total_amount, guest_id, group_id, notes, hold_expires_at,
                          expected_until, cancelled_at, cancel_reason, created_at, updated_at, version, seq)
     select b.agency_id, b.booking_id, b.unit_id, b.type, b.status, b.source, b.source_ref, b.arrival, b.departure,
-           b.adults, b.children, b.extra_bed, b.total_amount, (guest_of_booking ->> b.booking_id::text)::uuid, b.notes,
+           b.adults, b.children, b.extra_bed, b.total_amount, (guest_of_booking ->> b.booking_id::text)::uuid, b.group_id, b.notes,
            b.hold_expires_at, b.expected_until, b.cancelled_at, b.cancel_reason, b.created_at, b.updated_at,
            b.version, b.seq
     from unnest(created) b;

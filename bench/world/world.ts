@@ -171,6 +171,7 @@ function bookingOf(id: string, unitId: string, arrival: Night, departure: Night)
     createdAt: at,
     updatedAt: at,
     version: 1,
+    groupId: null,
   }
 }
 

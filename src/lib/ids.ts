@@ -6,7 +6,20 @@ export function sha256Hex(text: string): string {
 }
 
 /** Prefixes of ids, so that an id says what it names (docs/design.md#statuses). */
-export type IdPrefix = 'agc' | 'bkg' | 'gst' | 'unt' | 'key' | 'tok' | 'fee' | 'whe' | 'evt' | 'dlv' | 'aud' | 'req'
+export type IdPrefix =
+  | 'agc'
+  | 'bkg'
+  | 'grp'
+  | 'gst'
+  | 'unt'
+  | 'key'
+  | 'tok'
+  | 'fee'
+  | 'whe'
+  | 'evt'
+  | 'dlv'
+  | 'aud'
+  | 'req'
 
 /** Makes ids; a port, so that a simulation can make the same ones again. */
 export type IdSource = (prefix: IdPrefix) => string

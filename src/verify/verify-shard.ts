@@ -1,4 +1,4 @@
-import { type EntryPart, partIn } from '../core/journal/entry-codec.ts'
+import { type EntryPart, groupIn, partIn } from '../core/journal/entry-codec.ts'
 import type { ChainKey, Month } from '../core/journal/shard.ts'
 import { type Link, nextLink, shardOf } from '../core/journal/shard.ts'
 import { entryName, type Findings } from './findings.ts'
@@ -37,6 +37,8 @@ class ShardCheck {
   #lastLink: Link
   /** Which entry of the last one's record comes next; null when that one was the last of its record. */
   #next: EntryPart | null = null
+  /** That of the booking which the last entry created; null when it created none of a group. */
+  #group: string | null = null
 
   constructor(extent: ShardExtent, key: ChainKey | null, found: Findings) {
     this.#extent = extent
@@ -111,7 +113,7 @@ class ShardCheck {
   /** The entries of a record stand one after the other, all of them (J9). */
   #checkPart(entry: LogEntry): void {
     const next = this.#next
-    const part = partOf(entry)
+    const part = readIn(partIn, entry)
     const isNext = next === null ? part === null || part[0] === 1 : part?.[0] === next[0] && part[1] === next[1]
     if (next !== null && !isNext) this.#add('journal', this.#lastSeq, tornMessage(next))
     else if (part !== null && !isNext)
@@ -121,6 +123,16 @@ class ShardCheck {
         `the entry is number ${part[0]} of ${part[1]} of its record, and does not follow the others (J9)`,
       )
     this.#next = part === null || part[0] >= part[1] ? null : [part[0] + 1, part[1]]
+    this.#checkGroup(entry, part)
+  }
+
+  /** The bookings of a group are made by one record: all its entries, and no other. */
+  #checkGroup(entry: LogEntry, part: EntryPart | null): void {
+    const group = readIn(groupIn, entry)
+    const isWithOthers = part === null ? group === null : part[0] === 1 || group === this.#group
+    if (!isWithOthers)
+      this.#add('journal', entry.seq, 'the booking was not made together with the others of its group (J9)')
+    this.#group = group
   }
 
   #add(what: 'journal' | 'chain', seq: number, message: string): void {
@@ -129,9 +141,9 @@ class ShardCheck {
 }
 
 /** Of an entry that cannot be read, the chain and its unit say what is the matter. */
-function partOf(entry: LogEntry): EntryPart | null {
+function readIn<T>(read: (entry: LogEntry) => T | null, entry: LogEntry): T | null {
   try {
-    return partIn(entry)
+    return read(entry)
   } catch {
     return null
   }

@@ -210,6 +210,7 @@ export function storeSeenBy(
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
     writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots, epochOf)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
+    ofGroup: (agencyId, groupId) => process.receive(store.ofGroup(agencyId, groupId)),
     expiredHolds: (at, after, limit) => process.receive(store.expiredHolds(at, after, limit)),
     nextExpiry: (at) => process.receive(store.nextExpiry(at)),
   }

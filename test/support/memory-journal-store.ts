@@ -260,6 +260,13 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     return row?.agencyId === agencyId ? row : null
   }
 
+  async ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]> {
+    const rows = [...this.bookings.values()].filter(
+      (row) => row.agencyId === agencyId && row.booking.groupId === groupId,
+    )
+    return rows.sort((a, b) => (a.booking.id < b.booking.id ? -1 : 1))
+  }
+
   async expiredHolds(at: number, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]> {
     const place = (hold: ExpiredHold) => `${hold.expiry} ${hold.bookingId}`
     return [...this.bookings.values()]

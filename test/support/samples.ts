@@ -129,6 +129,7 @@ export function sampleBooking(change: Partial<Booking> = {}): Booking {
     createdAt: Date.UTC(2027, 0, 1),
     updatedAt: Date.UTC(2027, 0, 1),
     version: 1,
+    groupId: null,
     ...change,
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { BookingCreated, UnitEvent } from '../../src/core/domain/booking.ts'
 import type { EncodedEntry, EntryPart } from '../../src/core/journal/entry-codec.ts'
 import { newChainKey } from '../../src/core/journal/shard.ts'
 import { sampleId } from '../support/samples.ts'
@@ -153,5 +154,21 @@ describe('J9: the entries of a record', () => {
     expect(await ofParts([1, 3], [2, 2], undefined)).toEqual([`journal ${at(1)}`])
     expect(await ofParts(undefined, [2, 3], [3, 3])).toEqual([`journal ${at(2)}`])
     expect(await ofParts(undefined, [1, 3], [2, 3])).toEqual([`journal ${at(3)}`])
+  })
+
+  test('make all bookings of a group, and no other', async () => {
+    const [set, ...created] = sampleEvents(5) as [UnitEvent, ...BookingCreated[]]
+    const ofGroups = (...groups: (string | null)[]) => [
+      set,
+      ...created.map((event, i): UnitEvent => {
+        const groupId = groups[i] == null ? null : sampleId('grp', groups[i])
+        return { ...event, after: { ...event.after, groupId } }
+      }),
+    ]
+    const parts = [undefined, [1, 2], [2, 2], undefined, [1, 2], [2, 2]] as const
+    const found = (...groups: (string | null)[]) => foundIn(sampleLog(ofGroups(...groups), { parts }))
+    expect(await found('a', 'a', null, 'b', 'b')).toEqual([])
+    expect(await found('a', 'b', null, 'b', null)).toEqual([`journal ${at(3)}`, `journal ${at(6)}`])
+    expect(await found('a', 'a', 'a', 'b', 'b')).toEqual([`journal ${at(4)}`])
   })
 })

@@ -19,7 +19,7 @@ const LIST_BOOKINGS = {
   path: `${AGENCY_PATH}/bookings`,
   tag: 'Bookings',
   summary: 'List bookings, by arrival',
-  description: 'An unknown unit, status, type or guest gives an empty list.',
+  description: 'An unknown unit, status, type, guest or group gives an empty list.',
   query: Type.Object({
     ...PAGE_QUERY,
     from: Type.Optional(dateText('Only bookings departing on or after this date.')),
@@ -31,6 +31,7 @@ const LIST_BOOKINGS = {
     source: Type.Optional(text({ description: 'Exact source.' })),
     sourceRef: Type.Optional(text({ description: "Exact reference in the source's system." })),
     guest: Type.Optional(text({ description: 'Id of the guest.' })),
+    group: Type.Optional(text({ description: 'Id of the group.' })),
     order: Type.Optional(
       choice(ARRIVAL_ORDERS, { default: 'latest_first', description: 'By arrival. Ties are ordered by id.' }),
     ),
@@ -67,6 +68,7 @@ export const BOOKINGS = [
         status: (query.status ?? null) as BookingStatus | null,
         type: (query.type ?? null) as BookingType | null,
         unitId: unit?.id ?? null,
+        groupId: query.group ?? null,
         source: query.source ?? null,
         sourceRef: query.sourceRef ?? null,
         guestId: query.guest ?? null,

@@ -38,12 +38,15 @@ import {
   replayLine,
   successLine,
 } from './durable-writes.ts'
+import { GroupCommands } from './group-commands.ts'
 import { OfferSearch, type OfferSearchParams, type OffersFound } from './offer-search.ts'
 import { RefusalNotRecordedError } from './write-error.ts'
 
 const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
 
 export class BookingCommands {
+  /** Several bookings at once. */
+  readonly groups: GroupCommands
   readonly #catalogue: Catalogue
   readonly #directory: UnitDirectory
   readonly #turns: BookingTurns
@@ -59,6 +62,7 @@ export class BookingCommands {
     this.#writes = new DurableWrites(options)
     this.#clock = options.clock
     this.#audit = options
+    this.groups = new GroupCommands({ turns: this.#turns, writes: this.#writes, audit: options })
     this.#offers = new OfferSearch(options.directory, options.clock)
   }
 

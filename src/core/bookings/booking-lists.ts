@@ -28,6 +28,7 @@ export interface BookingFilter {
   readonly to: Night | null
   readonly status: BookingStatus | null
   readonly unitId: string | null
+  readonly groupId: string | null
 }
 
 /** One page of a list, and how many rows there are in all at the same moment. */
@@ -86,6 +87,7 @@ export interface AgencyBookingFilter {
   readonly status: BookingStatus | null
   readonly type: BookingType | null
   readonly unitId: string | null
+  readonly groupId: string | null
   readonly source: string | null
   readonly sourceRef: string | null
   readonly guestId: string | null

@@ -1,5 +1,6 @@
 /** What the booking commands are asked, and what they answer. */
 
+import { assert } from '../../lib/assert.ts'
 import { type Clock, HOUR_MS } from '../../lib/clock.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -81,7 +82,7 @@ export type FoundOutcome = Outcome | NotFound | UnitArchived
 export function newBookingOf(
   request: BookingRequest,
   { defaultHoldHours }: Agency,
-  { id, at }: { readonly id: string; readonly at: Instant },
+  { id, at, groupId = null }: { readonly id: string; readonly at: Instant; readonly groupId?: string | null },
 ): NewBooking {
   const { unit, stay, type, status, source, sourceRef, adults, children, extraBed } = request
   const { holdHours, expectedUntil = null } = request
@@ -102,6 +103,7 @@ export function newBookingOf(
     cancelledAt: status === 'cancelled' ? at : null,
     cancelReason: null,
     createdAt: at,
+    groupId,
   }
 }
 
@@ -126,6 +128,8 @@ export interface BookingRow {
 export interface BookingRows {
   /** Null for an unknown id, and for a booking of another agency. */
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>
+  /** In the order in which they were made; none for an unknown id, and for a group of another agency. */
+  ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]>
   /** Holds of all agencies whose lifetime has elapsed at `at`: as `Holds.expired`. */
   expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]>
   /** When the first hold that has not expired at `at` does; null when there is none. */
@@ -229,6 +233,12 @@ export interface Turn {
   readonly inventory: Inventory
 }
 
+/** The same for a command on several units, by unit id. */
+export interface GroupTurn {
+  readonly states: ReadonlyMap<string, UnitState>
+  readonly inventory: Inventory
+}
+
 /** Gives a command the turn of the units it needs, and the current row of the booking it is about. */
 export class BookingTurns {
   readonly #directory: UnitDirectory
@@ -243,7 +253,38 @@ export class BookingTurns {
 
   /** Runs when it is the command's turn, unless its caller has been refused by then. */
   of<T>(write: Write, unitId: string, run: (turn: Turn) => Promise<T>): Promise<T> {
-    return this.#directory.turn({ agencyId: write.agency.id, unitId }, (state) => this.#run(write, state, state, run))
+    return this.#directory.turn({ agencyId: write.agency.id, unitId }, (state) =>
+      this.#run(write, (inventory) => run({ state, target: state, inventory })),
+    )
+  }
+
+  /** The same with several units, each named once (U4). Those that are not in memory are loaded before the first one is held. */
+  async ofAll<T>(write: Write, unitIds: readonly string[], run: (turn: GroupTurn) => Promise<T>): Promise<T> {
+    const units = unitIds.map((unitId) => ({ agencyId: write.agency.id, unitId }))
+    await this.#directory.activate(units)
+    return this.#directory.turnOfAll(units, (states) => this.#run(write, (inventory) => run({ states, inventory })))
+  }
+
+  /** Runs with the bookings of a group and the units that they are in. Another write may move one of them while we wait: look again. */
+  async ofGroup<O>(
+    write: Write,
+    groupId: string,
+    run: (turn: GroupTurn, bookings: readonly Booking[]) => Promise<O>,
+  ): Promise<O | NotFound> {
+    for (let attempt = 0; attempt < FIND_ATTEMPTS_MAX; attempt++) {
+      const found = await this.#rows.ofGroup(write.agency.id, groupId)
+      if (found.length === 0) return { kind: 'not_found' }
+      const unitIds = [...new Set(found.map(({ booking }) => booking.unitId))]
+      const outcome = await this.ofAll(write, unitIds, async (turn) => {
+        const rows = await this.#rows.ofGroup(write.agency.id, groupId)
+        const bookings = rows.map(({ booking }) => booking)
+        if (bookings.some(({ unitId }) => !turn.states.has(unitId))) return null
+        for (const booking of bookings) mustHaveNights(turn.states.get(booking.unitId), booking)
+        return run(turn, bookings)
+      })
+      if (outcome !== null) return outcome
+    }
+    throw new JournalError('held_too_long', 'Cannot find a group: its bookings keep moving between units')
   }
 
   /**
@@ -267,25 +308,38 @@ export class BookingTurns {
       const outcome =
         targetId === undefined || targetId === unitId
           ? await this.of(write, unitId, runIfThere)
-          : await this.#directory.turnOfTwo({ agencyId, unitId }, { agencyId, unitId: targetId }, (state, target) =>
-              this.#run(write, state, target, runIfThere),
-            )
+          : await this.#ofTwo(write, { unitId, targetId }, runIfThere)
       if (outcome !== null) return outcome
     }
     throw new JournalError('held_too_long', 'Cannot find a booking: it keeps moving between units')
   }
 
-  /** At once when the agency's units and fees are in memory. */
-  #run<T>(write: Write, state: UnitState, target: UnitState, run: (turn: Turn) => Promise<T>): Promise<T> {
-    write.limit.mustBeOpen()
-    const inventory = this.#catalogue.peekInventory(write.agency.id)
-    return inventory === null ? this.#runLater(write, state, target, run) : run({ state, target, inventory })
+  #ofTwo<T>(
+    write: Write,
+    { unitId, targetId }: { unitId: string; targetId: string },
+    run: (turn: Turn) => Promise<T>,
+  ): Promise<T> {
+    const units = [unitId, targetId].map((id) => ({ agencyId: write.agency.id, unitId: id }))
+    return this.#directory.turnOfAll(units, (states) =>
+      this.#run(write, (inventory) => {
+        const [state, target] = [states.get(unitId), states.get(targetId)]
+        assert(state !== undefined && target !== undefined, 'Cannot move a booking: a unit is not held')
+        return run({ state, target, inventory })
+      }),
+    )
   }
 
-  async #runLater<T>(write: Write, state: UnitState, target: UnitState, run: (turn: Turn) => Promise<T>): Promise<T> {
+  /** At once when the agency's units and fees are in memory. */
+  #run<T>(write: Write, run: (inventory: Inventory) => Promise<T>): Promise<T> {
+    write.limit.mustBeOpen()
+    const inventory = this.#catalogue.peekInventory(write.agency.id)
+    return inventory === null ? this.#runLater(write, run) : run(inventory)
+  }
+
+  async #runLater<T>(write: Write, run: (inventory: Inventory) => Promise<T>): Promise<T> {
     // It was put back while the command waited for its turn, and may be again while it is taken out.
     await this.#catalogue.inventory(write.agency.id)
-    return this.#run(write, state, target, run)
+    return this.#run(write, run)
   }
 
   /**
@@ -296,10 +350,13 @@ export class BookingTurns {
     const { agencyId, booking } = found
     const current = found.seq === state.seq ? found : await this.#rows.find(agencyId, booking.id)
     if (current === null) throw new CorruptLedgerError(`Cannot change booking ${booking.id}: its row has vanished`)
-    if (current.booking.unitId === state.unitId && !state.hasNightsOf(current.booking))
-      throw new CorruptLedgerError(
-        `Cannot change booking ${booking.id}: the log of its unit has some of its nights free`,
-      )
+    if (current.booking.unitId === state.unitId) mustHaveNights(state, current.booking)
     return current
   }
+}
+
+/** @throws CorruptLedgerError as `#currentRow` */
+function mustHaveNights(state: UnitState | undefined, booking: Booking): void {
+  if (state?.hasNightsOf(booking) === true) return
+  throw new CorruptLedgerError(`Cannot change booking ${booking.id}: the log of its unit has some of its nights free`)
 }

@@ -19,14 +19,16 @@ import type {
   Caller,
   ChangeAnswer,
   ChangeLine,
+  Entry,
   Envelope,
+  IdempotencyDraft,
   JournalRecord,
   KeepChange,
 } from '../journal/record.ts'
 import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-turns.ts'
-import { type Turn, tariffOf, type Write, WriteLimit } from './booking-turns.ts'
+import { type GroupTurn, type Turn, tariffOf, type Write, WriteLimit } from './booking-turns.ts'
 
 export interface DurableWritesOptions {
   readonly catalogue: Catalogue
@@ -97,14 +99,45 @@ export class DurableWrites {
     const { event } = decision
     const { guest = null, notes = null } = made.request ?? {}
     const { newId } = this.#options
-    const envelope = envelopeOf(agency, inventory, event)
-    const entry = { id: newId('evt'), event, at: booking.updatedAt, caller, envelope }
-    record.entries = [notes === null ? entry : { ...entry, notes }]
+    record.entries = [this.#entryOf(write, inventory, event, notes)]
     if (guest !== null) record.guest = { guestId: newId('gst'), ...guest }
     const { seq } = await this.#append(write, record)
     this.#apply(target === state ? [state] : [state, target], event, seq)
     this.#options.onDurable(event, agency)
     return { kind: 'done', booking, inventory, seq, warnings }
+  }
+
+  /**
+   * As `settle`, of several changes of bookings that are durable together (J9).
+   * @returns the number of the first, which those of the others follow; null when there are none
+   */
+  async settleGroup(
+    write: Write,
+    { states, inventory }: GroupTurn,
+    changes: readonly { readonly event: BookingEvent; readonly notes: string | null }[],
+    made: { readonly idempotency: IdempotencyDraft | undefined; readonly guest: BookingRequest['guest'] },
+  ): Promise<number | null> {
+    const { agency, caller } = write
+    const { clock, newId, onDurable } = this.#options
+    const record: { -readonly [N in keyof JournalRecord]: JournalRecord[N] } = { agencyId: agency.id, at: clock.now() }
+    if (made.idempotency !== undefined) record.idempotency = made.idempotency
+    if (made.guest !== null) record.guest = { guestId: newId('gst'), ...made.guest }
+    if (changes.length === 0) record.audit = successLine(this.#options, caller)
+    else record.entries = changes.map(({ event, notes }) => this.#entryOf(write, inventory, event, notes))
+    const { seq } = await this.#append(write, record)
+    for (const [i, { event }] of changes.entries()) {
+      const state = states.get(event.after.unitId)
+      assert(state !== undefined && seq !== null, 'Cannot apply an event: its unit is not held, or it has no number')
+      this.#apply([state], event, seq + i)
+    }
+    for (const { event } of changes) onDurable(event, agency)
+    return seq
+  }
+
+  #entryOf({ agency, caller }: Write, inventory: Inventory, event: BookingEvent, notes: string | null): Entry {
+    const envelope = envelopeOf(agency, inventory, event)
+    const entry = { id: this.#options.newId('evt'), event, at: event.after.updatedAt, caller, envelope }
+    return notes === null ? entry : { ...entry, notes }
   }
 
   /** Makes a unit's master data, prices and rules durable, applies them, and shows them in the catalogue. */

@@ -50,6 +50,8 @@ export interface BookingFacts {
   readonly updatedAt: Instant
   /** Counts the changes of this booking, starting at 1. */
   readonly version: number
+  /** `grp_…`, of the bookings that were made together with it; null: none were. */
+  readonly groupId: string | null
 }
 
 /**
@@ -79,9 +81,9 @@ export function isCleanedAfter(type: BookingType): boolean {
   return type === 'guest' || type === 'owner_stay'
 }
 
-/** What every published form of a booking says of it: which booking, of which unit, and where it stands. */
-export function bookingIdentity(booking: BookingFacts, unit: Pick<Unit, 'slug' | 'name'>) {
-  return {
+/** What every published form of a booking says of it: which booking, of which unit and group, and where it stands. */
+export function bookingIdentity(booking: BookingFacts, unit: Pick<Unit, 'slug' | 'name'>): BookingIdentity {
+  const identity = {
     id: booking.id,
     unitSlug: unit.slug,
     unitName: unit.name,
@@ -89,6 +91,14 @@ export function bookingIdentity(booking: BookingFacts, unit: Pick<Unit, 'slug' |
     status: booking.status,
     source: booking.source,
   }
+  return booking.groupId === null ? identity : { ...identity, groupId: booking.groupId }
+}
+
+interface BookingIdentity extends Pick<BookingFacts, 'id' | 'type' | 'status' | 'source'> {
+  readonly unitSlug: string
+  readonly unitName: string
+  /** Absent from a booking without one. */
+  readonly groupId?: string
 }
 
 /** What every published form says of the stay. Dates are `YYYY-MM-DD`; `totalAmount` is in minor units of the agency's currency. */

@@ -125,6 +125,20 @@ export class UnitState implements UnitFacts {
     this.readerTag = null
   }
 
+  /** A state of its own, for decisions that depend on stays which are not booked: `addStay` adds them. */
+  copy(): UnitState {
+    const { unitId, rules, occupied, departures, extensions, seq } = this
+    return new UnitState(unitId, { rules, occupied: occupied.clone(), departures: departures.clone(), extensions, seq })
+  }
+
+  /** Takes the nights of a stay, whatever it overlaps. A live state gets its stays from events alone (U3). */
+  addStay(stay: Pick<BookingFacts, 'type' | 'arrival' | 'departure'>): void {
+    this.occupied.setRange(stay.arrival, stay.departure)
+    if (!isCleanedAfter(stay.type)) return
+    this.departures.setRange(stay.departure, addNights(stay.departure, 1))
+    this.#clean(stay.departure)
+  }
+
   /** Whether the nights of a booking of this unit are taken, as they are after every event of a live booking. */
   hasNightsOf(booking: BookingFacts): boolean {
     return !isLive(booking) || this.occupied.firstFreeFrom(booking.arrival) >= booking.departure
@@ -147,11 +161,7 @@ export class UnitState implements UnitFacts {
   #occupy(booking: BookingFacts): void {
     if (booking.unitId !== this.unitId || !isLive(booking)) return
     assert(!this.occupied.anyIn(booking.arrival, booking.departure), 'Cannot occupy nights: one is taken')
-    this.occupied.setRange(booking.arrival, booking.departure)
-    if (isCleanedAfter(booking.type)) {
-      this.departures.setRange(booking.departure, addNights(booking.departure, 1))
-      this.#clean(booking.departure)
-    }
+    this.addStay(booking)
     const extension = extensionOf(booking)
     if (extension !== null) this.extensions = withExtension(this.extensions, extension)
   }

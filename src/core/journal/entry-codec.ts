@@ -137,6 +137,12 @@ export function partIn({ payload }: Pick<StoredEntry, 'payload'>): EntryPart | n
   return (JSON.parse(payload) as { part?: EntryPart }).part ?? null
 }
 
+/** The group of the booking that an entry creates; null: it creates none, or none of a group. */
+export function groupIn({ kind, payload }: Pick<StoredEntry, 'kind' | 'payload'>): string | null {
+  if (kind !== 'booking_created' || !payload.includes('"groupId":"')) return null
+  return (JSON.parse(payload) as { after: Partial<LoggedBooking> }).after.groupId ?? null
+}
+
 /** Covers everything that recovery relies on. */
 function checksumOf({ seq, unitId, otherUnitId, bookingId, kind, payload }: Omit<StoredEntry, 'checksum'>): string {
   const covered = `${seq}|${unitId}|${otherUnitId ?? ''}|${bookingId ?? ''}|${kind}|${payload}`
@@ -284,6 +290,7 @@ const LOGGED_FIELDS = {
   createdAt: instant(),
   updatedAt: instant(),
   version: integer(),
+  groupId: nullable(text()),
 } as const satisfies FieldsOf<Omit<BookingFacts, 'id' | 'unitId'>>
 
 /** The fields of a booking as its row stores them. A field that `Booking` has and this lacks does not compile. */
@@ -291,6 +298,7 @@ export const BOOKING_FIELDS = {
   id: id('bkg'),
   unitId: id('unt'),
   ...LOGGED_FIELDS,
+  groupId: nullable(id('grp')),
   sourceRef: nullable(text()),
   cancelReason: nullable(text()),
 } as const satisfies FieldsOf<Booking>
@@ -324,6 +332,7 @@ function loggedBooking(booking: EncodedBooking): {
     createdAt: booking.createdAt,
     updatedAt: booking.updatedAt,
     version: booking.version,
+    groupId: booking.groupId ?? undefined,
   }
 }
 

@@ -2,7 +2,7 @@
  * Finds the actor of every unit. Actors are virtual: activated on first use from snapshot and journal tail, passivated
  * when idle or when more than the configured number are resident.
  *
- * - U4 A change of two units holds both mailboxes, acquired in id order.
+ * - U4 A change of several units holds all their mailboxes, acquired in id order.
  * - U5 A unit with a pending turn stays in memory until that turn has run.
  * - S3 A unit that is ahead of the log this process knows is not loaded: the process was replaced, and the entries may still be lost.
  * - C5 In a cluster, a unit of a shard that is given up takes no turn any more. The turn that runs ends; then the unit is forgotten.
@@ -21,7 +21,7 @@ import { UnitActor } from './unit-actor.ts'
 interface DirectoryLimits {
   /**
    * Actors resident at once. The number can be exceeded while more of them are busy or have a pending turn, because
-   * those cannot be passivated: a move needs two. The next activation or sweep after their turns restores the limit.
+   * those cannot be passivated: a move needs two, a group up to twenty. The next activation or sweep after their turns restores the limit.
    */
   readonly residentMax: number
   readonly mailboxMax: number
@@ -208,14 +208,26 @@ export class UnitDirectory {
   }
 
   /**
-   * Runs `turn` as the only writer of both units (U4). The mailboxes are acquired in id order, so that two moves in
-   * opposite directions cannot deadlock.
+   * Runs `turn` as the only writer of all these units (U4), each named once. The mailboxes are acquired in the order of their ids: whoever
+   * waits for one holds only lower ones, so no two of them wait for each other.
+   * @param turn gets the states by unit id
    */
-  turnOfTwo<T>(a: UnitAddress, b: UnitAddress, turn: (a: UnitState, b: UnitState) => Promise<T>): Promise<T> {
-    assert(a.unitId !== b.unitId, 'Cannot acquire two mailboxes: both belong to the same unit')
-    return a.unitId < b.unitId
-      ? this.turn(a, (stateA) => this.turn(b, (stateB) => turn(stateA, stateB)))
-      : this.turn(b, (stateB) => this.turn(a, (stateA) => turn(stateA, stateB)))
+  turnOfAll<T>(
+    units: readonly UnitAddress[],
+    turn: (states: ReadonlyMap<string, UnitState>) => Promise<T>,
+  ): Promise<T> {
+    const ordered = units.toSorted((a, b) => (a.unitId < b.unitId ? -1 : 1))
+    const states = new Map<string, UnitState>()
+    const acquire = (i: number): Promise<T> => {
+      const unit = ordered[i]
+      if (unit === undefined) return turn(states)
+      assert(!states.has(unit.unitId), 'Cannot acquire a mailbox: the turn holds it already')
+      return this.turn(unit, (state) => {
+        states.set(unit.unitId, state)
+        return acquire(i + 1)
+      })
+    }
+    return acquire(0)
   }
 
   /** Counts an event, applied by the holder of the turn: towards the unit's next snapshot, and as a change of its agency. */

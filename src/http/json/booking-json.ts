@@ -42,6 +42,7 @@ export const BookingJson = Type.Object(
     holdExpiresAt: nullableTimestamp('When the hold expires; null unless the booking is an active hold.'),
     cancelledAt: nullableTimestamp('When the booking was cancelled; null unless it is.'),
     cancelReason: Type.Union([Type.String(), Type.Null()], { description: '`hold_expired` for a hold that expired.' }),
+    groupId: Type.Optional(Type.String({ description: 'Only of a booking that was made together with others.' })),
   },
   { $id: 'Booking' },
 )
@@ -86,7 +87,7 @@ export function timestampOrNull(instant: number | null): string | null {
  * an unknown unit or status gives an empty list).
  */
 export function bookingFilterOf(
-  params: { from?: string; to?: string; status?: string; unit?: string },
+  params: { from?: string; to?: string; status?: string; unit?: string; group?: string },
   inventory: Inventory,
 ): BookingFilter | null {
   const status = params.status === undefined ? null : BOOKING_STATUSES.find((known) => known === params.status)
@@ -97,5 +98,6 @@ export function bookingFilterOf(
     to: params.to === undefined ? null : nightOf(params.to),
     status,
     unitId: unit?.id ?? null,
+    groupId: params.group ?? null,
   }
 }

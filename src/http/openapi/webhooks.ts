@@ -16,6 +16,7 @@ const {
   adults,
   children,
   totalAmount,
+  groupId,
 } = BookingJson.properties
 
 export const EVENT_DATA = Type.Object(
@@ -35,6 +36,7 @@ export const EVENT_DATA = Type.Object(
     totalAmount,
     currency: Type.String(),
     version: Type.Integer({ minimum: 1, description: 'Increases with every change to the booking.' }),
+    groupId,
   },
   { $id: 'BookingEventData', description: 'The booking at the time of the event. Contains no guest personal data.' },
 )

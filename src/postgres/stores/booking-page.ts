@@ -11,7 +11,8 @@ export function bookingFilter(sql: Sql, agencyId: string, filter: BookingFilter)
     ${filter.from === null ? sql`` : sql`and booking.departure >= ${formatNight(filter.from)}::text::date`}
     ${filter.to === null ? sql`` : sql`and booking.arrival <= ${formatNight(filter.to)}::text::date`}
     ${filter.status === null ? sql`` : sql`and booking.status = ${filter.status}`}
-    ${filter.unitId === null ? sql`` : sql`and booking.unit_id = ${uuidIn('unt', filter.unitId)}`}`
+    ${filter.unitId === null ? sql`` : sql`and booking.unit_id = ${uuidIn('unt', filter.unitId)}`}
+    ${filter.groupId === null ? sql`` : sql`and booking.group_id = ${uuidIn('grp', filter.groupId)}`}`
 }
 
 /**

@@ -53,6 +53,15 @@ export class PostgresBookingRows implements BookingRows {
     return row === undefined ? null : bookingRowOf(row)
   }
 
+  async ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]> {
+    const sql = this.#sql
+    const rows = await sql<StoredBooking[]>`
+      select ${bookingColumns(sql)} from booking
+      where agency_id = ${uuidOf(agencyId)} and group_id = ${uuidIn('grp', groupId)}
+      order by booking.booking_id`
+    return rows.map(bookingRowOf)
+  }
+
   /** The expiry is passed as text: a `Date` has only milliseconds, and would sort a hold before itself. */
   async expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]> {
     const which = this.#ofShards()

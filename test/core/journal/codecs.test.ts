@@ -108,6 +108,7 @@ const bookings: fc.Arbitrary<Booking> = fc.record({
   createdAt: instants,
   updatedAt: instants,
   version: fc.integer({ min: 1 }),
+  groupId: fc.option(fc.constant(sampleId('grp', 'a'))),
 })
 const events: fc.Arbitrary<UnitEvent> = fc.oneof(
   fc.record({ kind: fc.constant('booking_created' as const), after: bookings }),

@@ -6,7 +6,7 @@ import { batchText } from '../../../src/postgres/stores/append-batch.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
-import { audited, batchOf, booked, unitSet, without } from '../../support/journal-records.ts'
+import { audited, batchOf, booked, together, unitSet, without } from '../../support/journal-records.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
 
@@ -264,6 +264,41 @@ test('each booking of a batch has its own guest: the one with its e-mail at its 
   // At each agency the two with one e-mail are one guest.
   expect(new Set(found.map((guest) => guest?.guestId)).size).toBe(8)
   expect([0, 5].map((n) => found[n]?.guestId)).toEqual([1, 6].map((n) => found[n]?.guestId))
+})
+
+test('all bookings of a record have its guest, known or new, and each its own notes and group', async () => {
+  const agencyId = await newAgency()
+  const term = await store.takeOver('test')
+  const groupId = systemIds('grp')
+  const groupOf = (...bookings: readonly string[]) => {
+    const made = bookings.map((label) =>
+      booked(label, { agencyId, groupId, id: systemIds('bkg'), unitId: systemIds('unt') }),
+    )
+    const { entries = [], ...record } = together(...made)
+    return { ...record, entries: entries.map((each, i) => ({ ...each, notes: `${bookings[i]}` })) }
+  }
+  const guestOf = (email: string | null) => ({
+    guestId: systemIds('gst'),
+    firstName: 'A',
+    lastName: 'B',
+    email,
+    phone: null,
+    nationality: null,
+  })
+  const records = [
+    { ...groupOf('1', '2', '3'), guest: guestOf('ana@example.com') },
+    { ...groupOf('4', '5'), guest: guestOf(null) },
+    { ...groupOf('6', '7'), guest: guestOf('ANA@example.com') },
+  ]
+  const batch = batchOf(term, records)
+  expect([await outcomeOf(batch), await outcomeOf(batch)]).toEqual(['durable', 'durable'])
+  const rows = await database.sql<{ notes: string; guest: string; grp: string }[]>`
+    select notes, guest_id as guest, group_id as grp from booking where agency_id = ${uuidOf(agencyId)} order by notes`
+  expect(rows.map(({ notes }) => notes).join('')).toBe('1234567')
+  expect(new Set(rows.map(({ grp }) => idOf('grp', grp)))).toEqual(new Set([groupId]))
+  const places = rows.map(({ guest }) => rows.findIndex((row) => row.guest === guest))
+  expect(places).toEqual([0, 0, 0, 3, 3, 0, 0])
+  expect(await database.sql`select from guest where agency_id = ${uuidOf(agencyId)}`).toHaveLength(2)
 })
 
 describe('J3: while an earlier send of its numbers is in progress', () => {

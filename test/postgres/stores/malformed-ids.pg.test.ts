@@ -29,7 +29,7 @@ const OF_ANOTHER_FORM: readonly [string, (id: string) => string][] = [
 ]
 
 describe.each(OF_ANOTHER_FORM)('an id with %s', (_, changed) => {
-  const filter = { from: null, to: null, status: null, unitId: null }
+  const filter = { from: null, to: null, status: null, unitId: null, groupId: null }
   const page = { offset: 0, limit: 10 }
 
   test('finds no booking', async () => {
