@@ -29,6 +29,16 @@ function answerBeforeAppend(journal: Journal, { database }: Build): Journal {
   })
 }
 
+/** Each entry of a record as a record of its own. */
+function appendOneByOne(journal: Journal): Journal {
+  return withAppend(journal, async (record, since) => {
+    const { entries = [], ...others } = record
+    if (entries.length < 2) return journal.append(record, since)
+    const appended = await Promise.all(entries.map((entry) => journal.append({ ...others, entries: [entry] }, since)))
+    return appended[0] ?? { seq: null }
+  })
+}
+
 function withAppend(journal: Journal, append: Journal['append']): Journal {
   return new Proxy(journal, {
     get: (target, name) => {
@@ -275,6 +285,10 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
     /^S3: version \d+ of .* was given twice/,
   ],
   'takes damaged rows for a bug': [() => ({ changeStore: assertOnDamage }), /^A bug ended/],
+  'appends the bookings of a group one by one': [
+    () => ({ wrapJournal: appendOneByOne }),
+    /^J9: the group of .* has \d of \d bookings/,
+  ],
   'leaves one change in ten unannounced': [
     () => ({
       changeStore: (store) =>

@@ -9,6 +9,7 @@ import { bodyOfEntry } from '../../src/events/webhooks/envelope.ts'
 import type { JournalRow } from '../support/memory-journal-store.ts'
 import { CHAIN_KEYS } from '../support/samples.ts'
 import { AGENCIES, unitsOf } from './sim-agencies.ts'
+import { tornGroups } from './sim-groups.ts'
 import type { SimStore } from './sim-store.ts'
 import type { SimWorld } from './sim-world.ts'
 
@@ -20,6 +21,7 @@ export async function brokenPromises(world: SimWorld): Promise<string[]> {
   return [
     ...unlikeLogs(store),
     ...lostOrInvented(world, entries, bookings),
+    ...tornGroups(store),
     ...soldTwice(bookings),
     ...unlikeJournal(store, entries, bookings),
     ...announcedWrongly(entries),
@@ -77,6 +79,7 @@ export function brokenLedger(world: Pick<SimWorld, 'store' | 'acknowledged' | 'd
   return [
     ...unlikeLogs(world.store),
     ...lostOrInvented(world, entries, bookings),
+    ...tornGroups(world.store),
     ...soldTwice(bookings),
     ...unlikeJournal(world.store, entries, bookings),
   ]

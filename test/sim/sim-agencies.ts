@@ -20,7 +20,7 @@ export const AGENCIES: readonly Agency[] = [FIRST, neighbourOf(FIRST), ...OTHERS
 export const SIM_SHARDS: readonly number[] = [...new Set(AGENCIES.map(({ id }) => shardOf(id)))].sort((a, b) => a - b)
 
 const UNITS: ReadonlyMap<string, readonly Unit[]> = new Map(
-  AGENCIES.map(({ id }, i) => [id, Array.from({ length: 1 + (i % 2) }, (_, n) => unitOf(i, n))]),
+  AGENCIES.map(({ id }, i) => [id, Array.from({ length: 1 + (i % 3) }, (_, n) => unitOf(i, n))]),
 )
 
 export function unitsOf(agencyId: string): readonly Unit[] {

@@ -234,6 +234,11 @@ export class SimStore extends MemoryJournalStore {
     return super.find(agencyId, bookingId)
   }
 
+  override async ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]> {
+    await this.#travelSafely()
+    return super.ofGroup(agencyId, groupId)
+  }
+
   /** @param epochOf of the writer that sends them */
   override async writeSnapshots(
     snapshots: readonly StoredSnapshot[],

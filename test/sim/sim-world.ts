@@ -1,6 +1,7 @@
-import type { FoundOutcome, WriteMode } from '../../src/core/bookings/booking-turns.ts'
+import type { BookingRequest, FoundOutcome, WriteMode } from '../../src/core/bookings/booking-turns.ts'
+import type { GroupDone } from '../../src/core/bookings/group-commands.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import type { BookingStatus } from '../../src/core/domain/booking.ts'
+import type { Booking, BookingStatus } from '../../src/core/domain/booking.ts'
 import { PRICINGS } from '../../src/core/domain/booking.ts'
 import { addNights } from '../../src/core/domain/night.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
@@ -12,6 +13,7 @@ import { FakeClock, settle } from '../support/fake-clock.ts'
 import { night, sampleId } from '../support/samples.ts'
 import { AGENCIES, BEGIN, SIM_SHARDS, unitsOf } from './sim-agencies.ts'
 import { SimFates } from './sim-fates.ts'
+import { groupRefsOf } from './sim-groups.ts'
 import { type BuildFaults, SimProcess } from './sim-process.ts'
 import { SimReaders } from './sim-readers.ts'
 import { POISON, SimStore } from './sim-store.ts'
@@ -28,6 +30,39 @@ export interface Acknowledgement {
 
 const CALLER: Caller = { actor: { kind: 'key', id: sampleId('key', 'a') }, route: 'sim', requestId: null }
 const FIRST = night('2027-03-01')
+
+/** What the stays have in common. */
+const STAY = {
+  type: 'guest',
+  source: 'partner',
+  holdHours: null,
+  notes: null,
+  adults: 2,
+  children: 0,
+  extraBed: false,
+  guest: null,
+  enforcement: 'partner',
+} as const satisfies Partial<BookingRequest>
+
+/** A booking that a client was told of. */
+interface Told {
+  readonly booking: Booking
+  readonly seq: number | null
+}
+
+function toldOf(outcome: FoundOutcome): readonly Told[] {
+  return outcome.kind === 'done' ? [outcome] : []
+}
+
+/** @param isChanged those that the write has changed, whose numbers follow each other */
+function toldOfGroup(
+  outcome: GroupDone | { kind: 'refused' | 'not_found' },
+  isChanged: (booking: Booking) => boolean,
+): readonly Told[] {
+  if (outcome.kind !== 'done') return []
+  const { bookings, seq } = outcome
+  return bookings.filter(isChanged).map((booking, i) => ({ booking, seq: seq === null ? null : seq + i }))
+}
 
 /**
  * A service, its database and its clients on one simulated clock, everything chosen by the seed: commands, network, disk,
@@ -175,29 +210,63 @@ export class SimWorld {
       ? owner
       : this.dice.pick(this.processes.filter((each) => each.hasTaken(agency.id)))
     if (!process.isRunning) return
-    const ref = `ref ${++this.#refs}${this.dice.chance(0.02) ? ` ${POISON}` : ''}`
-    if (this.dice.chance(0.05)) {
+    const ending = this.dice.chance(0.02) ? ` ${POISON}` : ''
+    const ref = `ref ${++this.#refs}`
+    const isDryRun = this.dice.chance(0.05)
+    const mode: WriteMode = isDryRun ? 'dry_run' : 'write'
+    const { refs, told } = this.dice.chance(0.3)
+      ? this.#askForGroup(process, agency, { ref, ending, mode })
+      : { refs: [ref + ending], told: this.#ask(process, agency, ref + ending, mode).then(toldOf) }
+    if (isDryRun) {
       // Leaves nothing behind, whatever it says: the oracle would find what no answer stands for.
-      void this.#ask(process, agency, ref, 'dry_run').catch(() => {})
-      this.denied.push(ref)
+      void told.catch(() => {})
+      this.denied.push(...refs)
       return
     }
-    const pending = this.#ask(process, agency, ref)
-    pending.then(
-      (outcome) => {
-        if (outcome.kind !== 'done') return
-        const { id, version, status } = outcome.booking
-        this.acknowledged.push({ agencyId: agency.id, seq: outcome.seq, bookingId: id, version, status })
+    told.then(
+      (bookings) => {
+        for (const { booking, seq } of bookings) {
+          const { id, version, status } = booking
+          this.acknowledged.push({ agencyId: agency.id, seq, bookingId: id, version, status })
+        }
       },
       (error: { kind?: string }) => {
         if (error instanceof AssertionError) process.bugs.push(error)
         this.fates.noteRefusal(process, agency.id, error)
-        if (error.kind !== 'outcome_unknown') this.denied.push(ref)
+        if (error.kind !== 'outcome_unknown') this.denied.push(...refs)
       },
     )
   }
 
-  #ask(process: SimProcess, agency: Agency, ref: string, mode: WriteMode = 'write'): Promise<FoundOutcome> {
+  /** Several stays in units of an agency, in any order, or the cancellation of such. */
+  #askForGroup(
+    process: SimProcess,
+    agency: Agency,
+    { ref, ending, mode }: { ref: string; ending: string; mode: WriteMode },
+  ): { readonly refs: readonly string[]; readonly told: Promise<readonly Told[]> } {
+    const { dice } = this
+    const { groups } = process.commands
+    const known = [...this.store.bookings.values()].flatMap(({ agencyId, booking: { groupId } }) =>
+      agencyId === agency.id && groupId !== null ? groupId : [],
+    )
+    if (known.length > 0 && dice.chance(0.3)) {
+      const cancelled = groups.cancel(agency, { groupId: dice.pick(known), reason: ref }, CALLER, undefined, mode)
+      const isNew = ({ cancelReason }: Booking) => cancelReason === ref
+      return { refs: [ref], told: cancelled.then((outcome) => toldOfGroup(outcome, isNew)) }
+    }
+    const units = unitsOf(agency.id)
+    const refs = groupRefsOf(ref, 2 + dice.below(3), ending)
+    const status = dice.pick<BookingStatus>(['confirmed', 'confirmed', 'option'])
+    const stays = refs.map((sourceRef) => {
+      const arrival = addNights(FIRST, dice.below(40))
+      const departure = addNights(arrival, 1 + dice.below(3))
+      return { ...STAY, unit: dice.pick(units), stay: { arrival, departure }, sourceRef, status }
+    })
+    const booked = groups.book(agency, { stays }, CALLER, undefined, mode)
+    return { refs, told: booked.then((outcome) => toldOfGroup(outcome, () => true)) }
+  }
+
+  #ask(process: SimProcess, agency: Agency, ref: string, mode: WriteMode): Promise<FoundOutcome> {
     const { dice } = this
     const units = unitsOf(agency.id)
     const known = [...this.store.bookings.values()].filter(({ agencyId }) => agencyId === agency.id)
@@ -209,19 +278,11 @@ export class SimWorld {
       return process.commands.book(
         agency,
         {
+          ...STAY,
           unit: dice.pick(units),
           stay: { arrival, departure },
-          type: 'guest',
-          source: 'partner',
           sourceRef: ref,
           status: dice.pick<BookingStatus>(['confirmed', 'confirmed', 'option']),
-          holdHours: null,
-          notes: null,
-          adults: 2,
-          children: 0,
-          extraBed: false,
-          guest: null,
-          enforcement: 'partner',
         },
         CALLER,
         undefined,

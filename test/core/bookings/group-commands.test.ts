@@ -129,6 +129,49 @@ describe('a group', () => {
   })
 })
 
+describe('J9: killed at any point, however many steps a process has made of it,', () => {
+  /** More steps than a group takes. */
+  const STEPS_MAX = 120
+
+  async function killedAfter(steps: number, cancels: boolean) {
+    const { ledger, store, all, groupOf } = await open(4)
+    store.delay = async () => {
+      for (let i = 0; i < 3; i++) await Promise.resolve()
+    }
+    const stays = staysIn(all, '2027-03-01', '2027-03-04', { status: 'option' })
+    const { groupId = '' } = cancels ? done(await groupOf(stays)) : {}
+    const before = store.journal.length
+    let isAnswered = false
+    const pending = cancels ? ledger.commands.groups.cancel(AGENCY, { groupId, reason: 'x' }, CALLER) : groupOf(stays)
+    void pending.then(
+      () => (isAnswered = true),
+      () => {},
+    )
+    for (let i = 0; i < steps; i++) await Promise.resolve()
+    const wasAnswered = isAnswered
+    await ledger.takeOver()
+    await pending.catch(() => {})
+    const taken = []
+    for (const unit of all) taken.push((await ledger.commands.calendar(AGENCY, unit)).occupied.count())
+    return { wasAnswered, written: store.journal.length - before, taken }
+  }
+
+  for (const cancels of [false, true]) {
+    test(`a group is ${cancels ? 'cancelled' : 'booked'} as a whole or not at all, and as a whole once that was answered`, async () => {
+      const seen = new Set<string>()
+      for (let steps = 0; steps < STEPS_MAX; steps++) {
+        const { wasAnswered, written, taken } = await killedAfter(steps, cancels)
+        const isMade = written > 0
+        expect([written, taken]).toEqual([isMade ? 4 : 0, taken.map(() => (isMade === cancels ? 0 : 3))])
+        if (wasAnswered) expect(isMade).toBe(true)
+        seen.add(`${isMade} ${wasAnswered}`)
+      }
+      // Before it is sent, when it is written, and when it is answered.
+      expect([...seen].sort()).toEqual(['false false', 'true false', 'true true'])
+    })
+  }
+})
+
 describe('U4: two groups over the same twenty units', () => {
   test('in opposite orders, many times at once, all end, and a night is sold once', async () => {
     const { ledger, store, all, groupOf } = await open(UNITS_MAX)

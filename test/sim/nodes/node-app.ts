@@ -1,11 +1,12 @@
 /** What a simulated node answers with: the real commands, idempotent writes and change feed behind a few routes. */
 
 import type { BookingCommands } from '../../../src/core/bookings/booking-commands.ts'
-import type { FoundOutcome, KeepAnswer } from '../../../src/core/bookings/booking-turns.ts'
+import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../../src/core/bookings/booking-turns.ts'
+import type { GroupDone, GroupRefused, KeepGroup } from '../../../src/core/bookings/group-commands.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Booking, BookingStatus } from '../../../src/core/domain/booking.ts'
 import { addNights } from '../../../src/core/domain/night.ts'
-import type { Caller } from '../../../src/core/journal/record.ts'
+import type { Caller, IdempotencyDraft } from '../../../src/core/journal/record.ts'
 import type { ChangeFeed } from '../../../src/events/changes/change-feed.ts'
 import { isProblem, plainHeaders, problemAnswer } from '../../../src/http/answer.ts'
 import { answerChanges } from '../../../src/http/change-requests.ts'
@@ -30,10 +31,16 @@ export type SimCommand =
       readonly status: BookingStatus
       readonly ref: string
     }
+  | {
+      readonly kind: 'book_group'
+      readonly stays: readonly { unit: number; arrival: number; nights: number; ref: string }[]
+      readonly status: BookingStatus
+    }
   | { readonly kind: 'cancel'; readonly bookingId: string; readonly ref: string }
+  | { readonly kind: 'cancel_group'; readonly groupId: string; readonly ref: string }
   | { readonly kind: 'move'; readonly bookingId: string; readonly unit: number }
 
-/** Of the booking after a command. */
+/** Of a booking after a command. */
 export interface SimAnswer {
   readonly id: string
   readonly unitId: string
@@ -98,7 +105,7 @@ export class NodeApp {
     if (sent.kind === 'malformed') throw new Error(`A client has sent a malformed key: ${sent.message}`)
     if (sent.kind === 'none') {
       const outcome = await this.#run(agency, command)
-      return outcome.kind === 'done' ? Response.json(answerOf(outcome.booking)) : refused(outcome.kind)
+      return outcome.kind === 'done' ? Response.json(answerOf(bookingsOf(outcome))) : refused(outcome.kind)
     }
     const outcome = await this.#options.idempotency.run(
       {
@@ -109,8 +116,8 @@ export class NodeApp {
         requestHash: requestHashOf(request.method, targetOf(request.url).path, text),
       },
       async (keep) => {
-        const outcome = await this.#run(agency, command, (booking) =>
-          keep({ status: 200, body: JSON.stringify(answerOf(booking)) }),
+        const outcome = await this.#run(agency, command, (bookings) =>
+          keep({ status: 200, body: JSON.stringify(answerOf(bookings)) }),
         )
         return outcome.kind === 'done' ? { kind: 'answered' } : { kind: 'refused', refusal: outcome.kind }
       },
@@ -126,35 +133,21 @@ export class NodeApp {
     }
   }
 
-  #run(agency: Agency, command: SimCommand, keep?: KeepAnswer): Promise<FoundOutcome> {
+  #run(agency: Agency, command: SimCommand, keepAll?: KeepAll): Promise<FoundOutcome | GroupDone | GroupRefused> {
     const { commands } = this.#options
+    const keep: KeepAnswer | undefined = keepAll && ((booking) => keepAll([booking]))
+    const keepGroup: KeepGroup | undefined = keepAll && (({ bookings }) => keepAll(bookings))
     switch (command.kind) {
-      case 'book': {
-        const arrival = addNights(FIRST, command.arrival)
-        const stay = { arrival, departure: addNights(arrival, command.nights) }
-        return commands.book(
-          agency,
-          {
-            unit: unitOf(agency, command.unit),
-            stay,
-            type: 'guest',
-            source: 'partner',
-            sourceRef: command.ref,
-            status: command.status,
-            holdHours: null,
-            notes: null,
-            adults: 2,
-            children: 0,
-            extraBed: false,
-            guest: null,
-            enforcement: 'partner',
-          },
-          CALLER,
-          keep,
-        )
+      case 'book':
+        return commands.book(agency, requestOf(agency, command, command.status), CALLER, keep)
+      case 'book_group': {
+        const stays = command.stays.map((stay) => requestOf(agency, stay, command.status))
+        return commands.groups.book(agency, { stays }, CALLER, keepGroup)
       }
       case 'cancel':
         return commands.cancel(agency, { bookingId: command.bookingId, reason: command.ref }, CALLER, keep)
+      case 'cancel_group':
+        return commands.groups.cancel(agency, { groupId: command.groupId, reason: command.ref }, CALLER, keepGroup)
       case 'move': {
         const { bookingId, unit } = command
         return commands.change(agency, { bookingId, change: { unitId: unitOf(agency, unit).id } }, CALLER, keep)
@@ -195,8 +188,37 @@ function unitOf({ id }: Agency, index: number) {
   return unit
 }
 
-function answerOf({ id, unitId, version, status }: Booking): SimAnswer {
-  return { id, unitId, version, status }
+type KeepAll = (bookings: readonly Booking[]) => IdempotencyDraft
+
+function requestOf(
+  agency: Agency,
+  wanted: { unit: number; arrival: number; nights: number; ref: string },
+  status: BookingStatus,
+): BookingRequest {
+  const arrival = addNights(FIRST, wanted.arrival)
+  return {
+    unit: unitOf(agency, wanted.unit),
+    stay: { arrival, departure: addNights(arrival, wanted.nights) },
+    type: 'guest',
+    source: 'partner',
+    sourceRef: wanted.ref,
+    status,
+    holdHours: null,
+    notes: null,
+    adults: 2,
+    children: 0,
+    extraBed: false,
+    guest: null,
+    enforcement: 'partner',
+  }
+}
+
+function bookingsOf(done: Extract<FoundOutcome, { kind: 'done' }> | GroupDone): readonly Booking[] {
+  return 'bookings' in done ? done.bookings : [done.booking]
+}
+
+function answerOf(bookings: readonly Booking[]): readonly SimAnswer[] {
+  return bookings.map(({ id, unitId, version, status }) => ({ id, unitId, version, status }))
 }
 
 function refused(why: string): Response {

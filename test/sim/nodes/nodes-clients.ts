@@ -4,6 +4,7 @@ import { decodeEntry } from '../../../src/core/journal/entry-codec.ts'
 import type { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import type { FakeClock } from '../../support/fake-clock.ts'
 import { AGENCIES, unitsOf } from '../sim-agencies.ts'
+import { groupRefsOf } from '../sim-groups.ts'
 import type { SimStore } from '../sim-store.ts'
 import type { Acknowledgement } from '../sim-world.ts'
 import { authorizationOf, type SimAnswer, type SimCalendar, type SimCommand } from './node-app.ts'
@@ -82,12 +83,14 @@ export class NodesClients {
       )
       if (answer === 'refused') continue
       if (answer !== 'lost' && answer.status === 200)
-        return this.#acknowledge(agency, (await answer.json()) as SimAnswer)
+        return this.#acknowledgeAll(agency, (await answer.json()) as readonly SimAnswer[])
       if (answer !== 'lost' && answer.status === 409) break
       if (answer === 'lost' || !NOTHING_DONE.test(await titleOf(answer))) isDoubtful = true
     }
     // An earlier attempt may be on its way still.
-    if (!isDoubtful) this.denied.push(ref)
+    if (isDoubtful) return
+    if (command.kind === 'book_group') this.denied.push(...command.stays.map((stay) => stay.ref))
+    else this.denied.push(ref)
   }
 
   #commandOf(agency: Agency, ref: string): SimCommand {
@@ -96,9 +99,29 @@ export class NodesClients {
     const [arrival, nights] = [dice.below(20), 1 + dice.below(5)]
     const unit = dice.below(unitsOf(agency.id).length)
     const status = dice.pick<BookingStatus>(['confirmed', 'confirmed', 'option'])
+    if (dice.chance(0.3)) return this.#groupCommandOf(agency, ref)
     if (dice.below(10) < 6 || known.length === 0) return { kind: 'book', unit, arrival, nights, status, ref }
     const bookingId = dice.pick(known).booking.id
     return dice.chance(0.6) ? { kind: 'cancel', bookingId, ref } : { kind: 'move', bookingId, unit }
+  }
+
+  #groupCommandOf(agency: Agency, ref: string): SimCommand {
+    const dice = this.#dice
+    const known = [...this.#store.bookings.values()].flatMap(({ agencyId, booking: { groupId } }) =>
+      agencyId === agency.id && groupId !== null ? groupId : [],
+    )
+    if (known.length > 0 && dice.chance(0.3)) return { kind: 'cancel_group', groupId: dice.pick(known), ref }
+    const stays = groupRefsOf(ref, 2 + dice.below(3)).map((each) => ({
+      unit: dice.below(unitsOf(agency.id).length),
+      arrival: dice.below(40),
+      nights: 1 + dice.below(3),
+      ref: each,
+    }))
+    return { kind: 'book_group', stays, status: dice.pick<BookingStatus>(['confirmed', 'confirmed', 'option']) }
+  }
+
+  #acknowledgeAll(agency: Agency, answers: readonly SimAnswer[]): void {
+    for (const answer of answers) this.#acknowledge(agency, answer)
   }
 
   #acknowledge(agency: Agency, { id, unitId, version, status }: SimAnswer): void {
