@@ -49,6 +49,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly isAutomatic?: boolean
   /** In addition to those of every route of the surface. */
   readonly problems?: readonly ProblemCode[]
+  /** Those of the problems that refuse stays of a group: they say which (`refusedStays`). */
+  readonly problemsOfStays?: readonly ProblemCode[]
 }
 
 export interface QueryScope {

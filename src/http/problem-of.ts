@@ -2,6 +2,7 @@ import { type Access, RevocationNotStoredError } from '../accounts/store-retries
 import { ListReadError, type ListReadErrorKind } from '../core/bookings/booking-lists.ts'
 import type { FoundOutcome } from '../core/bookings/booking-turns.ts'
 import { RefusalNotRecordedError, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
+import type { StayRefusal } from '../core/domain/decide-group.ts'
 import { formatNight, type Night } from '../core/domain/night.ts'
 import type { Rejection, Restrained } from '../core/domain/night-guard.ts'
 import { CorruptLedgerError, JournalError, type JournalErrorKind } from '../core/journal/journal-error.ts'
@@ -10,7 +11,7 @@ import { AssertionError, unreachable } from '../lib/assert.ts'
 import { isDatabaseFailure } from '../lib/deadline.ts'
 import { VerificationError, type VerificationErrorKind } from '../verify/findings.ts'
 import { IdempotencyFullError } from './idempotent-writes.ts'
-import { invalid, notFound, PROBLEMS, type Problem, problem } from './problems.ts'
+import { invalid, notFound, PROBLEMS, type Problem, problem, refusedStays } from './problems.ts'
 
 /** The answer to another request with an `Idempotency-Key` that has been used (docs/design.md#additive-headers). */
 export const IDEMPOTENCY_KEY_REUSED = problem(
@@ -31,6 +32,16 @@ export function problemOfOutcome(outcome: Exclude<FoundOutcome, { kind: 'done' }
     default:
       return unreachable(outcome)
   }
+}
+
+/** Why the stays of a group are refused. The booking commands have recorded it in the audit trail. */
+export function problemOfStays(refusals: readonly StayRefusal[]): Problem {
+  return refusedStays(
+    refusals.map(({ stay, rejection }) => ({
+      stay,
+      problem: rejection === null ? notFound('unit') : problemOfRejection(rejection),
+    })),
+  )
 }
 
 /** More dates than this are not listed in a title; the body has them all. */

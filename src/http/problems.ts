@@ -7,6 +7,7 @@ import { type Static, type TObject, type TProperties, Type } from '@sinclair/typ
 import { ROLES, SCOPES } from '../core/catalogue/agency.ts'
 import type { Rejection } from '../core/domain/night-guard.ts'
 import { REFUSING_RULES } from '../core/domain/restrictions.ts'
+import { assert } from '../lib/assert.ts'
 import { QuoteJson } from './quote-schema.ts'
 import { dateText } from './text-schema.ts'
 import type { FieldError } from './validator.ts'
@@ -354,6 +355,29 @@ export function problem<C extends ProblemCode>(
   return { code, title, status, members, retryAfterS: options.retryAfterS ?? null }
 }
 
+/** What a refusal of several stays says besides: the first one is its code and its members. */
+export const REFUSED_STAYS = {
+  stay: Type.Integer({ minimum: 0, description: 'Index in `stays` of the first stay that is refused.' }),
+  refusals: Type.Array(
+    Type.Object({ stay: Type.Integer({ minimum: 0 }), code: Type.String() }, { additionalProperties: true }),
+    { description: 'All stays that are refused, in order: each with its `code` and the members of that code.' },
+  ),
+}
+
+export interface RefusedStay {
+  readonly stay: number
+  readonly problem: Problem
+}
+
+/** The refusal of a group: that of its first stay that is refused, with all of them. @param refused at least one, in order */
+export function refusedStays(refused: readonly RefusedStay[]): Problem {
+  const [first] = refused
+  assert(first !== undefined, 'Cannot refuse a group: none of its stays is refused')
+  const refusals = refused.map(({ stay, problem: { code, members } }) => ({ stay, code, ...members }))
+  const { stay, problem: of } = first
+  return { ...of, title: `stays[${stay}]: ${of.title}`, members: { ...of.members, stay, refusals } }
+}
+
 /** The error body: `code`, `title`, `requestId`, then the members of the code (docs/contract.md#error-body). */
 export function problemBody({ code, title, members }: Problem, requestId: string): string {
   return JSON.stringify({ code, title, requestId, ...members })
@@ -385,6 +409,7 @@ export function within(member: string, errors: readonly FieldError[]): FieldErro
 type Thing =
   | 'unit'
   | 'booking'
+  | 'group'
   | 'guest'
   | 'route'
   | 'agency'

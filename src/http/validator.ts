@@ -88,12 +88,16 @@ function expectation(schema: TSchema): string {
     case 'boolean':
       return 'true or false'
     case 'array':
-      return 'an array'
+      return expectedArray(schema)
     case 'null':
       return 'null'
     default:
       return 'an object'
   }
+}
+
+function expectedArray({ minItems, maxItems }: TSchema): string {
+  return minItems === undefined || maxItems === undefined ? 'an array' : `an array of ${minItems} to ${maxItems} items`
 }
 
 function expectedText(schema: TSchema): string {

@@ -87,6 +87,22 @@ test('every operation answers a typed client, with the types it was promised', a
     ['booking.created', 'you'],
     ['booking.cancelled', 'you'],
   ])
+  const other = { arrival: '2028-03-01', departure: '2028-03-05' }
+  const stays = [
+    { unit: 'sea-view', ...other },
+    { unit: 'sea-view', arrival: other.departure, departure: '2028-03-09' },
+  ]
+  const group = of('createGroup', await client.POST('/partner/v1/bookings/group', { body: { stays } }))
+  const taken = await client.POST('/partner/v1/bookings/group', { body: { stays } })
+  expect(taken.error?.code === 'BOOKING_CONFLICT' && taken.error.refusals?.map((refusal) => refusal.stay)).toEqual([
+    0, 1,
+  ])
+  const byGroup = { params: { path: { groupId: group.groupId } } }
+  const ended = of('cancelGroup', await client.POST('/partner/v1/bookings/group/{groupId}/cancel', byGroup))
+  expect(ended.bookings.map(({ groupId, status }) => [groupId, status])).toEqual([
+    [group.groupId, 'cancelled'],
+    [group.groupId, 'cancelled'],
+  ])
   const fromStart = { params: { query: { after: 'start', limit: 1 } } }
   const first = of('listChanges', await client.GET('/partner/v1/changes', fromStart))
   expect([first.changes[0]?.data.id, first.changes[0]?.event, first.hasMore]).toEqual([
@@ -94,7 +110,13 @@ test('every operation answers a typed client, with the types it was promised', a
   ])
   const rest = { params: { query: { after: first.cursor, wait: 1 } } }
   const { changes } = of('listChanges', await client.GET('/partner/v1/changes', rest))
-  expect(changes.map(({ event, data }) => [event, data.version])).toEqual([['booking.cancelled', 2]])
+  expect(changes.map(({ event, data }) => [event, data.version, data.groupId ?? null])).toEqual([
+    ['booking.cancelled', 2, null],
+    ['booking.created', 1, group.groupId],
+    ['booking.created', 1, group.groupId],
+    ['booking.cancelled', 2, group.groupId],
+    ['booking.cancelled', 2, group.groupId],
+  ])
   expect(of('getOpenApi', await client.GET('/partner/v1/openapi.json')).openapi).toStartWith('3.1')
 
   const document = JSON.parse(await partnerDocument())

@@ -35,7 +35,10 @@ export class Conformity {
       const parts = template.split('/')
       return parts.length === segments.length && parts.every((part, i) => part.startsWith('{') || part === segments[i])
     }
-    return templates.includes(path) ? path : (templates.find(fits) ?? null)
+    if (templates.includes(path)) return path
+    // Of several, the one with the fewest parameters (OpenAPI 3.1, Paths Object).
+    const parameters = (template: string) => template.split('{').length
+    return templates.filter(fits).toSorted((a, b) => parameters(a) - parameters(b))[0] ?? null
   }
 
   faultsIn(exchange: SeenExchange): string[] {

@@ -1,13 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../core/bookings/booking-turns.ts'
-import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Inventory } from '../../core/catalogue/agency.ts'
 import type { Booking } from '../../core/domain/booking.ts'
 import type { Stay } from '../../core/domain/night.ts'
 import type { Quote } from '../../core/domain/pricing.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { ifMatchOf, type Outcome, type RecordedRefusal, recorded } from '../../http/answer.ts'
-import { idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
 import { BookingJson, bookingJson } from '../../http/json/booking-json.ts'
 import { quoteTag } from '../../http/json/quote-json.ts'
 import {
@@ -19,98 +17,43 @@ import {
   stayOf,
 } from '../../http/json/request-fields.ts'
 import type { BodyOf, Operation } from '../../http/operation.ts'
-import { IDEMPOTENCY_KEY_REUSED, problemOfOutcome } from '../../http/problem-of.ts'
-import { invalid, invalidField, notFound, type Problem } from '../../http/problems.ts'
+import { problemOfOutcome } from '../../http/problem-of.ts'
+import { invalidField, notFound } from '../../http/problems.ts'
 import { isIdShaped } from '../../http/read-request.ts'
-import { targetOf } from '../../http/request.ts'
 import { choice } from '../../http/text-schema.ts'
-import { assert } from '../../lib/assert.ts'
-import { type PartnerCall, partnerRoute } from './partner-route.ts'
+import { partnerRoute } from './partner-route.ts'
+import { type PartnerWrite, recordedRefusal, writeOnce } from './write-once.ts'
 
-type Write = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' | 'caller'>
+type BookingDone = Extract<FoundOutcome, { readonly kind: 'done' }>
 
-/**
- * Runs a command on bookings, once per `Idempotency-Key` if the request has one (docs/design.md#additive-headers), and answers with the
- * booking.
- * @param answer.status of the answer
- * @param answer.canonicalBody what makes two requests the same, as text; only called if there is a key
- * @param command receives, if there is a key, the function that stores the answer in the booking's record
- */
-async function writeOnce(
-  call: Write,
+/** How a command that makes or changes one booking is answered. */
+function answeredOnce(
+  call: PartnerWrite,
   answer: { readonly status: number; readonly canonicalBody: () => string },
   command: (keep?: KeepAnswer) => Promise<FoundOutcome | RecordedRefusal>,
 ): Promise<Outcome> {
-  const { ledger, request, agency, key, caller } = call
-  const sent = idempotencyKeyOf(request.headers.get('idempotency-key'))
-  if (sent.kind === 'malformed')
-    return recordedRefusal(call, invalid([{ field: 'Idempotency-Key', message: sent.message }]))
-  if (sent.kind === 'none') {
-    const outcome = await command()
-    return outcome.kind === 'done' ? bookingText(outcome.booking, outcome.inventory) : refusalOf(outcome)
-  }
-
-  const outcome = await ledger.idempotency.run(
-    {
-      agencyId: agency.id,
-      keyId: key.id,
-      route: caller.route,
-      idempotencyKey: sent.key,
-      requestHash: requestHashOf(request.method, targetOf(request.url).path, answer.canonicalBody()),
-    },
-    async (keep) => {
-      const outcome = await command((booking, inventory) =>
-        keep({ status: answer.status, body: bookingText(booking, inventory) }),
-      )
-      return outcome.kind === 'done' ? { kind: 'answered' } : { kind: 'refused', refusal: refusalOf(outcome) }
-    },
-  )
-  switch (outcome.kind) {
-    case 'answered':
-      assert(outcome.answer !== null, 'Cannot answer with a booking: only the database has it')
-      return outcome.answer.body
-    case 'refused':
-      return outcome.refusal
-    case 'reused':
-      return recordedRefusal(call, IDEMPOTENCY_KEY_REUSED)
-    case 'replayed':
-      // A repeated write is a write attempt too, and leaves its line in the audit trail.
-      await afterWrite(ledger.commands.auditReplay(agency, caller, bookingIdIn(outcome.answer.body)))
-      return outcome
-  }
+  return writeOnce<BookingDone>(call, { ...answer, textOf: bookingText }, async (keep) => {
+    const outcome = await command(keep && ((booking, inventory) => keep(bookingText({ booking, inventory }))))
+    if (outcome.kind === 'done' || outcome.kind === 'refused') return outcome
+    return recorded(problemOfOutcome(outcome))
+  })
 }
 
-/** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (docs/design.md#audit). */
-async function recordedRefusal(
-  { ledger, agency, caller }: Pick<Write, 'ledger' | 'agency' | 'caller'>,
-  refusal: Problem,
-): Promise<RecordedRefusal> {
-  await ledger.commands.auditRefusal(agency, caller, refusal.code, null)
-  return recorded(refusal)
-}
-
-function refusalOf(outcome: Exclude<FoundOutcome, { kind: 'done' }> | RecordedRefusal): RecordedRefusal {
-  return outcome.kind === 'refused' ? outcome : recorded(problemOfOutcome(outcome))
-}
-
-function bookingText(booking: Booking, inventory: Inventory): string {
+function bookingText({ booking, inventory }: { readonly booking: Booking; readonly inventory: Inventory }): string {
   return JSON.stringify({ booking: bookingJson(booking, inventory) })
 }
 
-function bookingIdIn(body: string): string | null {
-  const { booking } = JSON.parse(body) as { booking?: { id?: string } }
-  return booking?.id ?? null
-}
+export const HOLD_OR_CONFIRMED = Type.Optional(
+  choice(['draft', 'option', 'confirmed'], {
+    default: 'confirmed',
+    description: '`draft` and `option` are holds that expire on their own.',
+  }),
+)
 
 /** See docs/contract.md#post-bookings and docs/contract.md#limits. Price-shaped fields are not in it: they are ignored. */
 const NEW_BOOKING = Type.Object({
   ...STAY_FIELDS,
-  status: Type.Optional(
-    choice(['draft', 'option', 'confirmed'], {
-      default: 'confirmed',
-      description: '`draft` and `option` are holds that expire on their own.',
-    }),
-  ),
+  status: HOLD_OR_CONFIRMED,
   ...PARTY_FIELDS,
   ...NEW_BOOKING_FIELDS,
 })
@@ -157,7 +100,7 @@ export const BOOK = [
     if ('code' in stay) return stay
     const wanted = wantedOf(body, stay)
     const answer = { status: 201, canonicalBody: () => JSON.stringify([body.unit, wanted]) }
-    return writeOnce(call, answer, async (keep) => {
+    return answeredOnce(call, answer, async (keep) => {
       // Read here, because a repeated request is answered without it.
       const inventory = ledger.catalogue.peekInventory(agency.id) ?? (await ledger.catalogue.inventory(agency.id))
       const ifMatch = ifMatchOf(call.request.headers.get('if-match'))
@@ -177,7 +120,7 @@ const MALFORMED_IF_MATCH = invalidField(
 )
 
 /** The request without its unit, defaults filled in, members in a fixed order. */
-function wantedOf(body: BodyOf<typeof CREATE_BOOKING>, stay: Stay) {
+export function wantedOf(body: Omit<BodyOf<typeof CREATE_BOOKING>, 'unit' | 'arrival' | 'departure'>, stay: Stay) {
   return {
     stay,
     status: body.status ?? 'confirmed',
@@ -191,7 +134,7 @@ function wantedOf(body: BodyOf<typeof CREATE_BOOKING>, stay: Stay) {
   }
 }
 
-function requestOf(unit: Unit, wanted: ReturnType<typeof wantedOf>): BookingRequest {
+export function requestOf(unit: Unit, wanted: ReturnType<typeof wantedOf>): BookingRequest {
   return { ...wanted, unit, type: 'guest', source: 'partner', enforcement: 'partner' }
 }
 
@@ -221,7 +164,7 @@ export const CANCEL = [
     const { ledger, agency, caller, path, body } = call
     const { reason = null } = body
     if (!isIdShaped(path.id)) return notFound('booking')
-    return writeOnce(call, { status: 200, canonicalBody: () => JSON.stringify({ reason }) }, (keep) =>
+    return answeredOnce(call, { status: 200, canonicalBody: () => JSON.stringify({ reason }) }, (keep) =>
       ledger.commands.cancel(agency, { bookingId: path.id, reason }, caller, keep),
     )
   }),

@@ -9,6 +9,7 @@ import { BOOKINGS } from './bookings.ts'
 import { CALENDAR } from './calendar.ts'
 import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
+import { GROUPS } from './group-writes.ts'
 import { GUESTS } from './guests.ts'
 import { HISTORY } from './history.ts'
 import { ME } from './me.ts'
@@ -33,6 +34,7 @@ const ROUTES = [
   ...HISTORY,
   ...BOOK,
   ...CANCEL,
+  ...GROUPS,
   ...GUESTS,
   ...CHANGES,
   openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),

@@ -235,9 +235,12 @@ function versionSeen(request: Request): { readonly ifVersion?: number } | Proble
   }
 }
 
-/** The request without its unit, defaults filled in, or a fault that no schema of a single member finds. */
-function wantedOf(body: Static<typeof NEW_BOOKING>): Omit<BookingRequest, 'unit'> | Problem {
-  const stay = stayOf(body)
+/**
+ * The request without its unit, defaults filled in, or a fault that no schema of a single member finds.
+ * @param within what the dates are members of, with a dot after it; empty: of the body itself
+ */
+export function wantedOf(body: Static<typeof NEW_BOOKING>, within = ''): Omit<BookingRequest, 'unit'> | Problem {
+  const stay = stayOf(body, within)
   if ('code' in stay) return stay
   const expectedUntil = body.expectedUntil == null ? null : nightOf(body.expectedUntil)
   if (expectedUntil !== null && body.status !== 'checked_in')

@@ -13,6 +13,7 @@ import { BOOKINGS } from './bookings.ts'
 import { CALENDAR_FEED, CALENDAR_ICS } from './calendar-feed.ts'
 import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
+import { GROUP_WRITES } from './group-writes.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
@@ -46,6 +47,7 @@ const ROUTES = [
   ...FEE_TYPES,
   ...BOOKINGS,
   ...BOOKING_WRITES,
+  ...GROUP_WRITES,
   ...BOOKING_NOTES,
   ...BOOKING_QUOTE,
   ...BOOKING_HISTORY,

@@ -98,6 +98,23 @@ export const NEW_BOOKING_FIELDS = {
   guest: Type.Optional(nullable(GUEST)),
 }
 
+/** How many stays are booked at once (docs/partner-additions.md#11-several-stays-at-once). */
+const GROUP_STAYS = { minItems: 2, maxItems: 20 } as const
+
+/** The stays of a group; the rest of a new booking they have in common. */
+export const GROUP_STAYS_FIELD = Type.Array(
+  Type.Object({
+    ...STAY_FIELDS,
+    ...PARTY_FIELDS,
+    sourceRef: NEW_BOOKING_FIELDS.sourceRef,
+    notes: NEW_BOOKING_FIELDS.notes,
+  }),
+  {
+    ...GROUP_STAYS,
+    description: 'Each is decided as if those before it were booked. All of them are booked, or none.',
+  },
+)
+
 /** The guest of a body, with null for what it leaves out. */
 export function guestOf(guest: Static<typeof GUEST> | null | undefined): BookingRequest['guest'] {
   if (guest == null) return null

@@ -4,7 +4,7 @@
  */
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { BodyOf, Operation, PathOf, QueryOf } from '../operation.ts'
-import type { PROBLEMS, ProblemBody, ProblemCode } from '../problems.ts'
+import type { PROBLEMS, ProblemBody, ProblemCode, REFUSED_STAYS } from '../problems.ts'
 import type { SurfaceDescription } from './surface-description.ts'
 
 /**
@@ -48,8 +48,13 @@ type ResponsesOf<O extends Operation, C extends ProblemCode> = Answer<O['answer'
   (O extends { isConditional: true } ? { 304: Empty } : unknown) &
   (O extends { isOpen: true } ? { '4XX': Empty } : unknown) &
   (O extends { body: TSchema } ? { 413: Response & Json<ProblemBody<'VALIDATION'>> } : unknown) & {
-    [K in StatusOf<C>]: Response & Json<ProblemBody<WithStatus<C, K>>>
+    [K in StatusOf<C>]: Response & Json<ProblemBody<WithStatus<C, K>> & OfStays<O>>
   }
+
+/** What a refusal says besides, if it is one of several stays. */
+type OfStays<O> = O extends { problemsOfStays: readonly ProblemCode[] }
+  ? { [N in keyof typeof REFUSED_STAYS]?: Static<(typeof REFUSED_STAYS)[N]> }
+  : unknown
 
 type Answered = Pick<Operation['answer'], 'status' | 'schema'>
 type Answer<A extends Answered> = {

@@ -1,7 +1,7 @@
 /** An operation as its surface's OpenAPI document describes it. */
-import { type TSchema, Type } from '@sinclair/typebox'
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { isWrite, type Operation, pathParameters } from '../operation.ts'
-import { PROBLEMS, type ProblemCode } from '../problems.ts'
+import { PROBLEMS, type ProblemCode, REFUSED_STAYS } from '../problems.ts'
 import { BODY_BYTES_MAX, TOO_LARGE } from '../read-request.ts'
 import type { SurfaceDescription } from './surface-description.ts'
 
@@ -127,18 +127,23 @@ function problemResponse(
   status: number,
   codes: readonly ProblemCode[],
 ): object {
-  const schemas = codes.map((code) => problemSchema(code, surface))
+  const schemas = codes.map((code) =>
+    isOfStays(operation, code) ? stayProblemSchema(code, surface) : problemSchema(code, surface),
+  )
   const schema = schemas.length === 1 ? schemas[0] : { [surface.problemsJoined]: schemas }
   return {
     description: TITLE_OF_STATUS[status] ?? 'Refused',
     ...headersOf(operation, surface, status),
     content: {
-      'application/json': { schema, ...(surface.headers === undefined ? {} : { examples: examplesOf(codes, status) }) },
+      'application/json': {
+        schema,
+        ...(surface.headers === undefined ? {} : { examples: examplesOf(operation, codes, status) }),
+      },
     },
   }
 }
 
-function problemSchema(code: ProblemCode, surface: SurfaceDescription): TSchema {
+function problemSchema(code: ProblemCode, surface: SurfaceDescription): TObject {
   return Type.Object(
     {
       code: Type.Literal(code),
@@ -153,10 +158,30 @@ function problemSchema(code: ProblemCode, surface: SurfaceDescription): TSchema 
 const REQUEST_ID = 'req_019a2b3c4d5e7f008192a3b4c5d6e7f8'
 const TOO_LARGE_EXAMPLE = { title: TOO_LARGE.problem.title, ...TOO_LARGE.problem.members }
 
-function examplesOf(codes: readonly ProblemCode[], status: number): object {
+function isOfStays({ problemsOfStays = [] }: Operation, code: ProblemCode): boolean {
+  return problemsOfStays.includes(code)
+}
+
+/** Where the code is one of all operations, it may also be about something else. */
+function stayProblemSchema(code: ProblemCode, surface: SurfaceDescription): TSchema {
+  const { stay, refusals } = REFUSED_STAYS
+  const isOfAll = surface.problems.includes(code)
+  const more = isOfAll ? { stay: Type.Optional(stay), refusals: Type.Optional(refusals) } : REFUSED_STAYS
+  const { properties } = problemSchema(code, surface)
+  const $id = `${surface.problemName(code)}OfStays`
+  return Type.Object({ ...properties, ...more }, { $id, description: PROBLEMS[code].when })
+}
+
+const REFUSED_STAY = 1
+
+function examplesOf(operation: Operation, codes: readonly ProblemCode[], status: number): object {
   return Object.fromEntries(
     codes.map((code) => {
-      const { title, ...members } = status === 413 ? TOO_LARGE_EXAMPLE : PROBLEMS[code].example
+      const { title: of, ...own } = status === 413 ? TOO_LARGE_EXAMPLE : PROBLEMS[code].example
+      const isStay = status !== 413 && isOfStays(operation, code)
+      const title = isStay ? `stays[${REFUSED_STAY}]: ${of}` : of
+      const refusals = [{ stay: REFUSED_STAY, code, ...own }]
+      const members = isStay ? { ...own, stay: REFUSED_STAY, refusals } : own
       return [code, { summary: PROBLEMS[code].when, value: { code, title, requestId: REQUEST_ID, ...members } }]
     }),
   )

@@ -108,6 +108,22 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
     body: { reason: 'Ill' },
     other: { body: {} },
   }),
+  createGroup: ({ a, unit }) => {
+    const stays = [
+      { unit, arrival: '2027-06-01', departure: '2027-06-03' },
+      { unit, arrival: '2027-06-03', departure: '2027-06-05' },
+    ]
+    const body = { stays, guest: { firstName: 'A', lastName: 'B' } }
+    return { path: `${a}/bookings/group`, body, other: { body: { ...body, guest: null } } }
+  },
+  cancelGroup: async ({ a, unit }) => {
+    const stays = [
+      { unit, arrival: '2027-06-01', departure: '2027-06-03' },
+      { unit, arrival: '2027-06-03', departure: '2027-06-05' },
+    ]
+    const { groupId } = (await service.ask(`${a}/bookings/group`, { stays })).body
+    return { path: `${a}/bookings/group/${groupId}/cancel`, body: { reason: 'Off' }, other: { body: {} } }
+  },
   setBookingNotes: ({ a, booking }) => ({
     path: `${a}/bookings/${booking}/notes`,
     body: { notes: 'Late' },

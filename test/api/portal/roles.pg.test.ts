@@ -152,7 +152,10 @@ test('the roles are those of the design', () => {
     ...['createUnit', 'changeUnit', 'setRates', 'setRestrictions', 'createFeeType', 'changeFeeType'],
     ...['getCalendarFeed', 'changeCalendarFeed', 'pingWebhookEndpoint', 'resendWebhookDelivery'],
   ])
-  expect(idsOf('desk')).toEqual(['createBooking', 'changeBooking', 'cancelBooking', 'setBookingNotes', 'changeGuest'])
+  expect(idsOf('desk')).toEqual([
+    ...['createBooking', 'changeBooking', 'cancelBooking', 'createGroup', 'cancelGroup'],
+    ...['setBookingNotes', 'changeGuest'],
+  ])
   expect(OPERATIONS.filter(({ role }) => role === 'viewer').every((operation) => !isWrite(operation))).toBe(true)
 })
 

@@ -55,6 +55,8 @@ describe('the OpenAPI document', async () => {
       'GET /units',
       'GET /units/{slug}',
       'POST /bookings',
+      'POST /bookings/group',
+      'POST /bookings/group/{groupId}/cancel',
       'POST /bookings/{id}/cancel',
       'POST /quote',
     ])
