@@ -5,7 +5,7 @@ import { unreachable } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Tagged } from './answer.ts'
 import { rateAnswer, rateHeaders, taggedAnswer } from './answer.ts'
-import type { QueryScope } from './operation.ts'
+import type { QueryScopes } from './operation.ts'
 import type { Failure } from './problem-of.ts'
 import { type Problem, problem } from './problems.ts'
 import type { PathValues } from './read-request.ts'
@@ -61,21 +61,21 @@ export class KeyAdmission implements RouteAdmission<Admission> {
   readonly #access: PartnerAccess
   readonly #clock: Clock
   readonly #scope: Scope | null
-  readonly #scopeWith: QueryScope | null
+  readonly #scopesWith: QueryScopes | null
 
   /**
    * @param scope the scope that the key must have; null for none
-   * @param scopeWith another one, which only some queries need; null for none
+   * @param scopesWith others, which only some queries need; null for none
    */
   constructor(
     { access, clock }: { access: PartnerAccess; clock: Clock },
     scope: Scope | null,
-    scopeWith: QueryScope | null = null,
+    scopesWith: QueryScopes | null = null,
   ) {
     this.#access = access
     this.#clock = clock
     this.#scope = scope
-    this.#scopeWith = scopeWith
+    this.#scopesWith = scopesWith
   }
 
   admit(request: Request, _requestId: string): Admission | null {
@@ -93,11 +93,18 @@ export class KeyAdmission implements RouteAdmission<Admission> {
   refusalOf({ refusal, holder }: Admission, request: Pick<Request, 'url'>): Problem | null {
     if (refusal !== null) return problemOfAccess(refusal)
     const missing = this.#scope === null ? null : missingScope(holder, this.#scope)
-    if (missing !== null || this.#scopeWith === null) return missing
+    if (missing !== null || this.#scopesWith === null) return missing
     // The query is not checked yet: whatever else is wrong with it comes after a missing scope (docs/design.md#order-of-checks).
-    const { parameter, value, scope } = this.#scopeWith
-    const values = new URLSearchParams(targetOf(request.url).query).getAll(parameter)
-    return values.includes(value) ? missingScope(holder, scope) : null
+    const { parameter, scopes } = this.#scopesWith
+    const { query } = targetOf(request.url)
+    // Most queries do not have it; only an escape could hide its name.
+    if (!query.includes(parameter) && !query.includes('%')) return null
+    const values = new URLSearchParams(query).getAll(parameter).flatMap((list) => list.split(','))
+    for (const [value, scope] of Object.entries(scopes)) {
+      const refusal = values.includes(value) ? missingScope(holder, scope) : null
+      if (refusal !== null) return refusal
+    }
+    return null
   }
 
   takeAnswer({ admission: { holder } }: Open<Admission>, chars: number): Promise<void> | null {

@@ -16,8 +16,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly scope?: Scope | null
   /** The role that an access token needs. Surfaces without access tokens leave it out. */
   readonly role?: RequiredRole
-  /** Another scope that the key needs when a parameter of the query has this value. */
-  readonly scopeWith?: QueryScope
+  /** Other scopes that the key needs for some values of a parameter of the query. */
+  readonly scopesWith?: QueryScopes
   /** A read with an entity tag: `If-None-Match` is looked at, and 304 is one of its answers. */
   readonly isConditional?: boolean
   /** Its answer has an entity tag, but is not to be kept. */
@@ -51,10 +51,10 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly problems?: readonly ProblemCode[]
 }
 
-export interface QueryScope {
+export interface QueryScopes {
   readonly parameter: string
-  readonly value: string
-  readonly scope: Scope
+  /** By the value that needs it, alone or in a list separated by commas. */
+  readonly scopes: Readonly<Record<string, Scope>>
 }
 
 export interface PathParameter {

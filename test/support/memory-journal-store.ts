@@ -1,4 +1,5 @@
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-turns.ts'
+import { isUnitSet } from '../../src/core/domain/booking.ts'
 import { headAt, type ShardHead } from '../../src/core/journal/batch.ts'
 import type { EncodedEntry, StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {
@@ -166,7 +167,7 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
   }
 
   #isStale({ entry }: JournalRecord): boolean {
-    if (entry === undefined || entry.event.kind === 'unit_set' || entry.event.kind === 'booking_created') return false
+    if (entry === undefined || isUnitSet(entry.event) || entry.event.kind === 'booking_created') return false
     const { id, version } = entry.event.after
     return this.bookings.get(id)?.booking.version !== version - 1
   }
@@ -177,7 +178,7 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     if (entry !== null) {
       const { booking: _, ...row } = entry
       this.journal.push(row)
-      if (event !== undefined && event.kind !== 'unit_set')
+      if (event !== undefined && !isUnitSet(event))
         this.bookings.set(event.after.id, { agencyId, booking: event.after, seq: entry.seq })
     }
     if (audit !== undefined) {

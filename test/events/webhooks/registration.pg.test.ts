@@ -149,7 +149,7 @@ test('a process that was replaced registers no endpoint', async () => {
   const agency = await addAgency(ledger, { id: systemIds('agc'), slug: 'replaced' })
   const register = (epoch: number) => database.sql`
     select register_endpoint(${epoch}::text::bigint, ${uuidOf(agency.id)}::text::uuid, ${uuidOf(systemIds('whe'))}::text::uuid,
-                             'https://hooks.example', '', 'sealed', now(), 10) as registered`
+                             'https://hooks.example', '', '{booking.created}', 'sealed', now(), 10) as registered`
   const codeOf = (params: Promise<unknown>) =>
     params.then(
       () => 'registered',
