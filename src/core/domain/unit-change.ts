@@ -14,7 +14,7 @@ const EVERYWHERE: DateSpan = { from: null, to: null }
  * @param before null for a new unit
  */
 export function unitSet(before: Unit | null, unit: Unit): UnitSet {
-  const isOfRates = before !== null && Bun.deepEquals(withoutRates(before), withoutRates(unit))
+  const isOfRates = before !== null && isSame(withoutRates(before), withoutRates(unit))
   const changed = isOfRates ? changedDates(before.rules, unit.rules) : EVERYWHERE
   const kind = isOfRates && changed !== null ? 'rates_set' : 'unit_set'
   return changed === null || !(isListed(before) || isListed(unit)) ? { kind, unit } : { kind, unit, changed }
@@ -34,7 +34,7 @@ function isListed(unit: Unit | null): boolean {
  * otherwise equal; null when nothing differs. Every date that differs is inside.
  */
 export function changedDates(before: UnitRules, after: UnitRules): DateSpan | null {
-  if (!Bun.deepEquals(everywhere(before), everywhere(after))) return EVERYWHERE
+  if (!isSame(everywhere(before), everywhere(after))) return EVERYWHERE
   const rows = differing(before.restrictions?.rows ?? [], after.restrictions?.rows ?? [])
   // A stay must be as long as the minimum of each night it touches: it changes for arrivals before the night too.
   const reach = rows.some(({ rule }) => rule === 'minStayThrough') ? longestMinimum(before, after) - 1 : 0
@@ -59,9 +59,9 @@ function everywhere({ rates, restrictions }: UnitRules) {
 function differing<T>(before: readonly T[], after: readonly T[]): T[] {
   const shorter = Math.min(before.length, after.length)
   let first = 0
-  while (first < shorter && Bun.deepEquals(before[first], after[first])) first += 1
+  while (first < shorter && isSame(before[first], after[first])) first += 1
   let last = 0
-  while (last < shorter - first && Bun.deepEquals(before.at(-1 - last), after.at(-1 - last))) last += 1
+  while (last < shorter - first && isSame(before.at(-1 - last), after.at(-1 - last))) last += 1
   return [...before.slice(first, before.length - last), ...after.slice(first, after.length - last)]
 }
 
@@ -87,4 +87,12 @@ function hullOf(spans: readonly DateSpan[]): DateSpan {
     to = to === null || span.to === null ? null : span.to > to ? span.to : to
   }
   return { from, to }
+}
+
+/** Whether two values say the same. A member that is undefined says nothing. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  const [one, other] = [a, b] as Record<string, unknown>[]
+  return [...Object.keys(a), ...Object.keys(b)].every((name) => isSame(one?.[name], other?.[name]))
 }
