@@ -3,8 +3,9 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { BookingStatus } from '../../src/core/domain/booking.ts'
 import { PRICINGS } from '../../src/core/domain/booking.ts'
 import { addNights } from '../../src/core/domain/night.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
-import { AssertionError } from '../../src/lib/assert.ts'
+import { AssertionError, assert } from '../../src/lib/assert.ts'
 import { HOUR_MS } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
@@ -28,6 +29,8 @@ export interface Acknowledgement {
 
 const CALLER: Caller = { actor: { kind: 'key', id: sampleId('key', 'a') }, route: 'sim', requestId: null }
 const FIRST = night('2027-03-01')
+/** Commands between two changes of rates. */
+const RATES_EVERY = 12
 
 /**
  * A service, its database and its clients on one simulated clock, everything chosen by the seed: commands, network, disk,
@@ -182,6 +185,7 @@ export class SimWorld {
       this.denied.push(ref)
       return
     }
+    if (this.#refs % RATES_EVERY === 0) this.#changeRates(process, agency)
     const pending = this.#ask(process, agency, ref)
     pending.then(
       (outcome) => {
@@ -195,6 +199,21 @@ export class SimWorld {
         if (error.kind !== 'outcome_unknown') this.denied.push(ref)
       },
     )
+  }
+
+  /** Without dice, so that the seeds go on as before. */
+  #changeRates(process: SimProcess, agency: Agency): void {
+    const units = unitsOf(agency.id)
+    const unit = units[this.#refs % units.length]
+    assert(unit !== undefined, 'Cannot change rates: the agency has no unit')
+    const season = { name: 'Season', from: FIRST, to: addNights(FIRST, 30), nightlyPrice: this.#refs, minStay: null }
+    const rates = { ...unit.rules.rates, seasons: [season] }
+    const change = (current: Unit | null): Unit => ({ ...(current ?? unit), rules: { ...unit.rules, rates } })
+    const set = process.commands.setUnit(agency, unit.id, change, CALLER)
+    set.catch((error) => {
+      if (error instanceof AssertionError) process.bugs.push(error)
+      this.fates.noteRefusal(process, agency.id, error)
+    })
   }
 
   #ask(process: SimProcess, agency: Agency, ref: string, mode: WriteMode = 'write'): Promise<FoundOutcome> {
