@@ -20,7 +20,7 @@ const {
   totalAmount,
 } = BookingJson.properties
 
-export const EVENT_DATA = Type.Object(
+const EVENT_DATA = Type.Object(
   {
     id,
     unitSlug,
@@ -41,7 +41,7 @@ export const EVENT_DATA = Type.Object(
   { $id: 'BookingEventData', description: 'The booking at the time of the event. Contains no guest personal data.' },
 )
 
-export const UNIT_EVENT_DATA = Type.Object(
+const UNIT_EVENT_DATA = Type.Object(
   {
     unitId: Type.String(),
     unitSlug: Type.String({ description: 'Its slug after the change.' }),

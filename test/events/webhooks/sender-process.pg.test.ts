@@ -133,7 +133,9 @@ test('a change of rates wakes the sender only for an agency that has chosen its 
   }
   await setPrice(100)
   expect(wakes).toEqual([])
-  const { secret } = await register(['rates.updated'])
+  const { endpoint, secret } = await register(['booking.cancelled'])
+  const change = { events: ['rates.updated'] } as const
+  await webhooks.commands.change(agency.id, endpoint.id, change, successLine(ledger, CALLER))
   await setPrice(200)
   expect(wakes).toEqual([agency.id])
   await eventually('it has arrived', () => receiver.received.length > 0)
@@ -144,7 +146,7 @@ test('a change of rates wakes the sender only for an agency that has chosen its 
     await database.sql`select entry_id, seq::int from journal where kind = 'rates_set' order by seq desc limit 1`
   expect(receiver.received.map(({ path, body }) => [path, JSON.parse(body)])).toEqual([
     [
-      '/rates.updated',
+      '/booking.cancelled',
       {
         id: idOf('evt', entry?.['entry_id']),
         event: 'rates.updated',
