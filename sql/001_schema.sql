@@ -376,6 +376,63 @@ begin
   order by l.seq;
 end $$;
 
+-- Where a unit stood at a moment. The first row: in `seq` its last entry up to then, null if it has none that is kept; `set_seq`, the last of
+-- those that sets the unit; `archived_seq`, its last archived entry, 0 if there is none. Then its snapshots up to that entry, newest first.
+-- Entries are compared by their numbers: of those that a clock set back has given earlier times, all up to the last that fits count. What
+-- was archived is looked up after the entries: a month may be archived in between.
+create function unit_as_of(agency uuid, of_unit uuid, moment timestamptz)
+returns table (seq bigint, set_seq bigint, archived_seq bigint, format integer, hash text, state text)
+language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set enable_sort = off set enable_incremental_sort = off
+as $$
+#variable_conflict use_column
+declare
+  until_seq  bigint;
+  last_set   bigint;
+  last_gone  bigint;
+begin
+  until_seq := greatest(
+    (select j.seq from journal j where j.unit_id = of_unit and j.at <= moment order by j.seq desc limit 1),
+    (select j.seq from journal j where j.other_unit_id = of_unit and j.at <= moment order by j.seq desc limit 1));
+  last_set := (
+    select j.seq from journal j where j.unit_id = of_unit and j.kind in ('unit_set', 'rates_set') and j.seq <= until_seq order by j.seq desc limit 1);
+  last_gone := coalesce((select a.seq from archived_unit a where a.agency_id = agency and a.unit_id = of_unit), 0);
+  -- Whatever was archived is older than the months that are kept.
+  if until_seq is null and last_gone > 0 and moment >= (select l.oldest_month from ledger l) at time zone 'UTC' then
+    until_seq := last_gone;
+  end if;
+  return query select until_seq, last_set, last_gone, null::integer, null::text, null::text;
+  return query
+  select s.seq, null::bigint, null::bigint, s.format, s.hash, s.state from snapshot s
+  where s.unit_id = of_unit and s.seq <= until_seq order by s.seq desc;
+end $$;
+
+-- The next entries of a unit that it is recovered from, up to a number, in order; of those that set the unit only `set_seq`: each has the
+-- whole unit, and those before it are void. Errors: serialization_failure when a month with some of them was archived.
+create function entries_of_unit(agency uuid, of_unit uuid, after_seq bigint, until_seq bigint, set_seq bigint, entries_max integer)
+returns table (seq bigint, unit_id uuid, other_unit_id uuid, booking_id uuid, kind text, payload text, checksum text)
+language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set enable_sort = off set enable_incremental_sort = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+  (select j.seq, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum::text from journal j
+   where j.unit_id = of_unit and j.seq > after_seq and j.seq <= until_seq
+     and (j.kind not in ('unit_set', 'rates_set') or j.seq = entries_of_unit.set_seq)
+   order by j.seq limit entries_max)
+  union all
+  (select j.seq, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum::text from journal j
+   where j.other_unit_id = of_unit and j.seq > after_seq and j.seq <= until_seq
+   order by j.seq limit entries_max)
+  order by seq limit entries_max;
+  if exists (select from archived_unit a where a.agency_id = agency and a.unit_id = of_unit and a.seq > after_seq) then
+    raise exception 'Cannot read entries of a unit: a month was archived meanwhile' using errcode = 'serialization_failure';
+  end if;
+end $$;
+
 -- Deletes the snapshots of these shards that include entries which the log does not have (S3): a fail-over or a restore may have cut
 -- its end off. The caller has locked the fences, so nothing is appended, and the numbers of such entries are not given again before
 -- their snapshots are gone.
@@ -1159,6 +1216,55 @@ begin
   if base_after.base <> base_before.base then
     raise exception 'Cannot read changes: a month was archived meanwhile' using errcode = 'serialization_failure';
   end if;
+end $$;
+
+-- The announced entries of a booking, from the newest on: of all, or of those before `before_seq`, when it was on the unit `on_unit`. They
+-- are filed under the unit that the booking was on: its row says where it is, and each move where it was before. So the entries of these
+-- units are read backwards until the booking was created. An index by booking would make every entry larger, for a list that few ask for.
+create function changes_of_booking(agency uuid, booking uuid, on_unit uuid, before_seq bigint, entries_max integer)
+returns table (seq bigint, at timestamptz, actor_kind text, actor_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid, kind text,
+               payload text, checksum text)
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off set enable_sort = off set enable_incremental_sort = off
+as $$
+#variable_conflict use_column
+declare
+  read_unit  uuid := coalesce(on_unit, (select b.unit_id from booking b where b.agency_id = agency and b.booking_id = booking));
+  read_seq   bigint := coalesce(before_seq, 9223372036854775807);
+  moved_from uuid;
+  found_rows integer := 0;
+  entry      record;
+begin
+  while read_unit is not null and found_rows < entries_max loop
+    moved_from := null;
+    for entry in
+      select j.seq, j.at, j.actor_kind, j.actor_id, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum, j.is_announced
+      from journal j where j.unit_id = read_unit and j.booking_id = booking and j.seq < read_seq order by j.seq desc
+    loop
+      read_seq := entry.seq;
+      if entry.is_announced then
+        seq := entry.seq;
+        at := entry.at;
+        actor_kind := entry.actor_kind;
+        actor_id := entry.actor_id;
+        unit_id := entry.unit_id;
+        other_unit_id := entry.other_unit_id;
+        booking_id := entry.booking_id;
+        kind := entry.kind;
+        payload := entry.payload;
+        checksum := entry.checksum::text;
+        return next;
+        found_rows := found_rows + 1;
+      end if;
+      if entry.kind = 'booking_created' then
+        return;
+      end if;
+      moved_from := entry.other_unit_id;
+      exit when moved_from is not null or found_rows = entries_max;
+    end loop;
+    read_unit := moved_from;
+  end loop;
 end $$;
 
 ------------------------------------------------------------------------------------------------------------------------------------

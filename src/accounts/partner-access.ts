@@ -172,10 +172,30 @@ export class PartnerAccess {
     }
     const usage = this.#meter.take(agency.id, plan.requestsPerMonth, kept, key)
     if (!plan.apiAccess) return { holder, rate, refusal: this.#featureDisabled() }
-    if (usage.allowed) return { holder, rate, refusal: null }
-    this.#refused.quotaExceeded += 1
-    const { quota, used, resetsAt, retryAfterS } = usage
-    return { holder, rate, refusal: { code: 'QUOTA_EXCEEDED', quota, used, resetsAt, retryAfterS } }
+    return { holder, rate, refusal: usage.allowed ? null : this.#quotaExceeded(usage) }
+  }
+
+  /**
+   * Takes further requests from the budgets of one that was admitted, because its answer costs more than others: all of them, or none.
+   * Of a plan with no more requests a minute than that, the whole minute. A refused request counts against the minute only, as every 429.
+   */
+  charge({ holder, rate }: Admission, requests: number): Admission {
+    const { agency, key } = holder
+    const { requestsPerMinute, requestsPerMonth } = agency.plan
+    const kept = countersOf(holder)
+    const ofMinute = Math.min(requests, requestsPerMinute - 1)
+    const retryAfterS = this.#limiter.waitS(key.id, requestsPerMinute - ofMinute + 1)
+    if (retryAfterS > 0) {
+      this.#meter.giveBack(agency.id)
+      return { holder, rate, refusal: this.#rateLimited({ limit: requestsPerMinute, retryAfterS }) }
+    }
+    const usage = this.#meter.take(agency.id, requestsPerMonth, kept, null, requests)
+    if (!usage.allowed) {
+      this.#meter.giveBack(agency.id)
+      return { holder, rate, refusal: this.#quotaExceeded(usage) }
+    }
+    const taken = ofMinute === 0 ? rate : this.#limiter.take(key.id, requestsPerMinute, kept, ofMinute)
+    return { holder, rate: taken, refusal: null }
   }
 
   /** Takes a large answer from the agency's pace. @returns null when it may be sent at once; otherwise when this resolves */
@@ -213,9 +233,14 @@ export class PartnerAccess {
     return current === holder && refusal === null ? admission : { holder: current, rate, refusal: null }
   }
 
-  #rateLimited({ limit, retryAfterS }: RateDecision): AccessRefusal {
+  #rateLimited({ limit, retryAfterS }: Pick<RateDecision, 'limit' | 'retryAfterS'>): AccessRefusal {
     this.#refused.rateLimited += 1
     return { code: 'RATE_LIMITED', limit, retryAfterS }
+  }
+
+  #quotaExceeded({ quota, used, resetsAt, retryAfterS }: ReturnType<UsageMeter['take']>): AccessRefusal {
+    this.#refused.quotaExceeded += 1
+    return { code: 'QUOTA_EXCEEDED', quota, used, resetsAt, retryAfterS }
   }
 
   #featureDisabled(): AccessRefusal {

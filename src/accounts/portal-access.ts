@@ -105,9 +105,14 @@ export class PortalAccess {
    * @returns null when it may be sent at once; otherwise when this resolves
    */
   takeAnswer(identity: PortalIdentity, chars: number): Promise<void> | null {
+    return this.takeParts(identity, partsOf(chars))
+  }
+
+  /** The same for work that the length of the answer does not tell. @param parts as for `PartnerAccess.takeParts` */
+  takeParts(identity: PortalIdentity, parts: number): Promise<void> | null {
     if (identity.kind === 'operator') return null
-    this.#rateLimit?.charge(identity, Math.floor(partsOf(chars)))
-    return this.#pace?.take(identity.agency.id, partsOf(chars)) ?? null
+    this.#rateLimit?.charge(identity, Math.floor(parts))
+    return this.#pace?.take(identity.agency.id, parts) ?? null
   }
 
   /** Whether a refused write of this token gets a line of its own in the audit trail; else it is counted. */

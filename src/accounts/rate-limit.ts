@@ -10,7 +10,7 @@ export interface RateDecision {
   /** When the oldest counted request leaves the rolling minute: wall clock, Unix seconds, rounded up. */
   readonly resetAtS: number
   /**
-   * Whole seconds after which the next request passes, if the key is not used otherwise meanwhile; 0 when it would pass now.
+   * Whole seconds after which the next request passes, or as many as were refused, if the key is not used otherwise meanwhile; 0 when it would pass now.
    * Later than `resetAtS` only after the plan's limit was lowered, because more than one request must then leave the
    * window.
    */
@@ -88,8 +88,9 @@ export class RateLimiter {
    * Decides on one request, and counts it if it passes.
    * @param limit requests per minute, an integer from 1; may differ from call to call (the plan was changed)
    * @param kept the key's own, or null
+   * @param requests that it counts as, at most `limit`: all of them pass, or none
    */
-  take(keyId: string, limit: number, kept: KeyCounters | null = null): RateDecision {
+  take(keyId: string, limit: number, kept: KeyCounters | null = null, requests = 1): RateDecision {
     assert(Number.isInteger(limit) && limit >= 1, 'Cannot limit requests: the limit is not a whole number from 1')
     const precise = this.#clock.monotonicMs()
     const nowMs = Math.floor(precise)
@@ -97,16 +98,17 @@ export class RateLimiter {
 
     const minute = kept === null ? this.#minuteOf(keyId) : this.#keptMinute(keyId, kept)
     minute.forget(nowMs)
-    const allowed = minute.counted < limit
+    const allowed = minute.counted + requests <= limit
     // A request is stamped with the end of its millisecond and compared with the start of the current one: exact to the
     // millisecond, and never in the caller's favor.
     if (allowed) {
-      minute.count(Math.ceil(precise))
-      this.#counter.count(keyId, precise, kept)
+      minute.count(Math.ceil(precise), requests)
+      for (let i = 0; i < requests; i++) this.#counter.count(keyId, precise, kept)
     }
 
     const remaining = Math.max(0, limit - minute.counted)
-    const waitMs = remaining > 0 ? 0 : minute.leavesAt(minute.counted - limit + 1) - nowMs
+    const over = minute.counted - limit + (allowed ? 1 : requests)
+    const waitMs = over <= 0 ? 0 : minute.leavesAt(over) - nowMs
     return {
       allowed,
       limit,

@@ -37,7 +37,7 @@ interface UsageDecision {
   readonly remaining: number
   /** ISO 8601: the 1st of the next month, 00:00 UTC. */
   readonly resetsAt: string
-  /** Whole seconds until `resetsAt`, rounded up; 0 while something remains. */
+  /** Whole seconds until `resetsAt`, rounded up; 0 while something remains, and enough. */
   readonly retryAfterS: number
 }
 
@@ -118,13 +118,20 @@ export class UsageMeter {
   /**
    * Decides on one request, and counts it if it passes. A refused request is not counted (docs/design.md#order-of-checks).
    * @param key then used last
+   * @param requests that it counts as: all of them pass, or none
    */
-  take(agencyId: string, quota: number, kept: KeyCounters | null = null, key: ApiKey | null = null): UsageDecision {
+  take(
+    agencyId: string,
+    quota: number,
+    kept: KeyCounters | null = null,
+    key: ApiKey | null = null,
+    requests = 1,
+  ): UsageDecision {
     const now = this.#advanceTo(this.#clock.now())
     const counter = kept === null ? this.#counterOf(agencyId) : this.#keptCounter(agencyId, kept)
-    const allowed = counter.used < quota
+    const allowed = counter.used + requests <= quota
     if (allowed) {
-      counter.used += 1
+      counter.used += requests
       if (!counter.isDirty) {
         counter.isDirty = true
         counter.day = this.#day.name
@@ -193,7 +200,7 @@ export class UsageMeter {
       quota,
       remaining,
       resetsAt: this.#month.endsIso,
-      retryAfterS: remaining > 0 ? 0 : Math.ceil((this.#month.ends - now) / 1_000),
+      retryAfterS: allowed && remaining > 0 ? 0 : Math.ceil((this.#month.ends - now) / 1_000),
     }
   }
 

@@ -3,6 +3,7 @@
 import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
+import { UnitsAsOf } from '../core/bookings/units-as-of.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { isUnitSet } from '../core/domain/booking.ts'
 import { Journal } from '../core/journal/journal.ts'
@@ -20,6 +21,8 @@ import { assert } from '../lib/assert.ts'
 import { bootTime, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { hasLostEntries, isTransient } from '../postgres/client/database-error.ts'
+import { PostgresAsOfRows } from '../postgres/stores/postgres-as-of-rows.ts'
+import { PostgresBookingHistory } from '../postgres/stores/postgres-booking-history.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
@@ -249,6 +252,8 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     bookingRows: rows,
     bookingList: new PostgresBookingList(sql, lists),
     guestList: new PostgresGuestList(sql, lists),
+    bookingHistory: new PostgresBookingHistory(lists),
+    unitsAsOf: new UnitsAsOf({ rows: new PostgresAsOfRows(lists), onDefect }),
     directory,
     holdTimer,
     get journal() {

@@ -42,7 +42,7 @@ export function openPortal(
   { secretKey, webhooks, draining, agencies }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
-  const { agencyChanges: changes, tags } = ledger
+  const { agencyChanges: changes, tags, bookingHistory, unitsAsOf } = ledger
   const epochOf = (agencyId: string) => ledger.epochOf(agencyId)
   const store = agencyStore(ledger)
   const verification = new VerificationProcess({
@@ -62,6 +62,8 @@ export function openPortal(
     commands,
     guestList,
     bookingList,
+    bookingHistory,
+    unitsAsOf,
     usage,
     refusals,
     idempotency,

@@ -46,6 +46,20 @@ function problemOfAccess(refusal: AccessRefusal): Problem {
   }
 }
 
+/**
+ * Takes further requests from the budgets of the key, for an answer that costs more than one (`PartnerAccess.charge`).
+ * @returns null when they are large enough; the answer then shows what is left
+ */
+export function chargeMore(
+  access: Pick<PartnerAccess, 'charge'>,
+  open: Pick<Open<Admission>, 'admission'>,
+  requests: number,
+): Problem | null {
+  open.admission = access.charge(open.admission, requests)
+  const { refusal } = open.admission
+  return refusal === null ? null : problemOfAccess(refusal)
+}
+
 /** Null when the key has the scope (docs/contract.md#authentication, rule 6). */
 export function missingScope(holder: KeyHolder, scope: Scope): Problem | null {
   if (holder.key.scopes.includes(scope)) return null
@@ -100,6 +114,7 @@ export class KeyAdmission implements RouteAdmission<Admission> {
     // Most queries do not have it; only an escape could hide its name.
     if (!query.includes(parameter) && !query.includes('%')) return null
     const values = new URLSearchParams(query).getAll(parameter).flatMap((list) => list.split(','))
+    if (typeof scopes === 'string') return values.length > 0 ? missingScope(holder, scopes) : null
     for (const [value, scope] of Object.entries(scopes)) {
       const refusal = values.includes(value) ? missingScope(holder, scope) : null
       if (refusal !== null) return refusal

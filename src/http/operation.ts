@@ -16,7 +16,7 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly scope?: Scope | null
   /** The role that an access token needs. Surfaces without access tokens leave it out. */
   readonly role?: RequiredRole
-  /** Other scopes that the key needs for some values of a parameter of the query. */
+  /** Other scopes that the key needs for a parameter of the query. */
   readonly scopesWith?: QueryScopes
   /** A read with an entity tag: `If-None-Match` is looked at, and 304 is one of its answers. */
   readonly isConditional?: boolean
@@ -53,8 +53,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
 
 export interface QueryScopes {
   readonly parameter: string
-  /** By the value that needs it, alone or in a list separated by commas. */
-  readonly scopes: Readonly<Record<string, Scope>>
+  /** By the value that needs it, alone or in a list separated by commas; a single scope: whatever the value is. */
+  readonly scopes: Readonly<Record<string, Scope>> | Scope
 }
 
 export interface PathParameter {

@@ -26,6 +26,7 @@ type RequestCode =
   | 'RESTRICTIONS_CHANGED'
   | 'NOTES_CHANGED'
   | 'CURSOR_EXPIRED'
+  | 'HISTORY_EXPIRED'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'QUOTA_EXCEEDED'
@@ -247,6 +248,12 @@ export const PROBLEMS = {
       title:
         'The changes after this cursor are no longer kept: get a new cursor without after, then read the bookings again',
     },
+  },
+  HISTORY_EXPIRED: {
+    status: 410,
+    when: 'What the unit was at this moment is no longer kept: the months up to then were archived.',
+    members: {},
+    example: { title: 'What the unit was at this moment is no longer kept: ask for a later one' },
   },
   MIN_STAY: {
     status: 422,

@@ -29,7 +29,8 @@ import { asksForDryRun, requestIdOf } from './request.ts'
 /** An admitted request that is not answered yet. `A`: what the surface's admission found out about it. */
 export interface Open<A> extends OpenRequest {
   readonly request: Request
-  readonly admission: A & OpenRequest['admission']
+  /** The latest one: of a request that costs more than one, its budget is what the answer shows. */
+  admission: A & OpenRequest['admission']
 }
 
 /** How one route admits requests, and what it records. Each surface has one implementation. */

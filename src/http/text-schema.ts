@@ -4,6 +4,7 @@
  */
 import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { parseNight } from '../core/domain/night.ts'
+import { parseInstant } from '../lib/clock.ts'
 
 interface TextOptions {
   readonly minLength?: number
@@ -34,6 +35,11 @@ export function dateText(description: string): TUnsafe<string> {
   return text({ format: 'date', description, examples: ['2027-03-01'] })
 }
 
+/** A moment, with its offset from UTC. */
+export function timestampText(description: string): TUnsafe<string> {
+  return text({ format: 'date-time', description, examples: ['2027-03-01T12:00:00Z'] })
+}
+
 /** RFC 5321 allows no longer address; a longer one would not fit the index that guests are matched by. */
 export const EMAIL_LENGTH_MAX = 254
 
@@ -45,6 +51,7 @@ TypeRegistry.Set<TextOptions & { readonly enum?: readonly string[] }>(TEXT, (sch
   if (typeof value !== 'string') return false
   if (schema.enum !== undefined) return schema.enum.includes(value)
   if (schema.format === 'date') return parseNight(value) !== null
+  if (schema.format === 'date-time') return parseInstant(value) !== null
   const { minLength = 0, maxLength } = schema
   if (value.length < minLength) return false
   // No string has more characters than UTF-16 units, so most need no counting.

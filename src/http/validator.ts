@@ -99,7 +99,8 @@ function expectation(schema: TSchema): string {
 function expectedText(schema: TSchema): string {
   const { format, minLength = 0, maxLength } = schema as { format?: string; minLength?: number; maxLength?: number }
   if (format === 'date') return 'a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31'
-  if (format === 'date-time') return 'an ISO 8601 timestamp'
+  if (format === 'date-time')
+    return 'an ISO 8601 timestamp with a UTC offset, such as 2027-03-01T12:00:00Z (in a URL, + is written %2B)'
   const what =
     format === 'email'
       ? 'an e-mail address'

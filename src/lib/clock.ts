@@ -104,6 +104,21 @@ export function instantText(instant: number): string {
   return upToSeconds + (MILLISECONDS[ms - itsSecond * 1_000] ?? '')
 }
 
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
+const INSTANT_MIN = Date.UTC(2000, 0, 1)
+const INSTANT_MAX = Date.UTC(2100, 0, 1)
+
+/** Milliseconds of an ISO 8601 timestamp with its offset from UTC, of the years 2000 to 2099; null for any other text. */
+export function parseInstant(text: string): number | null {
+  if (!INSTANT.test(text)) return null
+  try {
+    const at = Temporal.Instant.from(text).epochMilliseconds
+    return at >= INSTANT_MIN && at < INSTANT_MAX ? at : null
+  } catch {
+    return null
+  }
+}
+
 /**
  * The first instant of a calendar day in a time zone, milliseconds since 1970 (docs/contract.md#conventions: day boundaries are meant in
  * the agency time zone). Where midnight is skipped by a clock change the day starts when the clocks resume; a whole day

@@ -32,17 +32,19 @@ function openAccess(plan: Partial<Plan> = {}) {
   const catalogue = { holderByHash: (sha256: string) => (sha256 === key.secretSha256 ? holder : null) }
   const limiter = new RateLimiter(clock)
   limiter.keepIn(slots)
-  const access = new PartnerAccess({
-    catalogue,
-    clock,
-    limiter,
-    meter: new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} }),
-  })
+  const meter = new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} })
+  const access = new PartnerAccess({ catalogue, clock, limiter, meter })
   const ask = (times: number, token = secret) =>
     Array.from({ length: times }, () => access.admit(`Bearer ${token}`)).map((admission) =>
       admission === null ? 'UNAUTHORIZED' : (admission.refusal?.code ?? 'served'),
     )
-  return { clock, access, slots, written, key, ask }
+  const charge = (requests: number) => {
+    const admission = access.admit(`Bearer ${secret}`)
+    if (admission === null) throw new Error('Expected to be admitted')
+    return admission.refusal === null ? access.charge(admission, requests) : admission
+  }
+  const used = () => meter.position(agency.id, agency.plan.requestsPerMonth).used
+  return { clock, access, slots, written, key, ask, charge, used }
 }
 
 const NONE = { unauthorized: 0, featureDisabled: 0, rateLimited: 0, quotaExceeded: 0 }
@@ -139,5 +141,65 @@ describe('A1: the large answers of an agency have a pace', () => {
     expect(ask(2)).toEqual(['LARGE_ANSWERS', 'LARGE_ANSWERS'])
     await clock.advance(PAUSE_MS_MAX)
     expect(ask(2)).toEqual(['served', 'served'])
+  })
+})
+
+describe('a request that costs more than one', () => {
+  test('takes the others from the minute and from the month, and the answer shows what is left', () => {
+    const { charge, used, ask } = openAccess({ requestsPerMinute: 25, requestsPerMonth: 100 })
+    expect(charge(9)).toMatchObject({ refusal: null, rate: { limit: 25, remaining: 15 } })
+    expect(used()).toBe(10)
+    expect(charge(9)).toMatchObject({ refusal: null, rate: { remaining: 5 } })
+    expect(ask(6)).toEqual([...Array(5).fill('served'), 'RATE_LIMITED'])
+    expect(used()).toBe(25)
+  })
+
+  test('is kept over a restart with all that it costs', async () => {
+    const { charge, slots, written, key } = openAccess()
+    charge(9)
+    await slots.flush()
+    expect(written).toMatchObject([{ total: 10, counts: { [key.id]: 10 } }])
+  })
+
+  test('is refused when the minute has not room for all of it, and then costs one, and none of the month', async () => {
+    const { charge, used, clock } = openAccess({ requestsPerMinute: 12 })
+    await clock.advance(1_000)
+    charge(2)
+    await clock.advance(5_000)
+    const refused = charge(9)
+    expect(refused).toMatchObject({ refusal: { code: 'RATE_LIMITED', limit: 12, retryAfterS: 55 } })
+    expect([refused.rate.remaining, used()]).toEqual([8, 3])
+    await clock.advance(54_999)
+    expect(charge(9).refusal?.code).toBe('RATE_LIMITED')
+    await clock.advance(1)
+    expect(charge(9).refusal?.code).toBeUndefined()
+  })
+
+  test('is refused when the month has not room for all of it, and then takes nothing more of the minute', () => {
+    const { charge, used } = openAccess({ requestsPerMonth: 11 })
+    charge(1)
+    expect(charge(9)).toMatchObject({
+      refusal: { code: 'QUOTA_EXCEEDED', quota: 11, used: 3 },
+      rate: { remaining: 57 },
+    })
+    expect(used()).toBe(2)
+    expect(charge(8).refusal).toBeNull()
+    expect(used()).toBe(11)
+  })
+
+  test('takes the whole minute of a plan that has no more requests than that', () => {
+    const { charge, used, ask } = openAccess({ requestsPerMinute: 4 })
+    expect(charge(9)).toMatchObject({ refusal: null, rate: { remaining: 0 } })
+    expect([used(), ask(1)]).toEqual([10, ['RATE_LIMITED']])
+    const least = openAccess({ requestsPerMinute: 1 })
+    expect(least.charge(9)).toMatchObject({ refusal: null, rate: { remaining: 0 } })
+    expect(least.used()).toBe(10)
+  })
+
+  test('is counted among those that were refused', () => {
+    const { charge, access } = openAccess({ requestsPerMinute: 12, requestsPerMonth: 21 })
+    charge(9)
+    charge(9)
+    expect(access.stats).toEqual({ ...NONE, rateLimited: 1 })
   })
 })

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { AnswerPace } from '../../src/accounts/partner-access.ts'
+import { AnswerPace, BURST_PARTS } from '../../src/accounts/partner-access.ts'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
 import { newTokenSecret } from '../../src/accounts/secrets.ts'
+import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { type AccessToken, type RequiredRole, ROLES, suffices } from '../../src/core/catalogue/agency.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -96,4 +97,28 @@ test('a role suffices for itself and for those below it; nothing but the operato
   const pairs = all.flatMap((held, h) => all.map((required, r) => [suffices(held, required), h >= r]))
   for (const [found, expected] of pairs) expect(found).toBe(expected as boolean)
   expect(ROLES).toEqual(['viewer', 'desk', 'manager', 'owner'])
+})
+
+test('work that the length of an answer does not tell counts against the budget of the token and the pace of the agency', () => {
+  const clock = new FakeClock()
+  const rateLimit = new TokenRateLimit({ clock, requestsPerMinute: 10 })
+  const tokenHolderByHash = () => ({ token: TOKEN, agency: AGENCY })
+  const access = new PortalAccess({
+    operatorTokens: OPERATOR_TOKENS,
+    catalogue: { tokenHolderByHash },
+    clock: { now: () => NOW },
+    rateLimit,
+    pace: new AnswerPace(clock),
+  })
+  const [person, operator] = [access.admit(`Bearer ${secret}`), access.admit(`Bearer ${OPERATOR_TOKENS[0]}`)]
+  if (person === null || operator === null) throw new Error('Expected to be admitted')
+  expect([access.take(person), access.takeParts(person, 2.5), access.takeParts(operator, 1_000)]).toEqual([
+    null,
+    null,
+    null,
+  ])
+  for (let left = 7; left > 0; left--) expect(access.take(person)).toBeNull()
+  expect(access.take(person)).toMatchObject({ of: 'access token', limit: 10 })
+  access.takeParts(person, BURST_PARTS)
+  expect(access.takeParts(person, 1)).toBeInstanceOf(Promise)
 })

@@ -46,6 +46,18 @@ describe('a rolling minute', () => {
     expect(passed(limiter, { requests: 100, limit: 60 })).toBe(0)
   })
 
+  test('of several requests at once all pass, or none; what is refused says when all of them would pass', async () => {
+    const { clock, limiter } = limiterAt()
+    for (let i = 0; i < 3; i++) {
+      limiter.take('key_a', 5)
+      await clock.advance(10_000)
+    }
+    expect(limiter.take('key_a', 5, null, 4)).toMatchObject({ allowed: false, remaining: 2, retryAfterS: 40 })
+    expect(limiter.take('key_a', 5, null, 2)).toMatchObject({ allowed: true, remaining: 0, retryAfterS: 30 })
+    await clock.advance(30_000)
+    expect(limiter.take('key_a', 5)).toMatchObject({ allowed: true, remaining: 0 })
+  })
+
   test('capacity returns one by one, as it was used', async () => {
     const { clock, limiter } = limiterAt()
     for (let i = 0; i < 3; i++) {

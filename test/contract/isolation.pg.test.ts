@@ -64,6 +64,11 @@ function pairs(): [path: string, unknown: string, call: PartnerCall][] {
         {},
       ],
       [
+        `/availability?unit=${slug}&from=2027-03-01&to=2027-04-01&asOf=2026-11-01T00:00:00Z`,
+        '/availability?unit=none&from=2027-03-01&to=2027-04-01&asOf=2026-11-01T00:00:00Z',
+        {},
+      ],
+      [
         `/calendar?units=own-villa,${slug}&prices=true&from=2027-03-01&to=2027-04-01`,
         '/calendar?units=own-villa,none&prices=true&from=2027-03-01&to=2027-04-01',
         {},
@@ -78,6 +83,7 @@ function pairs(): [path: string, unknown: string, call: PartnerCall][] {
     ]),
     ...idsOfB.bookings.flatMap((id): [string, string, PartnerCall][] => [
       [`/bookings/${id}`, `/bookings/${NO_BOOKING}`, {}],
+      [`/bookings/${id}/history`, `/bookings/${NO_BOOKING}/history`, {}],
       [`/bookings/${id}/cancel`, `/bookings/${NO_BOOKING}/cancel`, { json: {} }],
       [`/guests/${id}`, `/guests/${NO_GUEST}`, {}],
       [`/units/${id}`, '/units/none', {}],

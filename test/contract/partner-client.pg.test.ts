@@ -82,6 +82,11 @@ test('every operation answers a typed client, with the types it was promised', a
     await client.POST('/partner/v1/bookings/{id}/cancel', { ...byId, body: { reason: 'ill' } }),
   )
   expect(cancelled.booking.status).toBe('cancelled')
+  const { history } = of('getBookingHistory', await client.GET('/partner/v1/bookings/{id}/history', byId))
+  expect(history.map(({ event, by }) => [event, by])).toEqual([
+    ['booking.created', 'you'],
+    ['booking.cancelled', 'you'],
+  ])
   const fromStart = { params: { query: { after: 'start', limit: 1 } } }
   const first = of('listChanges', await client.GET('/partner/v1/changes', fromStart))
   const [change] = first.changes

@@ -17,6 +17,8 @@ const bookingIds: string[] = [sampleId('bkg', 'none'), 'bkg_none']
 /** Of answers to reads, and of quotes. */
 const tags: string[] = []
 const cursors = ['start']
+/** When the units existed. */
+let opened = ''
 const guestIds: string[] = [sampleId('gst', 'none'), 'gst_none']
 
 beforeAll(async () => {
@@ -31,6 +33,7 @@ beforeAll(async () => {
   // No request books it, so that every search that is answered has an offer.
   await service.unit(agency, { slug: 'attic' })
   await service.feeType(agency)
+  opened = new Date().toISOString()
   document = (await service.call('/openapi.json')).body
 })
 afterAll(() => service.close())
@@ -44,6 +47,8 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
     'path /partner/v1/units/{slug}': () => ['sea-view', 'garden'],
     'path /partner/v1/bookings/{id}': () => bookingIds,
     'path /partner/v1/bookings/{id}/cancel': () => bookingIds,
+    'path /partner/v1/bookings/{id}/history': () => bookingIds,
+    asOf: () => [opened, opened.replace('Z', '+00:00'), '2020-01-01T00:00Z', '2098-01-01T00:00:00Z'],
     'path /partner/v1/guests/{id}': () => guestIds,
     after: () => cursors,
     // Dates near to one another: a window is a quarter at most.

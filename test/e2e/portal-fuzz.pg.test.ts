@@ -36,6 +36,7 @@ beforeAll(async () => {
   for (const role of ROLES) tokens.push((await service.accessToken(agency, role)).secret)
   tokens.push((await service.accessToken(other, 'owner')).secret, TEST_PORTAL_TOKEN, TEST_PORTAL_TOKEN)
   tokens.push((await service.accessToken(agency, 'owner', { revokedAt: Date.UTC(2026, 0, 2) })).secret)
+  known['asOf'] = [new Date().toISOString(), '2020-01-01T00:00:00+02:00', '2098-01-01T00:00Z']
   document = (await service.ask('/openapi.json')).body
 })
 afterAll(() => service.close())

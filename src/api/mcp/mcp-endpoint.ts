@@ -54,9 +54,8 @@ export interface McpEndpoint {
   fetch(request: Request): Response | Promise<Response>
 }
 
-/** An admitted POST while its answer is not known. `admission`: the latest one, whose budget the answer shows. */
-interface Call extends Omit<Open<Admission>, 'admission'> {
-  admission: Admission
+/** An admitted POST while its answer is not known. */
+interface Call extends Open<Admission> {
   /** Set when the caller should try again later. */
   retryAfterS: number | null
 }

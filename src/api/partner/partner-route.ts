@@ -4,8 +4,9 @@ import type { Admission, PartnerAccess } from '../../accounts/partner-access.ts'
 import type { CountedOutcome, RefusalCounter } from '../../accounts/refusal-counter.ts'
 import type { UsageMeter } from '../../accounts/usage-meter.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
-import type { BookingList, GuestList } from '../../core/bookings/booking-lists.ts'
+import type { BookingHistory, BookingList, GuestList } from '../../core/bookings/booking-lists.ts'
 import type { BookingRows } from '../../core/bookings/booking-turns.ts'
+import type { UnitsAsOf } from '../../core/bookings/units-as-of.ts'
 import type { Agency, ApiKey, Inventory, Scope } from '../../core/catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../../core/catalogue/catalogue.ts'
 import type { Caller } from '../../core/journal/record.ts'
@@ -30,6 +31,8 @@ export interface PartnerLedger {
   readonly commands: BookingCommands
   readonly bookingRows: BookingRows
   readonly bookingList: BookingList
+  readonly bookingHistory: BookingHistory
+  readonly unitsAsOf: UnitsAsOf
   readonly guestList: GuestList
   readonly access: PartnerAccess
   readonly usage: UsageMeter
@@ -56,6 +59,8 @@ export interface PartnerCall<O> {
   readonly path: PathOf<O>
   readonly query: QueryOf<O>
   readonly body: BodyOf<O>
+  /** For what costs more than one request (`chargeMore`). */
+  readonly open: Open<Admission>
   stream(): StreamCall
 }
 
@@ -77,7 +82,7 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
         const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId: open.requestId }
         const stream = () => streamCall(serving, admission, open)
         const { request } = open
-        return handle({ ledger, request, agency, key, caller, path, query, body, stream } as PartnerCall<O>)
+        return handle({ ledger, request, agency, key, caller, path, query, body, open, stream } as PartnerCall<O>)
       })
     },
   }

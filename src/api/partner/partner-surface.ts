@@ -10,6 +10,7 @@ import { CALENDAR } from './calendar.ts'
 import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GUESTS } from './guests.ts'
+import { HISTORY } from './history.ts'
 import { ME } from './me.ts'
 import { PARTNER_DESCRIPTION } from './partner-description.ts'
 import type { PartnerDependencies } from './partner-route.ts'
@@ -29,6 +30,7 @@ const ROUTES = [
   ...QUOTE,
   ...FEE_TYPES,
   ...BOOKINGS,
+  ...HISTORY,
   ...BOOK,
   ...CANCEL,
   ...GUESTS,

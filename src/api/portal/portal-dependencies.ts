@@ -11,7 +11,14 @@ import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
 import type { UnitCommands } from '../../accounts/unit-commands.ts'
 import type { DayUsed, MonthUsed, UsageMeter } from '../../accounts/usage-meter.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
-import type { AgencyBookings, BookingList, GuestList, TapeStays } from '../../core/bookings/booking-lists.ts'
+import type {
+  AgencyBookings,
+  BookingHistory,
+  BookingList,
+  GuestList,
+  TapeStays,
+} from '../../core/bookings/booking-lists.ts'
+import type { UnitsAsOf } from '../../core/bookings/units-as-of.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'
 import type { ChangeFeed } from '../../events/changes/change-feed.ts'
@@ -49,6 +56,8 @@ export interface PortalLedger extends PortalListener {
   readonly guestList: GuestList
   readonly bookingList: BookingList
   readonly bookings: AgencyBookings
+  readonly bookingHistory: BookingHistory
+  readonly unitsAsOf: UnitsAsOf
   readonly bookingNotes: BookingNotes
   readonly tapeStays: TapeStays
   /** As the agency sees them. */

@@ -7,7 +7,7 @@ import { parseNight } from '../../core/domain/night.ts'
 import { charactersOf } from '../../http/text-schema.ts'
 import { EXPECTED } from '../../http/validator.ts'
 import { assert } from '../../lib/assert.ts'
-import { dayStart, isTimeZone } from '../../lib/clock.ts'
+import { dayStart, isTimeZone, parseInstant } from '../../lib/clock.ts'
 
 const TESTED = 'Tested'
 const TEST = Symbol('test')
@@ -105,21 +105,6 @@ export const pct = (minBasisPoints: number, maxBasisPoints: number, description:
     `a number from ${minimum} to ${maximum} with at most two decimals`,
     (value) => value >= minimum && value <= maximum && basisPointsOfPct(value) !== null,
   )
-}
-
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
-const INSTANT_MIN = Date.UTC(2000, 0, 1)
-const INSTANT_MAX = Date.UTC(2100, 0, 1)
-
-/** Milliseconds; null when it is not a valid instant. */
-function parseInstant(text: string): number | null {
-  if (!INSTANT.test(text)) return null
-  try {
-    const at = Temporal.Instant.from(text).epochMilliseconds
-    return at >= INSTANT_MIN && at < INSTANT_MAX ? at : null
-  } catch {
-    return null
-  }
 }
 
 /** A time, or a day, which means its start in the time zone of the agency. */

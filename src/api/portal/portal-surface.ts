@@ -5,6 +5,7 @@ import { elysiaRoutes } from '../../http/route.ts'
 import { ACCESS_TOKENS } from './access-tokens.ts'
 import { AGENCIES } from './agencies.ts'
 import { AUDIT } from './audit.ts'
+import { BOOKING_HISTORY } from './booking-history.ts'
 import { BOOKING_NOTES } from './booking-notes.ts'
 import { BOOKING_QUOTE } from './booking-quote.ts'
 import { BOOKING_WRITES } from './booking-writes.ts'
@@ -47,6 +48,7 @@ const ROUTES = [
   ...BOOKING_WRITES,
   ...BOOKING_NOTES,
   ...BOOKING_QUOTE,
+  ...BOOKING_HISTORY,
   ...CHANGES,
   ...GUESTS,
   ...AUDIT,

@@ -1,10 +1,15 @@
 import { Type } from '@sinclair/typebox'
+import { ENTRIES_PER_PART } from '../../core/bookings/units-as-of.ts'
+import type { Instant } from '../../core/domain/booking.ts'
 import { formatNight, type Night, STAY_NIGHTS_MAX } from '../../core/domain/night.ts'
+import type { Unit } from '../../core/domain/unit.ts'
+import type { UnitState } from '../../core/domain/unit-state.ts'
+import { asOfField, asOfInstant, problemOfAsOf } from '../../http/json/as-of.ts'
 import { nightOf } from '../../http/json/request-fields.ts'
-import { invalidField, notFound } from '../../http/problems.ts'
+import { invalidField, notFound, type Problem } from '../../http/problems.ts'
 import { choice, dateText } from '../../http/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { agencyRoute } from './portal-route.ts'
+import { type AgencyCall, agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
 const GET_CALENDAR = {
@@ -14,10 +19,13 @@ const GET_CALENDAR = {
   path: `${UNIT_PATH}/calendar`,
   tag: 'Calendars',
   summary: "Get a unit's booked and cleaning nights",
-  description: 'Nights that are not listed are free. A booked night is not also listed as cleaning.',
+  description:
+    'Nights that are not listed are free. A booked night is not also listed as cleaning. With `asOf` it is the calendar of an earlier moment, ' +
+    'made from the journal: 404 before the unit existed, 410 when what the unit was is no longer kept.',
   query: Type.Object({
     from: dateText('First night.'),
     to: dateText(`The day after the last night; at most ${STAY_NIGHTS_MAX} days after from.`),
+    asOf: asOfField('The calendar as at this moment: with the bookings and rules that had been made up to then.'),
   }),
   answer: {
     status: 200,
@@ -31,10 +39,12 @@ const GET_CALENDAR = {
       }),
     }),
   },
+  problems: ['HISTORY_EXPIRED'],
 } as const satisfies PortalOperation
 
 export const UNIT_CALENDAR = [
-  agencyRoute(GET_CALENDAR, async ({ ledger, agency, path, query }) => {
+  agencyRoute(GET_CALENDAR, async (call) => {
+    const { ledger, agency, path, query } = call
     const [from, to] = [nightOf(query.from), nightOf(query.to)]
     if (to <= from) return invalidField('to', `must be after from (${query.from})`)
     if (to - from > STAY_NIGHTS_MAX)
@@ -42,9 +52,13 @@ export const UNIT_CALENDAR = [
         'to',
         `must be at most ${STAY_NIGHTS_MAX} days after from (${formatNight((from + STAY_NIGHTS_MAX) as Night)})`,
       )
+    const at = query.asOf === undefined ? null : asOfInstant(query.asOf, ledger.clock)
+    if (at !== null && typeof at !== 'number') return at
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
-    const { occupied, cleaning } = await ledger.commands.calendar(agency, unit)
+    const state = at === null ? await ledger.commands.calendar(agency, unit) : await calendarAsOf(call, unit, at)
+    if ('code' in state) return state
+    const { occupied, cleaning } = state
     const occupiedNights = occupied.nightsIn(from, to).map((night) => ({ night, state: 'taken' as const }))
     const cleaned = cleaning
       .nightsIn(from, to)
@@ -56,3 +70,14 @@ export const UNIT_CALENDAR = [
     return JSON.stringify({ calendar: { unit: unit.slug, from: query.from, to: query.to, nights } })
   }),
 ]
+
+async function calendarAsOf(
+  { ledger, access, identity, agency }: AgencyCall<typeof GET_CALENDAR>,
+  unit: Unit,
+  at: Instant,
+): Promise<UnitState | Problem> {
+  const found = await ledger.unitsAsOf.read({ agencyId: agency.id, unitId: unit.id }, at)
+  if (found.kind !== 'found') return problemOfAsOf(found)
+  await access.takeParts(identity, found.entries / ENTRIES_PER_PART)
+  return found.state
+}

@@ -1,5 +1,7 @@
 import type { Booking, BookingStatus, BookingType, Instant } from '../domain/booking.ts'
 import type { Night } from '../domain/night.ts'
+import type { StoredEntry } from '../journal/entry-codec.ts'
+import type { Actor } from '../journal/record.ts'
 
 /**
  * A page of a list that could not be read.
@@ -101,6 +103,25 @@ export interface AgencyBookings {
     filter: AgencyBookingFilter,
     page: { offset: number; limit: number; order: ArrivalOrder },
   ): Promise<Listed<AgencyBooking>>
+}
+
+/** An entry of a booking in the journal, with its time and who made it. */
+export interface BookingEntry extends StoredEntry {
+  readonly at: Instant
+  readonly actor: Actor
+}
+
+/** The port behind the history of a booking: never behind what an answer said (J2). */
+export interface BookingHistory {
+  /**
+   * The announced entries that are kept of a booking, on whatever units it was, from the newest on, at most `limit`.
+   * @param before only those before this one; null: all
+   */
+  read(
+    agencyId: string,
+    bookingId: string,
+    page: { readonly before: BookingEntry | null; readonly limit: number },
+  ): Promise<readonly BookingEntry[]>
 }
 
 /** A stay of the tape chart: what its bar shows. Days are counted from the first day of the window. */

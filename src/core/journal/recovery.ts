@@ -55,7 +55,8 @@ export async function recoverStored(
   return replay(UnitState.empty(unit.unitId), everything)
 }
 
-function usable(snapshot: StoredSnapshot, onDefect: OnDefect): UnitState | null {
+/** The state in a snapshot; null when it cannot be trusted (S1). */
+export function usable(snapshot: StoredSnapshot, onDefect: OnDefect): UnitState | null {
   const { state, defect } = decodeSnapshot(snapshot)
   if (defect !== null) onDefect(defect, snapshot)
   return state
@@ -66,8 +67,11 @@ function replay(state: UnitState, tail: readonly StoredEntry[]): RecoveredUnit {
   return { state, tailLength: tail.length }
 }
 
-/** What `apply` asserts is true of everything that was decided. Of what was stored it is only expected. */
-function applyStored(state: UnitState, entry: StoredEntry): void {
+/**
+ * Applies an entry. What `apply` asserts is true of everything that was decided; of what was stored it is only expected.
+ * @throws CorruptLedgerError when the entry cannot be read, or does not follow
+ */
+export function applyStored(state: UnitState, entry: StoredEntry): void {
   const event = decodeEntry(entry)
   try {
     state.apply(event, entry.seq)

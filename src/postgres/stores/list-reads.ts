@@ -3,7 +3,7 @@
  * these connections fairly, so that one agency's searches never delay another's lists.
  */
 import { ListReadError } from '../../core/bookings/booking-lists.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
 import { DeadlineError, withDeadline } from '../../lib/deadline.ts'
 import { FairShares, NoPlaceError } from '../../lib/queues.ts'
 import type { PoolStats } from '../../observability/service-stats.ts'
@@ -23,17 +23,19 @@ const WAIT_MS_MAX = QUERY_DEADLINE_MS / 2
 export class ListReads {
   /** Builds statements and their parts; only `read` runs them. */
   readonly sql: Sql
+  readonly #clock: Clock
   readonly #shares: FairShares
 
   /** @param sql of purpose `lists`; `end` closes it */
-  constructor(sql: Sql, { clock }: { clock?: Clock } = {}) {
+  constructor(sql: Sql, { clock = systemClock }: { clock?: Clock } = {}) {
     this.sql = sql
+    this.#clock = clock
     this.#shares = new FairShares({
       runningMax: LISTS_RUNNING_MAX,
       shareMax: LISTS_PER_AGENCY_MAX,
       waitingPerOwnerMax: LISTS_WAITING_PER_AGENCY_MAX,
       waitMsMax: WAIT_MS_MAX,
-      ...(clock === undefined ? {} : { clock }),
+      clock,
     })
   }
 
@@ -42,13 +44,24 @@ export class ListReads {
    * @throws ListReadError when the agency's share is in use, or the list takes longer than 5 s, waiting included; a database
    * error otherwise
    */
-  async read<T>(agencyId: string, statement: PromiseLike<T>): Promise<T> {
+  read<T>(agencyId: string, statement: PromiseLike<T>): Promise<T> {
+    return this.run(agencyId, () => statement)
+  }
+
+  /**
+   * The same for a read of several statements, one after the other: they are one turn of the agency.
+   * @param read sends them with `sql`. `signal` is aborted when its caller no longer waits, and nothing more should be sent
+   */
+  async run<T>(agencyId: string, read: (signal: AbortSignal) => PromiseLike<T>): Promise<T> {
+    const waiting = new AbortController()
     try {
       return await withDeadline(
-        this.#shares.run(agencyId, () => statement),
+        this.#shares.run(agencyId, () => read(waiting.signal)),
         QUERY_DEADLINE_MS,
+        this.#clock,
       )
     } catch (error) {
+      waiting.abort()
       if (error instanceof NoPlaceError)
         throw new ListReadError('busy', "Cannot read a list: the agency's share is in use", { cause: error })
       if (error instanceof DeadlineError || classifyDatabaseError(error) === 'too_slow')

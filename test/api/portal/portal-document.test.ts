@@ -27,6 +27,7 @@ describe("the portal's document", () => {
       'GET {a}/bookings',
       'GET {a}/bookings/{bookingId}',
       'GET {a}/bookings/{bookingId}/deliveries',
+      'GET {a}/bookings/{bookingId}/history',
       'GET {a}/bookings/{bookingId}/quote',
       'GET {a}/changes',
       'GET {a}/fee-types',
@@ -74,8 +75,8 @@ describe("the portal's document", () => {
   test('names its schemas as clients know them, and describes bodies but no headers', async () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
-      'AccessToken Actor Agency AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem Booking BookingChange CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
-        'GuestWithStays IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions SLUG_TAKEN_problem Tape UNAUTHORIZED_problem ' +
+      'AccessToken Actor Agency AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem Booking BookingChange BookingHistoryEntry CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
+        'GuestWithStays HISTORY_EXPIRED_problem IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions SLUG_TAKEN_problem Tape UNAUTHORIZED_problem ' +
         'Unit UnitChange UsageDay UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )
     expect(JSON.stringify(document)).not.toContain('"headers"')

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { FoundOutcome } from '../../../src/core/bookings/booking-turns.ts'
+import { UnitsAsOf } from '../../../src/core/bookings/units-as-of.ts'
 import { type Booking, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import { addNights, formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { unionNightsIn } from '../../../src/core/domain/night-bitmap.ts'
@@ -13,6 +14,7 @@ import { recoverUnit } from '../../../src/core/journal/recovery.ts'
 import { encodeSnapshot, stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { rounds } from '../../support/long-run.ts'
+import { MemoryAsOfRows } from '../../support/memory-as-of-rows.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
 import { AGENCY, night, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
@@ -315,5 +317,33 @@ test('a unit answers as a list of bookings does, through passivation, crashes an
       },
     ),
     { numRuns: rounds({ push: 1_000, long: 10_000 }) },
+  )
+}, 120_000)
+
+test('as of any moment a unit is what it was then, through moves between units, passivation and crashes', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(commands, { minLength: 1, maxLength: 25, size: 'max' }), async (sequence) => {
+      const model = new Model()
+      const ledger = await MemoryLedger.open(model.units.map(({ unit }) => unit))
+      const opened = ledger.clock.now()
+      const seen: { at: number; unitId: string; hash: string }[] = []
+      for (const command of [null, ...sequence]) {
+        if (command !== null) await run(ledger, model, command)
+        for (const { unit } of model.units)
+          seen.push({
+            at: ledger.clock.now(),
+            unitId: unit.id,
+            hash: stateHash(await ledger.commands.calendar(AGENCY, unit)),
+          })
+        await ledger.clock.advance(1)
+      }
+      const asOf = new UnitsAsOf({ rows: new MemoryAsOfRows(ledger.store), onDefect: () => {} })
+      for (const { at, unitId, hash } of seen) {
+        const found = await asOf.read({ agencyId: AGENCY.id, unitId }, at)
+        expect(found.kind === 'found' ? stateHash(found.state) : found.kind).toBe(hash)
+        expect((await asOf.read({ agencyId: AGENCY.id, unitId }, opened - 1)).kind).toBe('before_unit')
+      }
+    }),
+    { numRuns: rounds({ push: 300, long: 3_000 }) },
   )
 }, 120_000)

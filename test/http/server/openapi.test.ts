@@ -43,6 +43,7 @@ describe('the OpenAPI document', async () => {
       'GET /availability',
       'GET /bookings',
       'GET /bookings/{id}',
+      'GET /bookings/{id}/history',
       'GET /calendar',
       'GET /changes',
       'GET /fee-types',

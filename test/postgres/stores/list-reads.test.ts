@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import { DeadlineError } from '../../../src/lib/deadline.ts'
 import type { Sql } from '../../../src/postgres/client/connect.ts'
-import { ListReads } from '../../../src/postgres/stores/list-reads.ts'
+import { LISTS_PER_AGENCY_MAX, ListReads } from '../../../src/postgres/stores/list-reads.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 
 const lists = new ListReads(null as unknown as Sql)
 const read = (error: Error) => lists.read('agency', Promise.reject(error)).catch((caught: unknown) => caught)
@@ -16,4 +17,32 @@ test.each([
 test('any other failure of a list is passed on as it is', async () => {
   const error = new Error('connection lost')
   expect(await read(error)).toBe(error)
+})
+
+test('a read of several statements takes one place of its agency until it ends, and learns when its caller no longer waits', async () => {
+  const clock = new FakeClock()
+  const shared = new ListReads(null as unknown as Sql, { clock })
+  const started: AbortSignal[] = []
+  const ended = Promise.withResolvers<string>()
+  const start = (agencyId: string) =>
+    shared
+      .run(agencyId, (signal) => {
+        started.push(signal)
+        return ended.promise
+      })
+      .catch((caught: unknown) => caught)
+  const reads = Array.from({ length: LISTS_PER_AGENCY_MAX + 1 }, () => start('agency'))
+  const other = start('other')
+  await clock.advance(0)
+  expect(started).toHaveLength(LISTS_PER_AGENCY_MAX + 1)
+  expect(await Promise.race([other, clock.advance(2_000)])).toBeUndefined()
+  await clock.advance(3_000)
+  for (const outcome of await Promise.all(reads)) expect(outcome).toMatchObject({ name: 'ListReadError' })
+  expect(started.map(({ aborted }) => aborted)).toEqual(started.map(() => true))
+  // The places are taken until the reads have ended.
+  const late = start('agency')
+  await clock.advance(0)
+  expect(started).toHaveLength(LISTS_PER_AGENCY_MAX + 1)
+  ended.resolve('rows')
+  expect(await late).toBe('rows')
 })
