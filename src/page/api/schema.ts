@@ -37,6 +37,7 @@ interface Schemas {
   Delivery: Answer<OfAgency<'/bookings/{bookingId}/deliveries'>>['deliveries'][number]
   FeeType: Answer<OfAgency<'/fee-types'>>['feeTypes'][number]
   Guest: Answer<OfAgency<'/guests'>>['guests'][number]
+  HistoryEntry: Answer<OfAgency<'/bookings/{bookingId}/history'>>['history'][number]
   Key: Answer<OfAgency<'/keys'>>['keys'][number]
   QuoteLine: NonNullable<Preview['quote']>['lines'][number]
   Rates: Answer<OfAgency<'/units/{unitSlug}/rates'>>['rates']
