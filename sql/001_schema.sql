@@ -318,6 +318,12 @@ create table archived_unit (
   primary key (agency_id, unit_id)
 );
 
+-- The webhook event that an announced entry fires. One of a unit has no booking.
+create function event_of(kind text) returns text language sql immutable parallel safe as $$
+  select case kind when 'booking_created' then 'booking.created' when 'booking_cancelled' then 'booking.cancelled'
+                   when 'rates_set' then 'rates.updated' when 'unit_set' then 'unit.updated' else 'booking.updated' end
+$$;
+
 -- Functions that read the journal have one plan for all calls, because planning for all partitions takes longer than the reading. It
 -- must not be the plan for a table that was still small, so they switch scans and joins off.
 
@@ -390,7 +396,7 @@ begin
     (select j.seq from journal j where j.unit_id = of_unit and j.at <= moment order by j.seq desc limit 1),
     (select j.seq from journal j where j.other_unit_id = of_unit and j.at <= moment order by j.seq desc limit 1));
   last_set := (
-    select j.seq from journal j where j.unit_id = of_unit and j.kind = 'unit_set' and j.seq <= until_seq order by j.seq desc limit 1);
+    select j.seq from journal j where j.unit_id = of_unit and j.kind in ('unit_set', 'rates_set') and j.seq <= until_seq order by j.seq desc limit 1);
   last_gone := coalesce((select a.seq from archived_unit a where a.agency_id = agency and a.unit_id = of_unit), 0);
   -- Whatever was archived is older than the months that are kept.
   if until_seq is null and last_gone > 0 and moment >= (select l.oldest_month from ledger l) at time zone 'UTC' then
@@ -415,7 +421,7 @@ begin
   return query
   (select j.seq, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum::text from journal j
    where j.unit_id = of_unit and j.seq > after_seq and j.seq <= until_seq
-     and (j.kind <> 'unit_set' or j.seq = entries_of_unit.set_seq)
+     and (j.kind not in ('unit_set', 'rates_set') or j.seq = entries_of_unit.set_seq)
    order by j.seq limit entries_max)
   union all
   (select j.seq, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum::text from journal j
@@ -501,7 +507,9 @@ begin
   end if;
   select string_agg('whe_' || replace(e.endpoint_id::text, '-', ''), ', ') into examples from webhook_endpoint e
   where e.status <> 'deleted' and exists (
-    select from journal j where j.month = retired and j.agency_id = e.agency_id and j.seq > e.made_seq and j.is_announced);
+    select from journal j
+    where j.month = retired and j.agency_id = e.agency_id and j.seq > e.made_seq and j.is_announced
+      and event_of(j.kind) = any (e.events));
   if examples is not null then
     raise exception 'Cannot archive %: webhook events of this month wait for endpoints: %', retired, examples
       using errcode = 'NL020', hint = 'Switch the endpoints on, with "resend" or "drop", or delete them.';
@@ -1150,7 +1158,8 @@ end $$;
 create function fingerprint_of(link bytea) returns text language sql immutable parallel safe as
   $$ select rpad(encode(substring(link for 8), 'hex'), 16, '0') $$;
 
--- The entries of an agency after a place in the log of its shard: all of them, or only the announced ones.
+-- The entries of an agency after a place in the log of its shard: the announced ones of bookings, and those of units whose kinds are in
+-- `unit_kinds`; null: all entries.
 --
 -- The place is `after_seq` with the fingerprint of the log up to there: the first 8 bytes of the link of the last entry up to that
 -- number. An entry's link covers everything before it, so the fingerprint differs if the log was replaced by that of a backup. Null:
@@ -1161,7 +1170,7 @@ create function fingerprint_of(link bytea) returns text language sql immutable p
 -- A shard's entries become visible in the order of their numbers, because its appends are one after the other (F2): the entries up to
 -- the end are all there. Not `stable`: each statement must see what the one before it saw, or later. A month that is archived meanwhile
 -- is noticed by the shard's base, which is read first and last.
-create function changes_after(agency uuid, after_seq bigint, after_fingerprint text, entries_max integer, announced_only boolean)
+create function changes_after(agency uuid, after_seq bigint, after_fingerprint text, entries_max integer, unit_kinds text[])
 returns table (seq bigint, fingerprint text, at timestamptz, entry_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid,
                kind text, payload text, checksum text, source_ref text, route text)
 language plpgsql
@@ -1202,7 +1211,7 @@ begin
     from (
       select * from journal j
       where j.agency_id = agency and j.seq > coalesce(after_seq, 0) and j.seq <= end_seq
-        and (j.is_announced or not announced_only)
+        and (unit_kinds is null or j.is_announced and (j.booking_id is not null or j.kind = any (unit_kinds)))
       order by j.seq limit entries_max) j
     left join booking b on b.agency_id = agency and b.booking_id = j.booking_id
     order by j.seq;
@@ -1269,7 +1278,8 @@ end $$;
 
 -- `made_seq`, `made_month`: the endpoint's cursor, the last entry of the agency that was considered for it (W7). Later entries have no
 -- delivery yet; while the endpoint is switched off, they wait. `from_seq`: where the cursor began, or was moved to when the agency
--- dropped what waited. Every announced entry between from_seq and made_seq has a delivery.
+-- dropped what waited, or chose other events. `events`: those that it gets. Every announced entry between from_seq and made_seq that
+-- fires one of them has a delivery.
 create table webhook_endpoint (
   agency_id              uuid not null references agency,
   endpoint_id            uuid not null,
@@ -1287,6 +1297,10 @@ create table webhook_endpoint (
   made_seq               bigint not null default 0,
   made_month             date not null default '2000-01-01',
   from_seq               bigint not null default 0,
+  events                 text[] not null default '{booking.created,booking.updated,booking.cancelled}'
+    constraint webhook_endpoint_events check (
+      cardinality(events) > 0
+      and events <@ '{booking.created,booking.updated,booking.cancelled,rates.updated,unit.updated}'),
   primary key (agency_id, endpoint_id)
 )
 -- The cursor moves with nearly every event: room for the new version of a row on the same page, so that no index changes.
@@ -1440,7 +1454,7 @@ end $$;
 -- Registers an endpoint. Its first event is the first that commits afterwards. Returns false if the agency already has `endpoints_max`
 -- endpoints. Errors: NL001.
 create function register_endpoint(
-  writer_epoch bigint, agency uuid, endpoint uuid, its_url text, its_description text, its_secret_sealed text,
+  writer_epoch bigint, agency uuid, endpoint uuid, its_url text, its_description text, its_events text[], its_secret_sealed text,
   registered_at timestamptz, endpoints_max integer) returns boolean
 language plpgsql as $$
 declare
@@ -1448,9 +1462,9 @@ declare
   cursor_month date;
 begin
   select seq, month into cursor_seq, cursor_month from end_of_log(agency, writer_epoch);
-  insert into webhook_endpoint (agency_id, endpoint_id, url, description, status, secret_sealed, created_at, updated_at,
+  insert into webhook_endpoint (agency_id, endpoint_id, url, description, events, status, secret_sealed, created_at, updated_at,
                                 made_seq, made_month, from_seq)
-  select agency, endpoint, its_url, its_description, 'active', its_secret_sealed, registered_at, registered_at,
+  select agency, endpoint, its_url, its_description, its_events, 'active', its_secret_sealed, registered_at, registered_at,
          cursor_seq, cursor_month, cursor_seq
   where (select count(*) from webhook_endpoint e where e.agency_id = agency and e.status <> 'deleted') < endpoints_max;
   return found;
@@ -1545,7 +1559,8 @@ begin
     where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id for no key update) e;
 
   with entry as materialized (
-    select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, j.kind, j.is_announced,
+    select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, event_of(j.kind) as event,
+           j.is_announced and event_of(j.kind) = any (e.events) as is_delivered,
            least(j.at, made_at) as created_at,
            -- What has waited for the endpoint is due within a second of its last change, in the order of the log.
            case when e.updated_at <= j.at then least(j.at, made_at)
@@ -1563,10 +1578,8 @@ begin
                                   created_at, next_attempt_at)
     select e.agency_id, e.endpoint_id, md5(e.entry_id::text || e.endpoint_id::text)::uuid, e.entry_id, e.seq, e.month,
            greatest(storage_month(e.created_at), e.month),
-           case e.kind when 'booking_created' then 'booking.created' when 'booking_cancelled' then 'booking.cancelled'
-                       else 'booking.updated' end,
-           'pending', e.created_at, e.due_at
-    from entry e where e.is_announced
+           e.event, 'pending', e.created_at, e.due_at
+    from entry e where e.is_delivered
     on conflict do nothing
     returning true
   ), passed as (
@@ -1674,7 +1687,7 @@ begin
   left join lateral (
     select j.seq, j.at, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum, b.source_ref
     from journal j
-    join booking b on b.agency_id = c.agency_id and b.booking_id = j.booking_id
+    left join booking b on b.agency_id = c.agency_id and b.booking_id = j.booking_id
     where j.shard = shard_of(c.agency_id) and j.seq = c.seq and j.month = c.entry_month and j.entry_id = c.event_id
       and j.agency_id = c.agency_id
     limit 1) t on true
@@ -1782,6 +1795,7 @@ begin
   cross join lateral (
     select j.at from journal j
     where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+      and event_of(j.kind) = any (e.events)
     order by j.seq limit 1) j
   where e.status = 'active';
 
@@ -1792,6 +1806,7 @@ begin
     cross join lateral (
       select from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+        and event_of(j.kind) = any (e.events)
       order by j.seq limit counted_max) j
     limit counted_max - waiting) j;
   waiting := waiting + counted;

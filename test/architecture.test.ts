@@ -75,6 +75,7 @@ const PAGE_LAYERS: readonly string[] = [
   'screens/bookings',
   'screens/guests',
   'screens/units/editing',
+  'screens/units/nights',
   'screens/units/rates',
   'screens/units/restrictions',
   'screens/units',

@@ -1,16 +1,20 @@
 // Keeps a copy of an agency's bookings, unavailable nights and prices in a SQLite file. For Bun 1.2 or newer. No packages.
 //   NIGHTLEDGER_URL=https://… NIGHTLEDGER_KEY=hr_live_… bun sync-calendar.ts copy.sqlite
-// The key needs the scopes read:bookings, read:availability and read:rates. Stop or kill the program at any moment: started again,
-// it continues where it was. Its tables: `booking` follows every change at once, `calendar` holds the answers of `GET /calendar`.
+// The key needs the scopes read:bookings, read:availability, read:rates and read:units. Stop or kill the program at any moment:
+// started again, it continues where it was. Its tables: `booking` follows every change at once, `calendar` has what `GET /calendar`
+// answers for each unit, and is read again for the units that a change names.
 import { Database } from 'bun:sqlite'
 
 const FILE = process.argv[2] ?? 'copy.sqlite'
 const BASE = `${process.env['NIGHTLEDGER_URL'] ?? 'http://127.0.0.1:3000'}/partner/v1`
 const KEY = process.env['NIGHTLEDGER_KEY'] ?? ''
-/** No event tells of a change of prices: the calendar is read this often, and sooner after a change of a booking. */
-const CALENDAR_EVERY_MS = 1_000 * Number(process.env['CALENDAR_EVERY_S'] ?? 300)
-const CALENDAR_SOON_MS = 1_000 * Number(process.env['CALENDAR_SOON_S'] ?? 60)
+/** All calendars are read this often, for what no event tells: a guest who is expected to stay longer. */
+const CALENDAR_EVERY_MS = 1_000 * Number(process.env['CALENDAR_EVERY_S'] ?? 86_400)
+/** Between two reads for what has changed, so that many changes cost few requests. */
+const CALENDAR_PAUSE_MS = 1_000 * Number(process.env['CALENDAR_PAUSE_S'] ?? 60)
 const CALENDAR_DAYS = 366
+/** If more units have changed, all are read. */
+const UNITS_NAMED_MAX = 50
 /** Without a change, a stream sends something every 15 seconds: after this long, the connection is lost. */
 const SILENT_MS_MAX = 45_000
 const RETRY_MS = 1_000
@@ -25,6 +29,23 @@ interface Booking {
   readonly status: string
   readonly arrival: string
   readonly departure: string
+}
+
+/** Which unit has other prices, minimum stays or restrictions, and for which dates: from `from` on, and before `to`. */
+interface ChangedUnit {
+  readonly unitSlug: string
+  readonly from: string | null
+  readonly to: string | null
+}
+
+type Change =
+  | { readonly event: 'booking.created' | 'booking.updated' | 'booking.cancelled'; readonly data: Booking }
+  | { readonly event: 'rates.updated' | 'unit.updated'; readonly data: ChangedUnit }
+
+/** An answer of `GET /calendar`. */
+interface CalendarPage {
+  readonly units: readonly { readonly unit: string }[]
+  readonly pageCount: number
 }
 
 /** The service will not answer otherwise if it is asked again. */
@@ -42,7 +63,9 @@ db.run(`
     id text primary key, unit text not null, status text not null, arrival text not null, departure text not null,
     body text not null
   );
-  create table if not exists calendar (path text primary key, tag text not null, body text not null);
+  create table if not exists calendar (unit text primary key, body text not null);
+  create table if not exists page (path text primary key, tag text not null, units text not null, pages integer not null);
+  create table if not exists stale (id integer primary key autoincrement, unit text not null);
 `)
 
 const storedCursor = db.query<{ cursor: string }, []>('select cursor from position')
@@ -51,11 +74,22 @@ const forgetCursor = db.query('delete from position')
 const storeBooking = db.query(
   'insert or replace into booking values ($id, $unitSlug, $status, $arrival, $departure, $body)',
 )
-const storedPage = db.query<{ tag: string; body: string }, { path: string }>(
-  'select tag, body from calendar where path = $path',
+const storedUnit = db.query<{ unit: string }, { id: string }>('select unit from booking where id = $id')
+const storedPage = db.query<{ tag: string; units: string; pages: number }, { path: string }>(
+  'select tag, units, pages from page where path = $path',
 )
-const storePage = db.query('insert or replace into calendar values ($path, $tag, $body)')
-const forgetOtherPages = db.query('delete from calendar where path not in (select value from json_each($paths))')
+const storePage = db.query('insert or replace into page values ($path, $tag, $units, $pages)')
+const forgetOtherPages = db.query('delete from page where path not in (select value from json_each($paths))')
+const storeCalendar = db.query('insert or replace into calendar values ($unit, $body)')
+const forgetOtherUnits = db.query('delete from calendar where unit not in (select value from json_each($units))')
+/** Of a unit that is not in the copy, such as an archived one, there is nothing to read. */
+const staleUnits = db.query<{ unit: string; last: number }, []>(
+  `select unit, max(id) as last from stale where unit = '' or unit in (select unit from calendar) group by unit`,
+)
+const markStale = db.query('insert into stale (unit) values ($unit)')
+const forgetStale = db.query('delete from stale where id <= $last')
+/** In place of a unit: all of them. */
+const ALL = ''
 
 function put(booking: Booking): void {
   const { id, unitSlug, status, arrival, departure } = booking
@@ -66,6 +100,7 @@ function put(booking: Booking): void {
 const storeAll = db.transaction((bookings: Iterable<Booking>, cursor: string) => {
   db.run('delete from booking')
   for (const booking of bookings) put(booking)
+  markStale.run({ unit: ALL })
   storeCursor.run({ cursor })
 })
 
@@ -73,13 +108,43 @@ const storeAll = db.transaction((bookings: Iterable<Booking>, cursor: string) =>
 const storeEvents = db.transaction((events: readonly Map<string, string>[]) => {
   for (const event of events) {
     const [cursor, data] = [event.get('id'), event.get('data')]
-    if (data !== undefined) put(JSON.parse(data).data)
+    if (data !== undefined) apply(JSON.parse(data))
     if (cursor !== undefined) storeCursor.run({ cursor })
   }
 })
 
+/** Stores what a change says, and which calendars are to be read again. */
+function apply({ event, data }: Change): void {
+  switch (event) {
+    case 'rates.updated': {
+      const copied = copiedDates()
+      const isCopied = (data.from ?? '') < copied.to && copied.from < (data.to ?? '9999')
+      if (isCopied) markStale.run({ unit: data.unitSlug })
+      break
+    }
+    // It may be new, archived, or have another slug.
+    case 'unit.updated':
+      markStale.run({ unit: ALL })
+      break
+    case 'booking.created':
+    case 'booking.updated':
+    case 'booking.cancelled':
+      // It may have been in another unit.
+      for (const unit of new Set([data.unitSlug, storedUnit.get({ id: data.id })?.unit ?? data.unitSlug]))
+        markStale.run({ unit })
+      put(data)
+  }
+}
+
+/** A page of calendars and its tag, together. */
+const storeCalendars = db.transaction((page: CalendarPage, asked: { path: string; tag: string } | null) => {
+  for (const calendar of page.units) storeCalendar.run({ unit: calendar.unit, body: JSON.stringify(calendar) })
+  const units = JSON.stringify(page.units.map(({ unit }) => unit))
+  if (asked !== null) storePage.run({ ...asked, units, pages: page.pageCount })
+})
+
 /**
- * Sends a request until it is answered with 200, 304 or 410: again after 429, 5xx and lost connections.
+ * Sends a request until it is answered with 200, 304, 404 or 410: again after 429, 5xx and lost connections.
  * @throws RefusedError for another answer
  */
 async function ask(path: string, headers: Record<string, string> = {}) {
@@ -88,7 +153,7 @@ async function ask(path: string, headers: Record<string, string> = {}) {
     const timer = setTimeout(() => silence.abort(), SILENT_MS_MAX)
     const sent = { headers: { authorization: `Bearer ${KEY}`, ...headers }, signal: silence.signal }
     const response = await fetch(BASE + path, sent).catch(() => null)
-    if (response !== null && [200, 304, 410].includes(response.status))
+    if (response !== null && [200, 304, 404, 410].includes(response.status))
       return { status: response.status, tag: response.headers.get('etag') ?? '', parts: partsOf(response, timer) }
     const text = await response?.text().catch(() => '')
     clearTimeout(timer)
@@ -141,7 +206,7 @@ async function begin(): Promise<void> {
 
 /** Stores the changes of one stream, until it ends. */
 async function follow(cursor: string): Promise<void> {
-  const stream = await ask('/changes', { accept: 'text/event-stream', 'last-event-id': cursor })
+  const stream = await ask('/changes?include=rates,units', { accept: 'text/event-stream', 'last-event-id': cursor })
   if (stream.status === 410) {
     console.log('The cursor has expired: reading everything again')
     forgetCursor.run()
@@ -152,9 +217,7 @@ async function follow(cursor: string): Promise<void> {
     const blocks = (text + part).split('\n\n')
     // The last one is not complete yet.
     text = blocks.pop() ?? ''
-    const events = blocks.map((block) => new Map(block.split('\n').map(fieldOf)))
-    storeEvents(events)
-    hasChanged ||= events.some((event) => event.has('data'))
+    storeEvents(blocks.map((block) => new Map(block.split('\n').map(fieldOf))))
   }
 }
 
@@ -164,26 +227,59 @@ function fieldOf(line: string): [name: string, value: string] {
   return [line.slice(0, colon), line.slice(colon + 1).trimStart()]
 }
 
-/** Reads those pages of the calendar that have changed, then waits. */
-async function readCalendar(): Promise<void> {
-  hasChanged = false
-  // A month at a time, so that the tags are of use.
-  const from = `${dateOf(Date.now()).slice(0, 7)}-01`
-  const to = dateOf(Date.parse(from) + CALENDAR_DAYS * DAY_MS)
+/** Reads the calendars of the units that have changed, or all of them once a day. */
+async function readCalendars(): Promise<void> {
+  // Without bookings, what changes is not followed yet.
+  if (storedCursor.get() === null) return
+  // What becomes stale while it is read is read again.
+  const stale = staleUnits.all()
+  const units = stale.map(({ unit }) => unit)
+  const isRead = Date.now() - allReadAt < CALENDAR_EVERY_MS && storedPage.get({ path: pathOf({ page: '1' }) }) !== null
+  if (!isRead || units.includes(ALL) || units.length > UNITS_NAMED_MAX) await readAll()
+  else if (units.length > 0) await readSome(units)
+  else return
+  forgetStale.run({ last: Math.max(0, ...stale.map(({ last }) => last)) })
+  await Bun.sleep(CALENDAR_PAUSE_MS)
+}
+
+/** Reads those pages that have changed. */
+async function readAll(): Promise<void> {
   const paths: string[] = []
-  for (let pageCount = 1; paths.length < pageCount; ) {
-    const page = paths.length + 1
-    const path = `/calendar?from=${from}&to=${to}&prices=true&page=${page}&pageSize=${PAGE_SIZE}`
-    const stored = storedPage.get({ path })
-    const answer = await ask(path, stored === null ? {} : { 'if-none-match': stored.tag })
+  const units: string[] = []
+  for (let pages = 1; paths.length < pages; ) {
+    const path = pathOf({ page: `${paths.length + 1}` })
+    const known = storedPage.get({ path })
+    const answer = await ask(path, known === null ? {} : { 'if-none-match': known.tag })
     const text = await textOf(answer)
-    if (answer.status === 200) storePage.run({ path, tag: answer.tag, body: text })
-    pageCount = JSON.parse(stored !== null && answer.status === 304 ? stored.body : text).pageCount
+    if (answer.status === 200) storeCalendars(JSON.parse(text), { path, tag: answer.tag })
+    const stored = storedPage.get({ path })
+    if (stored === null) throw new RefusedError(`GET ${path}: ${answer.status} ${text}`)
+    pages = stored.pages
+    units.push(...JSON.parse(stored.units))
     paths.push(path)
   }
   forgetOtherPages.run({ paths: JSON.stringify(paths) })
-  const since = Date.now()
-  while (Date.now() - since < (hasChanged ? CALENDAR_SOON_MS : CALENDAR_EVERY_MS)) await Bun.sleep(100)
+  forgetOtherUnits.run({ units: JSON.stringify(units) })
+  allReadAt = Date.now()
+}
+
+async function readSome(units: readonly string[]): Promise<void> {
+  const answer = await ask(pathOf({ units: units.join(',') }))
+  const text = await textOf(answer)
+  // One of them is not there any more.
+  if (answer.status === 404) await readAll()
+  else storeCalendars(JSON.parse(text), null)
+}
+
+function pathOf(which: { readonly page: string } | { readonly units: string }): string {
+  const { from, to } = copiedDates()
+  return `/calendar?${new URLSearchParams({ from, to, prices: 'true', pageSize: `${PAGE_SIZE}`, ...which })}`
+}
+
+/** From the first of a month, so that the tags are of use. */
+function copiedDates(): { from: string; to: string } {
+  const from = `${dateOf(Date.now()).slice(0, 7)}-01`
+  return { from, to: dateOf(Date.parse(from) + CALENDAR_DAYS * DAY_MS) }
 }
 
 function dateOf(ms: number): string {
@@ -202,15 +298,15 @@ async function forever(task: () => Promise<void>): Promise<never> {
   }
 }
 
-/** A booking has changed since the calendar was read. */
-let hasChanged = false
+/** When this program has last read the calendars of all units. */
+let allReadAt = 0
 try {
   await Promise.all([
     forever(() => {
       const stored = storedCursor.get()
       return stored === null ? begin() : follow(stored.cursor)
     }),
-    forever(readCalendar),
+    forever(readCalendars),
   ])
 } catch (error) {
   console.error('Cannot continue:', error instanceof RefusedError ? error.message : error)

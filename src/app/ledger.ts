@@ -96,6 +96,8 @@ export interface LedgerOptions {
   holder: string
   /** Called after each durable change of a booking, when its webhooks are due. */
   onBookingChange?: (agencyId: string) => void
+  /** The same for a change of a unit that webhooks announce. */
+  onUnitChange?: (agencyId: string) => void
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean
   openOwnership: Membership['openOwnership']

@@ -5,6 +5,7 @@ import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { UnitsAsOf } from '../core/bookings/units-as-of.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
+import { isUnitSet } from '../core/domain/booking.ts'
 import { Journal } from '../core/journal/journal.ts'
 import { notOwner } from '../core/journal/journal-error.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
@@ -102,7 +103,12 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     clock,
     newId: systemIds,
     queuedMsMax: limits.queuedMsMax,
-    onDurable: ({ after }, agency) => {
+    onDurable: (event, agency) => {
+      if (isUnitSet(event)) {
+        if (event.changed !== undefined) options.onUnitChange?.(agency.id)
+        return
+      }
+      const { after } = event
       options.onBookingChange?.(agency.id)
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
     },

@@ -1,5 +1,6 @@
 /** The composition root of webhooks: the agency's commands in this process, the sender in a process of its own. */
 
+import { BOOKING_EVENTS, UNIT_EVENTS, type WebhookEventKind } from '../core/domain/booking.ts'
 import { guardedPost } from '../events/webhooks/guarded-post.ts'
 import { DnsResolver } from '../events/webhooks/name-resolver.ts'
 import { SecretBox } from '../events/webhooks/secret-box.ts'
@@ -31,11 +32,13 @@ export interface Webhooks {
   readonly sender: SenderProcess
   /** Call it after each change of a booking of the agency. */
   bookingChanged(agencyId: string): void
+  /** The same of a unit, if webhooks announce it. */
+  unitChanged(agencyId: string): void
   /** Starts the sender; `sender.stop` ends it. Until then nothing is sent, and nothing is lost. */
   start(): void
 }
 
-/** Call `start` when the ledger is taken over, and `bookingChanged` after each change of a booking. */
+/** Call `start` when the ledger is taken over, and the others after each change. */
 export function openWebhooks(
   ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf' | 'ownership'>,
   options: WebhookOptions,
@@ -58,26 +61,33 @@ export function openWebhooks(
     onExit: options.onSenderExit,
   })
   const { ownership } = ledger
-  const agenciesWithEndpoints = new AgenciesWithEndpoints()
+  const forBookings = { ofEvents: BOOKING_EVENTS, agencies: new AgenciesWithEndpoints() }
+  const forUnits = { ofEvents: UNIT_EVENTS, agencies: new AgenciesWithEndpoints() }
   const start = () => {
     sender.start()
     ownership.sendWith(sender)
-    // Of the agencies that come to this process later, it does not know. Until they are loaded, or if loading fails, every booking wakes the sender.
+    // Of the agencies that come to this process later, it does not know. Until they are loaded, or if loading fails, every change wakes the sender.
     if (ownership.owned() !== 'all') return
-    new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)).agencies().then(
-      (agencyIds) => agenciesWithEndpoints.load(agencyIds),
-      () => {},
-    )
+    const rows = new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId))
+    for (const { ofEvents, agencies } of [forBookings, forUnits])
+      rows.agencies(ofEvents).then(
+        (agencyIds) => agencies.load(agencyIds),
+        () => {},
+      )
   }
   const commands = openWebhookCommands(ledger, {
     ...options,
     onChange: (changed) => sender.endpointChanged(changed),
-    onRegister: (agencyId) => agenciesWithEndpoints.add(agencyId),
+    onEvents: (agencyId, events) => {
+      for (const { ofEvents, agencies } of [forBookings, forUnits])
+        if (ofEvents.some((event) => events.includes(event))) agencies.add(agencyId)
+    },
   })
-  const bookingChanged = (agencyId: string) => {
-    if (agenciesWithEndpoints.mayInclude(agencyId)) sender.wake(agencyId)
+  const wakeIf = (agencies: AgenciesWithEndpoints) => (agencyId: string) => {
+    if (agencies.mayInclude(agencyId)) sender.wake(agencyId)
   }
-  return { commands, sender, bookingChanged, start }
+  const [bookingChanged, unitChanged] = [wakeIf(forBookings.agencies), wakeIf(forUnits.agencies)]
+  return { commands, sender, bookingChanged, unitChanged, start }
 }
 
 /** The commands without a sender: their changes are sent by a sender elsewhere, or not at all. */
@@ -85,10 +95,10 @@ export function openWebhookCommands(
   ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf'>,
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
-    onRegister?: (agencyId: string) => void
+    onEvents?: (agencyId: string, events: readonly WebhookEventKind[]) => void
   },
 ): WebhookCommands {
-  const { secretKey, allowHosts, trustedCa, onChange = () => {}, onRegister = () => {} } = options
+  const { secretKey, allowHosts, trustedCa, onChange = () => {}, onEvents = () => {} } = options
   const { sql, clock, newId } = ledger
   const resolver = new DnsResolver()
   return new WebhookCommands({
@@ -100,6 +110,6 @@ export function openWebhookCommands(
     newId,
     allowHosts,
     onChange,
-    onRegister,
+    onEvents,
   })
 }

@@ -101,6 +101,7 @@ async function start(
     clock: systemClock,
     limits: config.limits,
     onBookingChange: (agencyId) => service.bookingChanged(agencyId),
+    onUnitChange: (agencyId) => service.unitChanged(agencyId),
     holder: `${hostname()} ${process.pid}`,
     watch: {
       onFenced: (cause, settled) => service.endAfterFence(cause, settled),

@@ -90,6 +90,10 @@ export class Service {
     this.#webhooks?.bookingChanged(agencyId)
   }
 
+  unitChanged(agencyId: string): void {
+    this.#webhooks?.unitChanged(agencyId)
+  }
+
   /**
    * Call it when the start has failed: stops the embedded PostgreSQL, if any. Never settles when the process is already
    * exiting for another reason.

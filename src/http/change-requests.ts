@@ -53,8 +53,8 @@ interface ChangeRequest<C extends ChangeInLog> {
   readonly feed: ChangeFeed<C>
   readonly request: Request
   readonly query: ChangesQuery
-  /** Who asks. */
-  readonly reader: Pick<ChangesRequest, 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
+  /** Who asks, and for what. */
+  readonly reader: Pick<ChangesRequest, 'include' | 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
   /** What the reader's places are counted by. */
   readonly of: 'key' | 'access token'
   readonly stream: StreamCall

@@ -5,7 +5,7 @@ import { unreachable } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Tagged } from './answer.ts'
 import { rateAnswer, rateHeaders, taggedAnswer } from './answer.ts'
-import type { QueryScope } from './operation.ts'
+import type { QueryScopes } from './operation.ts'
 import type { Failure } from './problem-of.ts'
 import { type Problem, problem } from './problems.ts'
 import type { PathValues } from './read-request.ts'
@@ -75,21 +75,21 @@ export class KeyAdmission implements RouteAdmission<Admission> {
   readonly #access: PartnerAccess
   readonly #clock: Clock
   readonly #scope: Scope | null
-  readonly #scopeWith: QueryScope | null
+  readonly #scopesWith: QueryScopes | null
 
   /**
    * @param scope the scope that the key must have; null for none
-   * @param scopeWith another one, which only some queries need; null for none
+   * @param scopesWith others, which only some queries need; null for none
    */
   constructor(
     { access, clock }: { access: PartnerAccess; clock: Clock },
     scope: Scope | null,
-    scopeWith: QueryScope | null = null,
+    scopesWith: QueryScopes | null = null,
   ) {
     this.#access = access
     this.#clock = clock
     this.#scope = scope
-    this.#scopeWith = scopeWith
+    this.#scopesWith = scopesWith
   }
 
   admit(request: Request, _requestId: string): Admission | null {
@@ -107,18 +107,19 @@ export class KeyAdmission implements RouteAdmission<Admission> {
   refusalOf({ refusal, holder }: Admission, request: Pick<Request, 'url'>): Problem | null {
     if (refusal !== null) return problemOfAccess(refusal)
     const missing = this.#scope === null ? null : missingScope(holder, this.#scope)
-    if (missing !== null || this.#scopeWith === null) return missing
-    return this.#isScopeAsked(request.url, this.#scopeWith) ? missingScope(holder, this.#scopeWith.scope) : null
-  }
-
-  /**
-   * The query is not checked yet: whatever else is wrong with it comes after a missing scope (docs/design.md#order-of-checks). Most
-   * requests do not have the parameter, and their text shows that.
-   */
-  #isScopeAsked(url: string, { parameter, value }: QueryScope): boolean {
-    if (!url.includes(parameter) && !url.includes('%')) return false
-    const values = new URLSearchParams(targetOf(url).query).getAll(parameter)
-    return value === undefined ? values.length > 0 : values.includes(value)
+    if (missing !== null || this.#scopesWith === null) return missing
+    // The query is not checked yet: whatever else is wrong with it comes after a missing scope (docs/design.md#order-of-checks).
+    const { parameter, scopes } = this.#scopesWith
+    const { query } = targetOf(request.url)
+    // Most queries do not have it; only an escape could hide its name.
+    if (!query.includes(parameter) && !query.includes('%')) return null
+    const values = new URLSearchParams(query).getAll(parameter).flatMap((list) => list.split(','))
+    if (typeof scopes === 'string') return values.length > 0 ? missingScope(holder, scopes) : null
+    for (const [value, scope] of Object.entries(scopes)) {
+      const refusal = values.includes(value) ? missingScope(holder, scope) : null
+      if (refusal !== null) return refusal
+    }
+    return null
   }
 
   takeAnswer({ admission: { holder } }: Open<Admission>, chars: number): Promise<void> | null {

@@ -16,8 +16,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly scope?: Scope | null
   /** The role that an access token needs. Surfaces without access tokens leave it out. */
   readonly role?: RequiredRole
-  /** Another scope that the key needs when the query has this parameter, or has it with this value. */
-  readonly scopeWith?: QueryScope
+  /** Other scopes that the key needs for a parameter of the query. */
+  readonly scopesWith?: QueryScopes
   /** A read with an entity tag: `If-None-Match` is looked at, and 304 is one of its answers. */
   readonly isConditional?: boolean
   /** Its answer has an entity tag, but is not to be kept. */
@@ -53,11 +53,10 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly problemsOfStays?: readonly ProblemCode[]
 }
 
-export interface QueryScope {
+export interface QueryScopes {
   readonly parameter: string
-  /** Left out: any. */
-  readonly value?: string
-  readonly scope: Scope
+  /** By the value that needs it, alone or in a list separated by commas; a single scope: whatever the value is. */
+  readonly scopes: Readonly<Record<string, Scope>> | Scope
 }
 
 export interface PathParameter {

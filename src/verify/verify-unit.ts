@@ -1,5 +1,5 @@
 import type { BookingFacts } from '../core/domain/booking.ts'
-import { type BookingEvent, type LoggedEvent, webhookEventOf } from '../core/domain/booking.ts'
+import { type BookingEvent, isUnitSet, type LoggedEvent, webhookEventOf } from '../core/domain/booking.ts'
 import { UnitState } from '../core/domain/unit-state.ts'
 import { decodeEntry, unitsOf } from '../core/journal/entry-codec.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'
@@ -48,7 +48,7 @@ export async function verifyUnit(input: Input): Promise<void> {
     const entries = readable(page, input)
     replay.apply(entries)
     const changes = entries.flatMap(({ seq, event }) =>
-      seq <= lastSeq && event.kind !== 'unit_set' && event.after.unitId === unit.unitId ? [{ seq, event }] : [],
+      seq <= lastSeq && !isUnitSet(event) && event.after.unitId === unit.unitId ? [{ seq, event }] : [],
     )
     for (const entry of entries) if (entry.seq <= lastSeq) verifyAnnounced(entry, input)
     await verifyRows(lastOfEachBooking(changes), input)

@@ -105,12 +105,12 @@ test('every operation answers a typed client, with the types it was promised', a
   ])
   const fromStart = { params: { query: { after: 'start', limit: 1 } } }
   const first = of('listChanges', await client.GET('/partner/v1/changes', fromStart))
-  expect([first.changes[0]?.data.id, first.changes[0]?.event, first.hasMore]).toEqual([
-    ...[booking.id, 'booking.created', true],
-  ])
+  const [change] = first.changes
+  expect([change?.event === 'booking.created' && change.data.id, first.hasMore]).toEqual([booking.id, true])
   const rest = { params: { query: { after: first.cursor, wait: 1 } } }
   const { changes } = of('listChanges', await client.GET('/partner/v1/changes', rest))
-  expect(changes.map(({ event, data }) => [event, data.version, data.groupId ?? null])).toEqual([
+  const groupOf = (data: object) => ('groupId' in data ? data.groupId : null)
+  expect(changes.map(({ event, data }) => [event, data.version, groupOf(data)])).toEqual([
     ['booking.cancelled', 2, null],
     ['booking.created', 1, group.groupId],
     ['booking.created', 1, group.groupId],

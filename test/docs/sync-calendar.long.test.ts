@@ -147,6 +147,78 @@ test('it reads days on which more than a page arrive', async () => {
   await expectEqual()
 })
 
+/** The paths that the client asks for from now on. */
+function asked(): string[] {
+  const paths: string[] = []
+  answer = (path) => {
+    paths.push(path)
+    return null
+  }
+  return paths
+}
+const of = (slug: string) => `/agencies/${agency.slug}/units/${slug}`
+async function setRates(from: string, to: string): Promise<void> {
+  const seasons = [{ name: 'Season', from, to, nightlyPrice: 77 }]
+  expect((await service.put(`${of('sea-view')}/rates`, { seasons })).status).toBe(200)
+}
+
+test('a change of rates or of a booking costs one request, which names the units; one outside of the copied dates costs none', async () => {
+  client.start()
+  await expectEqual()
+  await Bun.sleep(2_000)
+  const paths = asked()
+  await setRates('2099-01-01', '2099-02-01')
+  await Bun.sleep(2_000)
+  expect(paths).toEqual([])
+  const [from, to] = stay(0)
+  await setRates(from, to)
+  await expectEqual()
+  expect(paths).toEqual([expect.stringMatching(/^\/calendar\?.*&units=sea-view$/)])
+  await Bun.sleep(2_000)
+  paths.length = 0
+  await book(0)
+  await expectEqual()
+  expect(paths).toEqual([expect.stringMatching(/&units=sea-view$/)])
+})
+
+test('a unit that is added, gets another slug or is archived is in the copy as it is in the calendar', async () => {
+  client.start()
+  await expectEqual()
+  await service.unit(agency, { slug: 'new-unit' })
+  await expectUnits('garden', 'new-unit', 'sea-view')
+  await service.patch(of('new-unit'), { slug: 'renamed' })
+  await expectUnits('garden', 'renamed', 'sea-view')
+  await service.patch(of('garden'), { status: 'archived' })
+  await expectUnits('renamed', 'sea-view')
+  await book(0)
+  await expectEqual()
+})
+
+async function expectUnits(...slugs: string[]): Promise<void> {
+  await eventually('it has these units', () => Bun.deepEquals(Object.keys(client.copied.calendar).toSorted(), slugs))
+  await expectEqual()
+}
+
+test('a copy of 1,000 units needs fewer than 1,000 requests in 30 days when nothing changes', async () => {
+  for (let n = units.length; n < 1_000; n++) await service.unit(agency, { slug: `unit-${n}` })
+  client.start()
+  await expectEqual()
+  await Bun.sleep(2_000)
+  const paths = asked()
+  await Bun.sleep(5_000)
+  expect(paths).toEqual([])
+  // As after a day.
+  await client.stop()
+  client.start()
+  await eventually('it has read all calendars', () => paths.filter((path) => path.startsWith('/calendar')).length >= 5)
+  await Bun.sleep(2_000)
+  const aDay = paths.filter((path) => path.startsWith('/calendar')).length
+  expect(paths.length).toBe(aDay + 1)
+  const streamsConnectedAgainEveryHour = 24
+  expect(30 * (aDay + streamsConnectedAgainEveryHour)).toBeLessThan(1_000)
+  await expectEqual()
+})
+
 test('a key that is revoked ends it with code 1 and the reason', async () => {
   const made = await service.key(agency)
   const revoked = new SyncClient({ baseUrl: service.url, key: made.secret })
@@ -167,7 +239,7 @@ test('a file of another agency ends it with code 1 and the reason, and is left a
   stranger.start()
   expect(await stranger.ended()).toEqual({
     code: 1,
-    said: expect.stringContaining('Cannot continue: GET /changes: 400 '),
+    said: expect.stringContaining('Cannot continue: GET /changes?include=rates,units: 400 '),
   })
   await stranger.close()
   expect(client.position).toEqual(stored)

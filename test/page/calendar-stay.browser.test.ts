@@ -71,9 +71,14 @@ describeInBrowser('a stay in the calendar', () => {
   }
 
   /** Opens the calendar with the stay's details. */
-  async function visit(stay: Booking, test: (page: Page, panel: Locator) => Promise<void>): Promise<void> {
+  async function visit(
+    stay: Booking,
+    test: (page: Page, panel: Locator) => Promise<void>,
+    options: { as?: 'viewer'; mayFail?: boolean } = {},
+  ): Promise<void> {
     const from = isoOf(Date.parse(stay.arrival) / 86_400_000 - 3)
-    await portal.visit({ as: 'desk', at: `#/calendar?from=${from}&zoom=month&booking=${stay.id}` }, async (page) => {
+    const at = `#/calendar?from=${from}&zoom=month&booking=${stay.id}`
+    await portal.visit({ as: 'desk', at, ...options }, async (page) => {
       const panel = page.getByRole('dialog')
       await panel.getByRole('link', { name: 'Booking page' }).waitFor()
       await test(page, panel)
@@ -183,6 +188,36 @@ describeInBrowser('a stay in the calendar', () => {
     })
     expect((await asColleaguesSee(stay.id)).expectedUntil).toBeNull()
     expect(await partnerBooks(today() + 2, today() + 4)).toBe(201)
+  })
+
+  test('the history of a stay is read when it is opened: who changed what, newest first, also for viewers', async () => {
+    const stay = await book(today() + 20, 3, 'History', { status: 'option' })
+    await agency(`/bookings/${stay.id}`, 'PATCH', { status: 'confirmed' })
+    await agency(`/bookings/${stay.id}`, 'PATCH', { departure: isoOf(today() + 25) })
+    await visit(
+      stay,
+      async (page, panel) => {
+        let isAway = true
+        await page.route('**/history', (route) => (isAway ? route.abort() : route.continue()))
+        await panel.getByText('History', { exact: true }).click()
+        await panel.getByText('The service could not be reached').waitFor()
+        isAway = false
+        await panel.getByRole('button', { name: 'Try again' }).click()
+        await panel.getByText('The agency put the nights on hold').waitFor()
+        const said = await panel.locator('.history-text').allTextContents()
+        expect(said).toEqual([
+          expect.stringMatching(/^The agency changed its datesStay.* is now→ .*Price€\S+ is now→ €/),
+          expect.stringMatching(/^The agency confirmed itStatusHold is now→ Confirmed/),
+          expect.stringMatching(/^The agency put the nights on holdUnitAAA .Stay.*Price€/),
+        ])
+        await expectAccessible(page)
+        await snapshot(page, 'calendar-history')
+        await page.route('**/history', (route) => route.fulfill({ json: { history: [] } }))
+        await agency(`/bookings/${stay.id}`, 'PATCH', { status: 'checked_in' })
+        await panel.getByText('Earlier changes are no longer kept.').waitFor()
+      },
+      { as: 'viewer', mayFail: true },
+    )
   })
 
   test('a stay that is cancelled is gone, its nights are free, and partners read the reason', async () => {

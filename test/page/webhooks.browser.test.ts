@@ -143,10 +143,25 @@ describeInBrowser('webhooks', () => {
       await page.getByRole('button', { name: 'I have stored it' }).click()
       await page.getByText('Also signs until').waitFor()
 
-      const change = await act('Change address or name')
+      const change = await act('Change address, name or events')
       await change.getByLabel('Name').fill('Cleaners’ planner')
+      const boxes = await Promise.all((await change.getByRole('checkbox').all()).map((box) => box.isChecked()))
+      expect(boxes).toEqual([true, false, false])
+      await change.getByLabel('Changes of rates').check()
+      await change.getByLabel('Changes of bookings').uncheck()
+      await expectAccessible(page)
+      await snapshot(page, 'webhook-change')
       await change.getByRole('button', { name: 'Save' }).click()
       await page.getByRole('heading', { name: 'Cleaners’ planner' }).waitFor()
+      await page.getByText('Changes of rates').waitFor()
+      const rates = { seasons: [{ name: 'May', from: '2029-05-01', to: '2029-06-01', nightlyPrice: 9_900 }] }
+      const set = { json: rates, method: 'PUT', token: portal.database.tokens.owner }
+      expect((await portal.service.ask(`${A}/units/alfama-loft/rates`, set)).status).toBe(200)
+      await eventually('the change of rates arrives', () =>
+        receiver.received.some(({ body }) => body.includes('"rates.updated"')),
+      )
+      await page.reload()
+      await page.locator('details', { hasText: 'Rates changed' }).getByText('Delivered').waitFor()
 
       const remove = await act('Delete endpoint')
       await remove.getByRole('button', { name: 'Delete endpoint' }).click()
@@ -178,7 +193,7 @@ describeInBrowser('webhooks', () => {
     const path = `${A}/webhook-endpoints/${body.webhookEndpoint.id}`
     await portal.visit({ as: 'owner', at: `#/webhooks/${body.webhookEndpoint.id}`, mayFail: true }, async (page) => {
       await page.getByRole('button', { name: 'More actions' }).click()
-      await page.getByRole('menuitem', { name: 'Change address or name' }).click()
+      await page.getByRole('menuitem', { name: 'Change address, name or events' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name').fill('Door locks')
       const { status } = await portal.service.ask(path, { json: { url: `${url}/new` }, method: 'PATCH', token })

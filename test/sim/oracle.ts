@@ -1,10 +1,11 @@
 import type { Booking, BookingFacts } from '../../src/core/domain/booking.ts'
-import { type BookingEvent, type LoggedEvent, webhookEventOf } from '../../src/core/domain/booking.ts'
+import { type BookingEvent, isUnitSet, type LoggedEvent, webhookEventOf } from '../../src/core/domain/booking.ts'
 import { formatNight } from '../../src/core/domain/night.ts'
 import { UnitState } from '../../src/core/domain/unit-state.ts'
 import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
 import { NO_LINK, nextLink, SHARDS, shardOf } from '../../src/core/journal/shard.ts'
 import { decodeSnapshot, stateHash } from '../../src/core/journal/snapshot-codec.ts'
+import { isShown } from '../../src/events/changes/change-page.ts'
 import { bodyOfEntry } from '../../src/events/webhooks/envelope.ts'
 import type { JournalRow } from '../support/memory-journal-store.ts'
 import { CHAIN_KEYS } from '../support/samples.ts'
@@ -45,7 +46,7 @@ interface Entry extends JournalRow {
 }
 
 function isOfBooking(event: LoggedEvent): event is BookingEvent<BookingFacts> {
-  return event.kind !== 'unit_set'
+  return !isUnitSet(event)
 }
 
 /** Each shard has gapless numbers, months that never fall, an unbroken chain, and the entries of its own agencies alone. */
@@ -181,10 +182,12 @@ export function deliveredWrongly({ store, webhooks }: Pick<SimWorld, 'store' | '
   return [...wrong, ...webhooks.broken]
 }
 
-/** Every reader of the feed was shown every change of its agency, once and in order. */
+/** Every reader of the feed was shown every change of its agency that it includes, once and in order. */
 function unlikeFeed({ store, partners }: SimWorld): string[] {
-  return partners.readers.flatMap(({ name, agencyId, shown, faults }) => {
-    const seqs = store.announced.filter((row) => row.agencyId === agencyId).map(({ seq }) => seq)
+  return partners.readers.flatMap(({ name, agencyId, include, shown, faults }) => {
+    const seqs = store.announced
+      .filter((row) => row.agencyId === agencyId && isShown(include, row))
+      .map(({ seq }) => seq)
     const isSame = shown.length === seqs.length && shown.every((seq, i) => seq === seqs[i])
     return [
       ...faults.map((fault) => `F1: ${name} was answered ${fault}`),

@@ -1,4 +1,5 @@
 import type { BookingRow } from '../../src/core/bookings/booking-turns.ts'
+import { isUnitSet } from '../../src/core/domain/booking.ts'
 import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
 import type { StoredSnapshot } from '../../src/core/journal/snapshot-codec.ts'
@@ -107,7 +108,7 @@ export class SimHistory {
       const { shard, seq, id } = row
       if (seq <= (this.#seenSeqs.get(shard) ?? 0)) this.broken.push(`S3: number ${shard}/${seq} was given twice`)
       const event = decodeEntry(row)
-      if (event.kind === 'unit_set') continue
+      if (isUnitSet(event)) continue
       const { id: bookingId, version } = event.after
       if (version <= (this.#seenVersions.get(bookingId) ?? 0))
         this.broken.push(`S3: version ${version} of ${bookingId} was given twice, by ${id}`)
@@ -117,7 +118,7 @@ export class SimHistory {
   #noteSeen(row: JournalRow): void {
     this.#seenSeqs.set(row.shard, Math.max(row.seq, this.#seenSeqs.get(row.shard) ?? 0))
     const event = decodeEntry(row)
-    if (event.kind === 'unit_set') return
+    if (isUnitSet(event)) return
     const { id, version } = event.after
     this.#seenVersions.set(id, Math.max(version, this.#seenVersions.get(id) ?? 0))
   }

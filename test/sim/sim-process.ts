@@ -1,5 +1,6 @@
 import type { BookingCommands } from '../../src/core/bookings/booking-commands.ts'
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-turns.ts'
+import { isUnitSet } from '../../src/core/domain/booking.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
 import type { JournalStore, LaneStore, WriterTerm } from '../../src/core/journal/journal-store.ts'
 import { SHARDS, shardOf } from '../../src/core/journal/shard.ts'
@@ -158,9 +159,11 @@ function assemble(process: SimProcess, options: ProcessOptions, term: WriterTerm
     onEntries: (entries) => feed.noteDurable(entries),
     onDefect: () => {},
     onSnapshotFailure: () => {},
-    onDurable: ({ after }, agency) => {
-      if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
+    onDurable: (event, agency) => {
       process.wakeSender(agency.id)
+      if (isUnitSet(event)) return
+      const { after } = event
+      if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
     },
     wrapJournal: (journal) =>
       faults.wrapJournal?.(journal, { store, clock, term, onFenced, database: options.store }) ?? journal,

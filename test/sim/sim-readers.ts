@@ -1,3 +1,4 @@
+import { UNIT_EVENTS, type UnitEventKind } from '../../src/core/domain/booking.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
 import { ChangeFeed, type ChangesRequest, type NoChanges } from '../../src/events/changes/change-feed.ts'
 import type { ChangeRows } from '../../src/events/changes/change-page.ts'
@@ -21,6 +22,7 @@ interface SimReader {
   readonly name: string
   readonly how: 'poll' | 'stream'
   readonly agencyId: string
+  readonly include: readonly UnitEventKind[]
   /** Numbers of the changes that it was shown, in the order in which it was, since it last began. */
   readonly shown: number[]
   /** Of the log that its last cursor is of, as the process that gave it knew it. */
@@ -51,6 +53,8 @@ export class SimReaders {
         name: `reader ${n} of ${slug}`,
         how,
         agencyId: id,
+        // Of each agency, one that includes units and one that does not.
+        include: n % 2 === 0 ? [] : UNIT_EVENTS,
         shown: [],
         generation: 0,
         faults: [],
@@ -119,9 +123,9 @@ export class SimReaders {
     return last
   }
 
-  #request({ agencyId, name }: SimReader, after: string, signal: AbortSignal): ChangesRequest {
+  #request({ agencyId, include, name }: SimReader, after: string, signal: AbortSignal): ChangesRequest {
     const limit = this.#dice.pick([1, 3, 100])
-    return { agencyId, keyId: name, after, limit, isServed: () => true, signal }
+    return { agencyId, include, keyId: name, after, limit, isServed: () => true, signal }
   }
 
   /** Takes what a page shows. The connection may be lost within it. @returns the cursor of the last thing that was taken */

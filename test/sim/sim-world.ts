@@ -4,8 +4,9 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Booking, BookingStatus } from '../../src/core/domain/booking.ts'
 import { PRICINGS } from '../../src/core/domain/booking.ts'
 import { addNights } from '../../src/core/domain/night.ts'
+import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
-import { AssertionError } from '../../src/lib/assert.ts'
+import { AssertionError, assert } from '../../src/lib/assert.ts'
 import { HOUR_MS } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
@@ -30,6 +31,8 @@ export interface Acknowledgement {
 
 const CALLER: Caller = { actor: { kind: 'key', id: sampleId('key', 'a') }, route: 'sim', requestId: null }
 const FIRST = night('2027-03-01')
+/** Commands between two changes of rates. */
+const RATES_EVERY = 12
 
 /** What the stays have in common. */
 const STAY = {
@@ -223,6 +226,7 @@ export class SimWorld {
       this.denied.push(...refs)
       return
     }
+    if (this.#refs % RATES_EVERY === 0) this.#changeRates(process, agency)
     told.then(
       (bookings) => {
         for (const { booking, seq } of bookings) {
@@ -264,6 +268,21 @@ export class SimWorld {
     })
     const booked = groups.book(agency, { stays }, CALLER, undefined, mode)
     return { refs, told: booked.then((outcome) => toldOfGroup(outcome, () => true)) }
+  }
+
+  /** Without dice, so that the seeds go on as before. */
+  #changeRates(process: SimProcess, agency: Agency): void {
+    const units = unitsOf(agency.id)
+    const unit = units[this.#refs % units.length]
+    assert(unit !== undefined, 'Cannot change rates: the agency has no unit')
+    const season = { name: 'Season', from: FIRST, to: addNights(FIRST, 30), nightlyPrice: this.#refs, minStay: null }
+    const rates = { ...unit.rules.rates, seasons: [season] }
+    const change = (current: Unit | null): Unit => ({ ...(current ?? unit), rules: { ...unit.rules, rates } })
+    const set = process.commands.setUnit(agency, unit.id, change, CALLER)
+    set.catch((error) => {
+      if (error instanceof AssertionError) process.bugs.push(error)
+      this.fates.noteRefusal(process, agency.id, error)
+    })
   }
 
   #ask(process: SimProcess, agency: Agency, ref: string, mode: WriteMode): Promise<FoundOutcome> {

@@ -1,4 +1,4 @@
-import type { Booking, Instant, UnitEvent } from '../../src/core/domain/booking.ts'
+import type { Booking, Instant, UnitEvent, UnitSet } from '../../src/core/domain/booking.ts'
 import { encodeBatch, headAt, type LogEnd } from '../../src/core/journal/batch.ts'
 import type { BatchToAppend, WriterTerm } from '../../src/core/journal/journal-store.ts'
 import type { Entry, Envelope, JournalRecord } from '../../src/core/journal/record.ts'
@@ -35,9 +35,13 @@ export function booked(
   return { agencyId, at, entries: [entryOf(event, { at })] }
 }
 
-export function unitSet(unitId: string, { agencyId = AGENCY.id, at = AT }: Of = {}): JournalRecord {
+export function unitSet(
+  unitId: string,
+  { agencyId = AGENCY.id, at = AT }: Of = {},
+  change: Partial<UnitSet> = {},
+): JournalRecord {
   const unit = sampleUnit({ id: unitId, slug: unitId })
-  return { agencyId, at, entries: [entryOf({ kind: 'unit_set', unit }, { at })] }
+  return { agencyId, at, entries: [entryOf({ kind: 'unit_set', unit, ...change }, { at })] }
 }
 
 /** One record with the entries of several. */

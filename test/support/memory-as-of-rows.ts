@@ -3,6 +3,8 @@ import type { StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type { UnitAddress } from '../../src/core/journal/recovery.ts'
 import type { JournalRow, MemoryJournalStore } from './memory-journal-store.ts'
 
+const SETS: readonly string[] = ['unit_set', 'rates_set']
+
 /** `unit_as_of` and `entries_of_unit` over a journal in memory, with the same answers. */
 export class MemoryAsOfRows implements AsOfRows {
   readonly #store: MemoryJournalStore
@@ -33,7 +35,7 @@ export class MemoryAsOfRows implements AsOfRows {
     return {
       untilSeq,
       archivedSeq,
-      setSeq: entries.findLast((entry) => upTo(entry) && entry.kind === 'unit_set')?.seq ?? null,
+      setSeq: entries.findLast((entry) => upTo(entry) && SETS.includes(entry.kind))?.seq ?? null,
       snapshots: this.#store.snapshots
         .filter((snapshot) => snapshot.unitId === unitId && upTo(snapshot))
         .sort((a, b) => b.seq - a.seq),
@@ -47,7 +49,7 @@ export class MemoryAsOfRows implements AsOfRows {
     await this.beforePage()
     if ((this.archived.get(unitId) ?? 0) > after) return null
     const page = this.#entriesOf(unitId)
-      .filter(({ seq, kind }) => seq > after && seq <= (untilSeq ?? 0) && (kind !== 'unit_set' || seq === setSeq))
+      .filter(({ seq, kind }) => seq > after && seq <= (untilSeq ?? 0) && (!SETS.includes(kind) || seq === setSeq))
       .slice(0, limit)
       .map((row): StoredEntry => {
         const { seq, otherUnitId, bookingId, kind, payload, checksum } = row

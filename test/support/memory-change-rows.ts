@@ -1,5 +1,5 @@
 import { NO_LINK, shardOf } from '../../src/core/journal/shard.ts'
-import type { ChangeEntry, ChangeRows, ReadChanges } from '../../src/events/changes/change-page.ts'
+import { type ChangeEntry, type ChangeRows, isShown, type ReadChanges } from '../../src/events/changes/change-page.ts'
 import { fingerprintOf } from '../../src/events/changes/cursor.ts'
 import type { JournalRow, MemoryJournalStore } from './memory-journal-store.ts'
 
@@ -24,7 +24,7 @@ export class MemoryChangeRows implements ChangeRows {
     return read
   }
 
-  #read(agencyId: string, { from, entriesMax, isAnnouncedOnly }: Asked): ReadChanges | null {
+  #read(agencyId: string, { from, entriesMax, shown }: Asked): ReadChanges | null {
     const shard = shardOf(agencyId)
     const log = this.#store.journal.filter((row) => row.shard === shard)
     const end = { seq: this.#store.headOf(shard).lastSeq, fingerprint: fingerprintOf(log.at(-1)?.link ?? NO_LINK) }
@@ -33,9 +33,7 @@ export class MemoryChangeRows implements ChangeRows {
       if (from.seq > end.seq || from.fingerprint !== fingerprintOf(last?.link ?? NO_LINK)) return null
     }
     const after = from === 'start' ? 0 : from.seq
-    const entries = log.filter(
-      (row) => row.agencyId === agencyId && (row.isAnnounced || !isAnnouncedOnly) && row.seq > after,
-    )
+    const entries = log.filter((row) => row.agencyId === agencyId && isShown(shown, row) && row.seq > after)
     return { end, entries: entries.slice(0, entriesMax).map((row) => this.#entryOf(row)) }
   }
 

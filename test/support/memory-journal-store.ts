@@ -1,4 +1,5 @@
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-turns.ts'
+import { isUnitSet } from '../../src/core/domain/booking.ts'
 import { headAt, type ShardHead } from '../../src/core/journal/batch.ts'
 import type { EncodedEntry, StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {
@@ -167,7 +168,7 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
 
   #isStale({ entries = [] }: JournalRecord): boolean {
     return entries.some(({ event }) => {
-      if (event.kind === 'unit_set' || event.kind === 'booking_created') return false
+      if (isUnitSet(event) || event.kind === 'booking_created') return false
       return this.bookings.get(event.after.id)?.booking.version !== event.after.version - 1
     })
   }
@@ -177,7 +178,7 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     for (const [i, { booking: _, ...row }] of entries.entries()) {
       this.journal.push(row)
       const event = record.entries?.[i]?.event
-      if (event !== undefined && event.kind !== 'unit_set')
+      if (event !== undefined && !isUnitSet(event))
         this.bookings.set(event.after.id, { agencyId, booking: event.after, seq: row.seq })
     }
     if (audit !== undefined) {

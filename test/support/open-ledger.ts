@@ -23,7 +23,12 @@ export interface Reports {
 /** The real ledger on a test database, as main.ts opens it. */
 export async function openTestDatabaseLedger(
   url: string,
-  options: { limits?: Partial<LedgerLimits>; clock?: Clock; onBookingChange?: (agencyId: string) => void } = {},
+  options: {
+    limits?: Partial<LedgerLimits>
+    clock?: Clock
+    onBookingChange?: (agencyId: string) => void
+    onUnitChange?: (agencyId: string) => void
+  } = {},
 ): Promise<Ledger & { reports: Reports }> {
   const reports: Reports = { fenced: [], defects: [], damaged: [], failures: [] }
   const { ledger, begin } = await prepareLedger({
@@ -34,6 +39,7 @@ export async function openTestDatabaseLedger(
     holder: 'test',
     openOwnership: (parts) => new WholeLedger(parts),
     onBookingChange: (agencyId) => options.onBookingChange?.(agencyId),
+    onUnitChange: (agencyId) => options.onUnitChange?.(agencyId),
     watch: {
       onFenced: (cause) => reports.fenced.push(cause),
       onEntriesLost: (error) => reports.failures.push(error),

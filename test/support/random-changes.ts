@@ -47,7 +47,7 @@ export class RandomChanges {
       const unit = { slug: `unit-${n}`, name: `Unit ${n}`, basePrice: 10_000, turnoverNights: n % 3 }
       await this.#expectDone(`/${SLUG}/units`, { json: unit })
     }
-    const scopes = ['read:bookings', 'read:availability', 'read:rates', 'write:bookings']
+    const scopes = ['read:bookings', 'read:availability', 'read:rates', 'read:units', 'write:bookings']
     this.#key = (await this.#expectDone(`/${SLUG}/keys`, { json: { scopes } })).body.secret
     return this.#key
   }

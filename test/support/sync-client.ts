@@ -12,7 +12,7 @@ const MEMBERS = [
   ...['children', 'totalAmount'],
 ]
 
-/** Bookings by id, and the bodies of `GET /calendar` by path. */
+/** Bookings by id, and what `GET /calendar` has of each unit. */
 interface Copied {
   readonly bookings: Record<string, unknown>
   readonly calendar: Record<string, string>
@@ -32,8 +32,7 @@ export class SyncClient {
       PATH: process.env['PATH'] ?? '',
       NIGHTLEDGER_URL: baseUrl,
       NIGHTLEDGER_KEY: key,
-      CALENDAR_EVERY_S: '0.3',
-      CALENDAR_SOON_S: '0.3',
+      CALENDAR_PAUSE_S: '0.3',
     }
   }
 
@@ -72,11 +71,16 @@ export class SyncClient {
       bookings: bookingsOf(db.query<{ body: string }, []>('select body from booking').all()),
       calendar: Object.fromEntries(
         db
-          .query<{ path: string; body: string }, []>('select path, body from calendar')
+          .query<{ unit: string; body: string }, []>('select unit, body from calendar')
           .all()
-          .map(({ path, body }) => [path, body]),
+          .map(({ unit, body }) => [unit, body]),
       ),
     }))
+  }
+
+  /** The pages of `GET /calendar` that it has read. */
+  get pages(): readonly string[] {
+    return this.withFile((db) => db.query<{ path: string }, []>('select path from page').all()).map(({ path }) => path)
   }
 
   /** Its cursor, and the bookings that are stored with it. */
@@ -92,10 +96,10 @@ export class SyncClient {
 
   /** It has read everything once. */
   get hasBegun(): boolean {
-    const made = `select count(*) as tables from sqlite_master where name in ('position', 'calendar')`
+    const made = `select count(*) as tables from sqlite_master where name in ('position', 'page')`
     return this.withFile((db) => {
       if (db.query<{ tables: number }, []>(made).get()?.tables !== 2) return false
-      return db.query('select 1 from position, calendar').all().length > 0
+      return db.query('select 1 from position, page where pages = (select count(*) from page)').all().length > 0
     })
   }
 
@@ -127,25 +131,26 @@ export function byId(bookings: readonly Record<string, unknown>[]): Copied['book
   )
 }
 
-/** What the service answers now, of what the client has. Nothing may change meanwhile. */
-async function present(baseUrl: string, token: string, { calendar }: Copied): Promise<Copied> {
+/** @param pages the paths that the client has read. Nothing may change meanwhile */
+async function present(baseUrl: string, token: string, pages: readonly string[]): Promise<Copied> {
   const bookings: Record<string, unknown>[] = []
   for (let page = 1, pageCount = 1; page <= pageCount; page++) {
     const { body } = await send(`${baseUrl}/partner/v1/bookings?pageSize=200&page=${page}`, { token })
     bookings.push(...body.bookings)
     pageCount = body.pageCount
   }
-  const bodies = Object.keys(calendar).map(async (path) => {
-    const { status, text } = await send(`${baseUrl}/partner/v1${path}`, { token })
-    return [path, status === 200 ? text : `${status} ${text}`] as const
-  })
-  return { bookings: byId(bookings), calendar: Object.fromEntries(await Promise.all(bodies)) }
+  const calendar: Record<string, string> = {}
+  for (const path of pages) {
+    const { body } = await send(`${baseUrl}/partner/v1${path}`, { token })
+    for (const unit of body.units) calendar[unit.unit] = JSON.stringify(unit)
+  }
+  return { bookings: byId(bookings), calendar }
 }
 
 /** Waits until the copy is what the service has. @returns both, which differ if that did not happen */
 export async function copyAndOriginal(client: SyncClient, baseUrl: string, token: string): Promise<[Copied, Copied]> {
   await eventually('it has begun', () => client.hasBegun)
-  const original = await present(baseUrl, token, client.copied)
+  const original = await present(baseUrl, token, client.pages)
   await eventually('the copy is equal', async () => {
     await Bun.sleep(50)
     return Bun.deepEquals(client.copied, original)

@@ -27,7 +27,7 @@ const GET_AVAILABILITY = {
     'of an earlier moment, made from the journal. It needs the scope `read:bookings` too, and costs ten requests, of a minute and of a month; a ' +
     'refusal costs one. Before the unit existed it is 404, and 410 when what the unit was is no longer kept.',
   scope: 'read:availability',
-  scopeWith: { parameter: 'asOf', scope: 'read:bookings' },
+  scopesWith: { parameter: 'asOf', scopes: 'read:bookings' },
   isConditional: true,
   query: Type.Object({
     unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),

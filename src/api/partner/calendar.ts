@@ -21,7 +21,7 @@ const GET_CALENDAR = {
     'Unavailable nights of every unit in one answer, as runs. `prices=true` adds the price and the minimum stay of every night, and needs the ' +
     'scope `read:rates` too; `restrictions=true` adds which days a stay can arrive and depart on. Ask again with `If-None-Match`: as long as nothing in the agency has changed, the answer is 304.',
   scope: 'read:availability',
-  scopeWith: { parameter: 'prices', value: 'true', scope: 'read:rates' },
+  scopesWith: { parameter: 'prices', scopes: { true: 'read:rates' } },
   isConditional: true,
   query: Type.Object({
     from: dateText('Range start, inclusive.'),

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { UNIT_EVENTS, type UnitEventKind } from '../../core/domain/booking.ts'
 import { WAITING_PER_KEY_MAX } from '../../events/changes/waiting-places.ts'
 import { isProblem } from '../../http/answer.ts'
 import {
@@ -10,8 +11,9 @@ import {
   isStreamAccepted,
   LIMIT_MAX,
 } from '../../http/change-requests.ts'
-import { EVENT_DATA, EVENT_MEMBERS } from '../../http/openapi/webhooks.ts'
+import { changeSchema } from '../../http/openapi/webhooks.ts'
 import type { Operation } from '../../http/operation.ts'
+import { choice } from '../../http/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
 
 const LIST_CHANGES = {
@@ -19,22 +21,29 @@ const LIST_CHANGES = {
   method: 'GET',
   path: '/partner/v1/changes',
   tag: 'Events',
-  summary: 'List booking changes, without gaps',
+  summary: 'List changes of bookings, and of rates and units, without gaps',
   description:
-    'Every booking change of the agency in one order: exactly the webhook events. A change is returned to every reader whose ' +
+    'Every booking change of the agency in one order: exactly the webhook events. `include` adds the changes of rates and units. A change is returned to every reader whose ' +
     'cursor is before it. With `wait`, the answer comes as soon as there is a change. With `Accept: text/event-stream` ' +
     'the same changes come as server-sent events: `id` is the cursor, `event` the kind, `data` the change; the header `Last-Event-ID` ' +
     `takes precedence over \`after\`. A key can have ${WAITING_PER_KEY_MAX} waiting requests and streams.`,
   scope: 'read:bookings',
-  query: CHANGES_QUERY,
+  scopesWith: { parameter: 'include', scopes: { rates: 'read:rates', units: 'read:units' } },
+  query: Type.Object({
+    ...CHANGES_QUERY.properties,
+    include: Type.Optional(
+      choice(['rates', 'units', 'rates,units', 'units,rates'], {
+        description:
+          '`rates`, `units` or both, separated by a comma. `rates` adds `rates.updated` and needs the scope `read:rates` too; `units` ' +
+          'adds `unit.updated` and needs `read:units`. A cursor may be used with and without it.',
+      }),
+    ),
+  }),
   answer: {
     status: 200,
     description: 'The changes after the cursor.',
     schema: Type.Object({
-      changes: Type.Array(Type.Object({ cursor: CURSOR, ...EVENT_MEMBERS, data: EVENT_DATA }, { $id: 'Change' }), {
-        maxItems: LIMIT_MAX,
-        description: 'In the order of `seq`.',
-      }),
+      changes: Type.Array(changeSchema(CURSOR), { maxItems: LIMIT_MAX, description: 'In the order of `seq`.' }),
       cursor: CURSOR,
       hasMore: Type.Boolean({ description: 'There are more changes already: ask again without waiting.' }),
     }),
@@ -51,7 +60,12 @@ export const CHANGES = [
       request,
       query,
       of: 'key',
-      reader: { agencyId: agency.id, keyId: key.id, isServed: () => access.isServed({ agency, key }) },
+      reader: {
+        agencyId: agency.id,
+        include: includedIn(query.include),
+        keyId: key.id,
+        isServed: () => access.isServed({ agency, key }),
+      },
       render: async (changes) => {
         // A list is taken when it is answered; a stream ends too late for that.
         if (isStreamAccepted(request)) await access.takeAnswer(agency.id, charsOf(changes))
@@ -64,3 +78,15 @@ export const CHANGES = [
     return outcome
   }),
 ]
+
+const INCLUDED_BY = { 'rates.updated': 'rates', 'unit.updated': 'units' } as const satisfies Record<
+  UnitEventKind,
+  string
+>
+const NOTHING: readonly UnitEventKind[] = []
+
+function includedIn(list: string | undefined): readonly UnitEventKind[] {
+  if (list === undefined) return NOTHING
+  const names = list.split(',')
+  return UNIT_EVENTS.filter((event) => names.includes(INCLUDED_BY[event]))
+}

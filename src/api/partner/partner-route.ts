@@ -76,7 +76,7 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
       const route = routeNameOf(operation)
       const admission = isWrite(operation)
         ? new WriteAdmission(ledger, operation)
-        : new KeyAdmission(ledger, operation.scope, operation.scopeWith)
+        : new KeyAdmission(ledger, operation.scope, operation.scopesWith)
       return served(serving, admission, (open, path, query, body) => {
         const { agency, key } = open.admission.holder
         const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId: open.requestId }

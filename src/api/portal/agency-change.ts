@@ -3,7 +3,7 @@
  * holds, expected extensions, units and rates.
  */
 
-import type { BookingFacts, LoggedEvent } from '../../core/domain/booking.ts'
+import { type BookingEvent, type BookingFacts, isUnitSet } from '../../core/domain/booking.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { decodeEntry, envelopeIn } from '../../core/journal/entry-codec.ts'
 import type { Envelope } from '../../core/journal/record.ts'
@@ -16,7 +16,7 @@ export const BOOKING_EVENTS = {
   booking_created: 'booking.created',
   booking_changed: 'booking.updated',
   booking_cancelled: 'booking.cancelled',
-} as const satisfies Record<Exclude<LoggedEvent['kind'], 'unit_set'>, string>
+} as const satisfies Record<BookingEvent['kind'], string>
 
 export type ChangedThing =
   | {
@@ -38,14 +38,13 @@ export interface AgencyChange extends ChangeInLog {
 
 export const AGENCY_VIEW: FeedView<AgencyChange> = {
   cursorKind: 'portal',
-  isAnnouncedOnly: false,
+  shown: 'all',
   changeOf: (entry, cursors) => {
     const { id, seq, at } = entry
     const event = decodeEntry(entry)
-    const thing: ChangedThing =
-      event.kind === 'unit_set'
-        ? { event: entry.route === SET_RATES_ROUTE ? 'rates.updated' : 'unit.updated', unit: event.unit }
-        : { event: BOOKING_EVENTS[event.kind], booking: event.after, envelope: envelopeIn(entry) }
+    const thing: ChangedThing = isUnitSet(event)
+      ? { event: entry.route === SET_RATES_ROUTE ? 'rates.updated' : 'unit.updated', unit: event.unit }
+      : { event: BOOKING_EVENTS[event.kind], booking: event.after, envelope: envelopeIn(entry) }
     return { cursor: cursors.write(entry), id, seq, at, thing }
   },
 }

@@ -1,7 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Inventory } from '../../core/catalogue/agency.ts'
-import type { LoggedEvent } from '../../core/domain/booking.ts'
-import { BOOKING_STATUSES, BOOKING_TYPES, type BookingFacts } from '../../core/domain/booking.ts'
+import {
+  BOOKING_STATUSES,
+  BOOKING_TYPES,
+  type BookingFacts,
+  isUnitSet,
+  type LoggedEvent,
+} from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { timestampOrNull } from '../../http/json/booking-json.ts'
 import { choice, dateText, nullable } from '../../http/text-schema.ts'
@@ -39,9 +44,9 @@ export const AuditChangeJson = Type.Object(
  *   it is that of another writer, which has fenced out this one
  */
 export function auditChangeJson(event: LoggedEvent, inventory: Inventory): Static<typeof AuditChangeJson> | null {
-  if (event.kind === 'unit_set') {
+  if (isUnitSet(event)) {
     const names = unitNames(event.unit.id, inventory)
-    return names === null ? null : { kind: event.kind, ...names, before: null, after: null }
+    return names === null ? null : { kind: 'unit_set', ...names, before: null, after: null }
   }
   const after = stayJson(event.after, inventory)
   const before = 'before' in event ? stayJson(event.before, inventory) : null

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { changeLine, successLine } from '../../core/bookings/durable-writes.ts'
+import { UNIT_EVENTS, WEBHOOK_EVENTS, type WebhookEventKind } from '../../core/domain/booking.ts'
 import { refusalSentence, URL_LENGTH_MAX } from '../../events/webhooks/endpoint-url.ts'
 import {
   DESCRIPTION_LENGTH_MAX,
@@ -25,6 +26,14 @@ const url = () =>
   })
 const description = () =>
   Type.Optional(nullable(text({ maxLength: DESCRIPTION_LENGTH_MAX, description: 'A name to recognise it by.' })))
+const events = () =>
+  Type.Optional(
+    Type.Array(choice(WEBHOOK_EVENTS), {
+      minItems: 1,
+      maxItems: 50,
+      description: `The events that it gets. \`${UNIT_EVENTS.join('` and `')}\` are sent only to endpoints that name them.`,
+    }),
+  )
 const endpointAnswer = {
   status: 200,
   description: 'The endpoint.',
@@ -39,8 +48,9 @@ const REGISTER = {
   path: `${AGENCY_PATH}/webhook-endpoints`,
   tag: 'Webhooks',
   summary: 'Register a webhook endpoint',
-  description: 'The signing secret is shown only in this response.',
-  body: Type.Object({ url: url(), description: description() }),
+  description:
+    'The signing secret is shown only in this response. Without `events`, the endpoint gets those of bookings.',
+  body: Type.Object({ url: url(), description: description(), events: events() }),
   bodyExample: { url: 'https://example.com/hooks', description: 'Channel manager' },
   answer: {
     status: 201,
@@ -80,7 +90,7 @@ const CHANGE = {
   method: 'PATCH',
   path: ENDPOINT_PATH,
   tag: 'Webhooks',
-  summary: 'Re-enable a webhook endpoint, or change its address or description',
+  summary: 'Re-enable a webhook endpoint, or change its address, description or events',
   body: Type.Object({
     status: Type.Optional(choice(['active'], { description: 'Re-enables the endpoint; requires `pending`.' })),
     pending: Type.Optional(
@@ -90,6 +100,7 @@ const CHANGE = {
     ),
     url: Type.Optional(url()),
     description: description(),
+    events: events(),
   }),
   bodyExample: { status: 'active', pending: 'resend' },
   answer: endpointAnswer,
@@ -136,7 +147,8 @@ const ROTATE = {
 
 export const WEBHOOK_ENDPOINTS = [
   agencyRoute(REGISTER, async ({ ledger, agency, caller, keep, body }) => {
-    const params = { url: body.url, description: body.description ?? null }
+    const { url, description = null, events } = body
+    const params = { url, description, ...(events === undefined ? {} : { events: inOrder(events) }) }
     const kept = keep.of((endpoint: WebhookEndpoint) => ({
       webhookEndpoint: webhookEndpointJson(endpoint),
       secret: null,
@@ -165,7 +177,7 @@ export const WEBHOOK_ENDPOINTS = [
     CHANGE,
     async ({ ledger, agency, caller, keep, path: { endpointId }, body }) => {
       if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
-      const { status, pending, url, description } = body
+      const { status, pending, url, description, events } = body
       if (status !== undefined && pending === undefined)
         return invalidField('pending', 'is required with status and must be one of resend, drop')
       if (status === undefined && pending !== undefined)
@@ -173,6 +185,7 @@ export const WEBHOOK_ENDPOINTS = [
       const change = {
         ...(url === undefined ? {} : { url }),
         ...(description === undefined ? {} : { description }),
+        ...(events === undefined ? {} : { events: inOrder(events) }),
         ...(pending === undefined ? {} : { pending }),
       }
       const line = changeLine(ledger, caller, keep.returned())
@@ -211,6 +224,11 @@ export const WEBHOOK_ENDPOINTS = [
     },
   ),
 ]
+
+/** Each once. */
+function inOrder(events: readonly WebhookEventKind[]): readonly WebhookEventKind[] {
+  return WEBHOOK_EVENTS.filter((event) => events.includes(event))
+}
 
 function shown({ endpoint }: { endpoint: WebhookEndpoint }): string {
   return JSON.stringify({ webhookEndpoint: webhookEndpointJson(endpoint) })

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { WEBHOOK_EVENTS } from '../../core/domain/booking.ts'
 import type { WebhookDelivery } from '../../events/webhooks/sender-store.ts'
 import { WAITING_COUNTED_MAX, type WebhookEndpoint } from '../../events/webhooks/webhook-endpoint.ts'
 import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
@@ -11,6 +12,7 @@ export const WebhookEndpointJson = Type.Object(
     id: Type.String(),
     url: Type.String(),
     description: nullable(Type.String()),
+    events: Type.Array(choice(WEBHOOK_EVENTS), { description: 'The events that it gets.' }),
     status: choice(['active', 'disabled'], {
       description: '`disabled`: switched off after too many consecutive failures.',
     }),
@@ -42,8 +44,10 @@ export const DeliveryJson = Type.Object(
     id: Type.String(),
     endpointId: Type.String(),
     eventId: Type.String(),
-    event: choice(['booking.created', 'booking.updated', 'booking.cancelled', 'ping']),
-    bookingId: nullable(Type.String({ description: 'Id of the booking that the event is about; null for a ping.' })),
+    event: choice([...WEBHOOK_EVENTS, 'ping']),
+    bookingId: nullable(
+      Type.String({ description: 'Id of the booking that the event is about; null if it is about none.' }),
+    ),
     status: choice(['pending', 'held', 'delivered', 'dead', 'dropped']),
     attempts: Type.Array(
       Type.Object({
@@ -62,11 +66,12 @@ export const DeliveryJson = Type.Object(
 )
 
 export function webhookEndpointJson(endpoint: WebhookEndpoint): Static<typeof WebhookEndpointJson> {
-  const { id, url, description, status, disabledReason, consecutiveFailures } = endpoint
+  const { id, url, description, events, status, disabledReason, consecutiveFailures } = endpoint
   return {
     id,
     url,
     description,
+    events: [...events],
     status,
     disabledReason,
     consecutiveFailures,

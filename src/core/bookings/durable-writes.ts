@@ -11,6 +11,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type BookingEvent, isLive, type UnitEvent } from '../domain/booking.ts'
 import { type Decision, quoteOf } from '../domain/decide.ts'
 import type { Unit } from '../domain/unit.ts'
+import { unitSet } from '../domain/unit-change.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { unitsOf } from '../journal/entry-codec.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -39,7 +40,7 @@ export interface DurableWritesOptions {
   /** How long a write is queued before it is refused as not written, unless it may have been written by then. */
   readonly queuedMsMax: number
   /** Called after a change is applied: wakes the hold timer and the webhook sender. */
-  readonly onDurable: (event: BookingEvent, agency: Agency) => void
+  readonly onDurable: (event: UnitEvent, agency: Agency) => void
 }
 
 /** What a booking's record has beside the decision. */
@@ -141,8 +142,8 @@ export class DurableWrites {
   }
 
   /** Makes a unit's master data, prices and rules durable, applies them, and shows them in the catalogue. */
-  async settleUnit(write: Write, { state }: Turn, unit: Unit, keep?: KeepChange<Unit>): Promise<void> {
-    const event = { kind: 'unit_set', unit } as const
+  async settleUnit(write: Write, { state, inventory }: Turn, unit: Unit, keep?: KeepChange<Unit>): Promise<void> {
+    const event = unitSet(inventory.unitById(unit.id), unit)
     const { agency, caller } = write
     const at = this.#options.clock.now()
     const { seq } = await this.#append(write, {
@@ -153,6 +154,7 @@ export class DurableWrites {
     })
     this.#apply([state], event, seq)
     this.#options.catalogue.putUnit(agency.id, unit)
+    this.#options.onDurable(event, agency)
   }
 
   /** Makes an audit line durable that belongs to no change. */

@@ -113,10 +113,22 @@ export function bookedStay(booking: BookingFacts) {
   }
 }
 
-/** The unit was created, or its master data, prices or rules changed. Carries the whole unit. */
-interface UnitSet {
-  readonly kind: 'unit_set'
+/** Dates, half-open. */
+export interface DateSpan {
+  /** Null: no beginning. */
+  readonly from: Night | null
+  /** Exclusive. Null: no end. */
+  readonly to: Night | null
+}
+
+/**
+ * The unit was created, or its master data, prices or rules changed; `rates_set`: only its rates or restrictions. Carries the whole unit.
+ */
+export interface UnitSet {
+  readonly kind: 'unit_set' | 'rates_set'
   readonly unit: Unit
+  /** Where prices, minimum stays or restrictions may be others than before. Left out: nothing that anyone is told of has changed. */
+  readonly changed?: DateSpan
 }
 
 export interface BookingCreated<B extends BookingFacts = Booking> {
@@ -155,14 +167,33 @@ export type UnitEvent<B extends BookingFacts = Booking> = UnitSet | BookingEvent
 /** An event as the journal returns it: without the free texts. */
 export type LoggedEvent = UnitEvent<BookingFacts>
 
+export function isUnitSet(event: LoggedEvent): event is UnitSet {
+  return event.kind === 'unit_set' || event.kind === 'rates_set'
+}
+
 /** The webhook events of bookings (docs/contract.md#event-kinds). */
-export type WebhookEventKind = 'booking.created' | 'booking.updated' | 'booking.cancelled'
+export const BOOKING_EVENTS = ['booking.created', 'booking.updated', 'booking.cancelled'] as const
+
+/** Those of units, which are shown only to those who ask for them (docs/partner-additions.md#9-changes-of-rates-and-units). */
+export const UNIT_EVENTS = ['rates.updated', 'unit.updated'] as const
+export type UnitEventKind = (typeof UNIT_EVENTS)[number]
+
+export const WEBHOOK_EVENTS = [...BOOKING_EVENTS, ...UNIT_EVENTS] as const
+export type WebhookEventKind = (typeof WEBHOOK_EVENTS)[number]
+
+/** Which entries fire them; `event_of` in sql/001_schema.sql says the same. */
+export const KIND_OF = {
+  'rates.updated': 'rates_set',
+  'unit.updated': 'unit_set',
+} as const satisfies Record<UnitEventKind, UnitSet['kind']>
 
 /** The webhook event that a change fires; null when it fires none (docs/contract.md#event-kinds). */
 export function webhookEventOf(event: LoggedEvent): WebhookEventKind | null {
   switch (event.kind) {
     case 'unit_set':
-      return null
+      return event.changed === undefined ? null : 'unit.updated'
+    case 'rates_set':
+      return event.changed === undefined ? null : 'rates.updated'
     case 'booking_created':
       return 'booking.created'
     case 'booking_cancelled':

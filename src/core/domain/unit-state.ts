@@ -101,6 +101,7 @@ export class UnitState implements UnitFacts {
     assert(seq > this.seq, 'Cannot apply an event: its sequence number is not newer than the state')
     switch (event.kind) {
       case 'unit_set':
+      case 'rates_set':
         assert(event.unit.id === this.unitId, 'Cannot apply an event: it belongs to another unit')
         this.#setRules(event.unit.rules)
         break

@@ -6,9 +6,12 @@ import {
   type BookingFacts,
   type BookingStatus,
   type BookingType,
+  type DateSpan,
+  isUnitSet,
   type LoggedEvent,
   PRICINGS,
   type Pricing,
+  type UnitSet,
   webhookEventOf,
 } from '../domain/booking.ts'
 import { formatNight, type Night } from '../domain/night.ts'
@@ -71,7 +74,7 @@ export type EntryPart = readonly [number: number, of: number]
 
 /** The units an event belongs to: the one it is filed under, and the one a booking came from when it moved (U4). */
 export function unitsOf(event: LoggedEvent): { unitId: string; otherUnitId: string | null } {
-  if (event.kind === 'unit_set') return { unitId: event.unit.id, otherUnitId: null }
+  if (isUnitSet(event)) return { unitId: event.unit.id, otherUnitId: null }
   const unitId = event.after.unitId
   const from = event.kind === 'booking_created' ? unitId : event.before.unitId
   return { unitId, otherUnitId: from === unitId ? null : from }
@@ -83,7 +86,7 @@ export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): 
   const { actor, route, requestId } = entry.caller
   const { shard, seq, month } = place
   const { unitId, otherUnitId } = unitsOf(event)
-  const booking = event.kind === 'unit_set' ? null : encodeBooking(event.after)
+  const booking = isUnitSet(event) ? null : encodeBooking(event.after)
   // One object, filled in two steps: copies of it were a tenth of the cost of an entry.
   const encoded = {
     shard,
@@ -151,10 +154,9 @@ function checksumOf({ seq, unitId, otherUnitId, bookingId, kind, payload }: Omit
 
 /** `after`: the event's booking, encoded. Of a booking before its change, only what is different is kept. */
 function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null, part: EntryPart | undefined): string {
-  if (event.kind === 'unit_set' || after === null) {
-    assert(event.kind === 'unit_set', 'Cannot encode an entry: its booking is missing')
-    return JSON.stringify({ unit: encodeUnit(event.unit), part })
-  }
+  if (isUnitSet(event))
+    return JSON.stringify({ unit: encodeUnit(event.unit), changed: encodeChanged(event.changed), part })
+  assert(after !== null, 'Cannot encode an entry: its booking is missing')
   assert(envelope !== null, 'Cannot encode an entry: its envelope is missing')
   const before = event.kind === 'booking_created' ? null : loggedDifference(encodeBooking(event.before), after)
   // Last: the audit trail finds it there.
@@ -173,11 +175,12 @@ type Json = Record<string, unknown>
 function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: StoredEntry): LoggedEvent {
   const body = JSON.parse(payload) as {
     unit: Json
+    changed?: Json
     before: Partial<LoggedBooking>
     after: Partial<LoggedBooking>
     pricing?: Pricing
   }
-  if (kind === 'unit_set') return { kind, unit: decodeUnit(body.unit) }
+  if (kind === 'unit_set' || kind === 'rates_set') return decodeUnitSet(kind, body)
   if (bookingId === null) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no booking`)
   const ids = { id: bookingId, unitId }
   switch (kind) {
@@ -198,6 +201,25 @@ function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: Sto
     default:
       throw new CorruptLedgerError(`Cannot read journal entry ${seq}: its kind ${kind} is not known to this version`)
   }
+}
+
+/** Entries from before changes of units were announced have no `changed`: they announce nothing. */
+function decodeUnitSet(kind: UnitSet['kind'], { unit, changed }: { unit: Json; changed?: Json }): UnitSet {
+  const set = { kind, unit: decodeUnit(unit) }
+  if (changed === undefined) return set
+  return { ...set, changed: { from: dateOrNull(changed['from']), to: dateOrNull(changed['to']) } }
+}
+
+function encodeChanged(changed: DateSpan | undefined): Json | undefined {
+  return changed && { from: encodedDate(changed.from), to: encodedDate(changed.to) }
+}
+
+function encodedDate(night: Night | null): string | null {
+  return night === null ? null : formatNight(night)
+}
+
+function dateOrNull(value: unknown): Night | null {
+  return value === null ? null : decodeNight(value)
 }
 
 function withCreatedAt(after: Partial<LoggedBooking>): Partial<LoggedBooking> {
@@ -252,16 +274,15 @@ export function decodeRates(json: Json): Rates {
 
 /** Also the shape of the `restrictions` column of `unit`. */
 export function encodeRestrictions(restrictions: Restrictions): Json {
-  const date = (night: Night | null) => (night === null ? null : formatNight(night))
-  return { ...restrictions, rows: restrictions.rows.map((row) => ({ ...row, from: date(row.from), to: date(row.to) })) }
+  const rows = restrictions.rows.map((row) => ({ ...row, from: encodedDate(row.from), to: encodedDate(row.to) }))
+  return { ...restrictions, rows }
 }
 
 export function decodeRestrictions(json: Json): Restrictions {
-  const date = (value: unknown) => (value === null ? null : decodeNight(value))
   const rows = (json['rows'] as Json[]).map((row) => ({
     ...(row as unknown as Restrictions['rows'][number]),
-    from: date(row['from']),
-    to: date(row['to']),
+    from: dateOrNull(row['from']),
+    to: dateOrNull(row['to']),
   }))
   return { ...(json as unknown as Restrictions), rows }
 }

@@ -1,5 +1,5 @@
 /**
- * What the readers of one agency share: the newest changes, one read of the log for all at the same place, and the moment at which
+ * What the readers of one agency share that are shown the same of it: the newest changes, one read of the log for all at the same place, and the moment at which
  * there is something new. A reader at the end of the log costs no read, neither while it waits nor when it is woken (measured: a read
  * costs Postgres more than the booking).
  *
@@ -10,7 +10,7 @@
 import type { EncodedEntry } from '../../core/journal/entry-codec.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HOUR_MS } from '../../lib/clock.ts'
-import type { ChangeInLog, ChangePage, ChangeRows, FeedView, ReadFrom } from './change-page.ts'
+import type { ChangeInLog, ChangePage, ChangeRows, FeedView, ReadFrom, Shown } from './change-page.ts'
 import { type Cursors, fingerprintOf, isSamePosition, type LogPosition } from './cursor.ts'
 import type { Place } from './waiting-places.ts'
 
@@ -24,6 +24,7 @@ interface AgencyFeedOptions<C extends ChangeInLog> {
   readonly rows: ChangeRows
   readonly cursors: Cursors
   readonly view: FeedView<C>
+  readonly shown: Shown
   readonly clock: Clock
   /** The end of the log as this process knows it. */
   readonly endOfLog: () => LogPosition
@@ -38,6 +39,7 @@ interface NotedChange<C extends ChangeInLog> {
 
 export class AgencyFeed<C extends ChangeInLog> {
   readonly #options: AgencyFeedOptions<C>
+  readonly shown: Shown
   /** The newest changes: all after `#since` that this process knows of. */
   readonly #noted: NotedChange<C>[] = []
   #since: LogPosition
@@ -53,10 +55,11 @@ export class AgencyFeed<C extends ChangeInLog> {
 
   constructor(options: AgencyFeedOptions<C>) {
     this.#options = options
+    this.shown = options.shown
     this.#since = options.endOfLog()
   }
 
-  /** A change has become durable. */
+  /** A change that is shown has become durable. */
   noteDurable(entry: EncodedEntry): void {
     const { cursors, clock, view } = this.#options
     const position = { seq: entry.seq, fingerprint: fingerprintOf(entry.link) }
@@ -171,7 +174,7 @@ export class AgencyFeed<C extends ChangeInLog> {
     const read = await rows.read(agencyId, {
       from,
       entriesMax: limit + 1,
-      isAnnouncedOnly: view.isAnnouncedOnly,
+      shown: this.shown,
     })
     if (read === null) return null
     const entries = read.entries.slice(0, limit)

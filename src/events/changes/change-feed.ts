@@ -3,13 +3,23 @@
  * Partners and the agency's own page have one each. Requests and streams read through the same readers; what wakes them is the journal.
  */
 
+import type { UnitEventKind } from '../../core/domain/booking.ts'
 import type { ShardHead } from '../../core/journal/batch.ts'
 import type { EncodedEntry } from '../../core/journal/entry-codec.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Histogram, type HistogramReading } from '../../lib/measures.ts'
 import { BoundedQueue } from '../../lib/queues.ts'
 import { AgencyFeed } from './agency-feed.ts'
-import type { Change, ChangeInLog, ChangePage, ChangeRows, FeedView, ReadFrom } from './change-page.ts'
+import {
+  type Change,
+  type ChangeInLog,
+  type ChangePage,
+  type ChangeRows,
+  type FeedView,
+  isShown,
+  type ReadFrom,
+  type Shown,
+} from './change-page.ts'
 import { ChangeReader } from './change-reader.ts'
 import { Cursors, fingerprintOf } from './cursor.ts'
 import type { NoPlace, Place, Waiting, WaitingPlaces, WaitingStats } from './waiting-places.ts'
@@ -21,12 +31,16 @@ const NOTED_MAX = 4_096
 /** In place of a cursor: from the oldest change that is kept. */
 export const FROM_START = 'start'
 
+const NO_FEEDS: readonly never[] = []
+
 const DELAY_BOUNDS_MS = [1, 2, 3, 5, 7.5, 10, 25, 50, 100, 250, 500, 1_000, 2_500] as const
 
 export interface ChangesRequest extends Pick<Waiting, 'keyId' | 'sessionId' | 'isServed'> {
   readonly agencyId: string
   /** Whose share of the waiting places it takes from; left out: the agency's. */
   readonly ownerId?: string
+  /** Events of units that are shown beside what the feed shows to all. In the order of `UNIT_EVENTS`. */
+  readonly include?: readonly UnitEventKind[]
   /** As it was sent; null: from today's end. */
   readonly after: string | null
   readonly limit: number
@@ -63,7 +77,8 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
   readonly #clock: Clock
   readonly #historyId: string
   readonly #endOf: (agencyId: string) => ShardHead
-  readonly #agencies = new Map<string, AgencyFeed<C>>()
+  /** Of each agency one for every choice of events that somebody has asked for. */
+  readonly #agencies = new Map<string, AgencyFeed<C>[]>()
   readonly #cursors = new Map<string, Cursors>()
   readonly #places: WaitingPlaces
   /** Whose changes they are, in the order in which they were noted. */
@@ -96,26 +111,26 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
   /** Entries have become durable: whoever waits for one is woken. Cheap for agencies that nobody reads the changes of. */
   noteDurable(entries: readonly EncodedEntry[]): void {
     for (const entry of entries) {
-      if (this.#view.isAnnouncedOnly && !entry.isAnnounced) continue
-      const feed = this.#agencies.get(entry.agencyId)
-      if (feed === undefined) continue
-      feed.noteDurable(entry)
-      if (this.#noted.isFull) this.#noted.shift()?.forgetOldest()
-      this.#noted.push(feed)
+      for (const feed of this.#agencies.get(entry.agencyId) ?? NO_FEEDS) {
+        if (!isShown(feed.shown, entry)) continue
+        feed.noteDurable(entry)
+        if (this.#noted.isFull) this.#noted.shift()?.forgetOldest()
+        this.#noted.push(feed)
+      }
     }
   }
 
   /** Where reading continues after everything that is durable now; also for those who read the state and then its changes. */
   endCursor(agencyId: string): string {
-    return this.#feedOf(agencyId).endPage().cursor
+    return this.#feedOf(agencyId, this.#view.shown).endPage().cursor
   }
 
   /** What is in memory of these agencies is void, or another process has them: what waits for their changes ends at once, empty. */
   forget(isIncluded: (agencyId: string) => boolean): void {
-    for (const [agencyId, feed] of this.#agencies) {
+    for (const [agencyId, feeds] of this.#agencies) {
       if (!isIncluded(agencyId)) continue
       this.#agencies.delete(agencyId)
-      feed.end()
+      for (const feed of feeds) feed.end()
     }
   }
 
@@ -170,11 +185,12 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     }
   }
 
-  #reader({ agencyId, after, limit, onWaited = () => {} }: ChangesRequest): ChangeReader<C> | NoChanges {
+  #reader({ agencyId, include, after, limit, onWaited = () => {} }: ChangesRequest): ChangeReader<C> | NoChanges {
     const from = this.#readFrom(agencyId, after)
     if (from !== null && typeof from === 'object' && 'kind' in from) return from
     const onAnswered = (ms: number) => this.#delayMs.count(ms)
-    return new ChangeReader({ feed: this.#feedOf(agencyId), clock: this.#clock, from, limit, onWaited, onAnswered })
+    const feed = this.#feedOf(agencyId, include ?? this.#view.shown)
+    return new ChangeReader({ feed, clock: this.#clock, from, limit, onWaited, onAnswered })
   }
 
   #readFrom(agencyId: string, after: string | null): ReadFrom | null | NoChanges {
@@ -209,11 +225,13 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     return cursors
   }
 
-  #feedOf(agencyId: string): AgencyFeed<C> {
-    const known = this.#agencies.get(agencyId)
+  #feedOf(agencyId: string, shown: Shown): AgencyFeed<C> {
+    const feeds = this.#agencies.get(agencyId) ?? []
+    const known = feeds.find((feed) => String(feed.shown) === String(shown))
     if (known !== undefined) return known
     const feed = new AgencyFeed<C>({
       view: this.#view,
+      shown,
       agencyId,
       rows: this.#rows,
       cursors: this.#cursorsOf(agencyId),
@@ -223,7 +241,8 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
         return { seq: lastSeq, fingerprint: fingerprintOf(lastLink) }
       },
     })
-    this.#agencies.set(agencyId, feed)
+    feeds.push(feed)
+    this.#agencies.set(agencyId, feeds)
     return feed
   }
 }

@@ -1,5 +1,5 @@
-import type { Instant } from '../../core/domain/booking.ts'
-import type { StoredEntry } from '../../core/journal/entry-codec.ts'
+import { type Instant, KIND_OF, type UnitEventKind } from '../../core/domain/booking.ts'
+import type { EncodedEntry, StoredEntry } from '../../core/journal/entry-codec.ts'
 import { eventOfEntry, webhookBody } from '../webhooks/envelope.ts'
 import type { CursorKind, Cursors, LogPosition } from './cursor.ts'
 
@@ -25,16 +25,25 @@ export interface ReadChanges {
 /** Where to read from: after a place, or from the oldest entry that is kept. */
 export type ReadFrom = LogPosition | 'start'
 
+/** Which entries are shown: all of them, or those of bookings that webhooks announce, and of units those that fire one of these events. */
+export type Shown = 'all' | readonly UnitEventKind[]
+
+/** Whether an entry is shown. `changes_after` in sql/001_schema.sql does the same. */
+export function isShown(shown: Shown, { isAnnounced, bookingId, kind }: Omit<EncodedEntry, 'booking'>): boolean {
+  if (shown === 'all') return true
+  return isAnnounced && (bookingId !== null || shown.some((event) => KIND_OF[event] === kind))
+}
+
 export interface ReadOptions {
   readonly from: ReadFrom
   readonly entriesMax: number
-  readonly isAnnouncedOnly: boolean
+  readonly shown: Shown
 }
 
 /** The port the feed reads the log through. */
 export interface ChangeRows {
   /**
-   * The next entries of an agency, at most `entriesMax`; only announced ones, or all.
+   * The next entries of an agency that are shown, at most `entriesMax`.
    * @returns null when `from` is no place in this log, or the entries after it are not kept any more
    */
   read(agencyId: string, options: ReadOptions): Promise<ReadChanges | null>
@@ -43,8 +52,8 @@ export interface ChangeRows {
 /** What a feed shows of an agency's log. Readers differ in what they may see; how they read is the same. */
 export interface FeedView<C extends ChangeInLog> {
   readonly cursorKind: CursorKind
-  /** Only the entries that webhooks announce, or all. */
-  readonly isAnnouncedOnly: boolean
+  /** Unless a request asks for more. */
+  readonly shown: Shown
   /** Called once for each change that is kept in memory. @throws CorruptLedgerError when the entry is not as it was written: a change is never left out */
   changeOf(entry: ChangeEntry, cursors: Cursors): C
 }
@@ -73,10 +82,10 @@ export interface ChangePage<C extends ChangeInLog = Change> {
   readonly upTo: number
 }
 
-/** What partners see: the webhook events. */
+/** What partners see: the webhook events, those of units if they ask for them. */
 export const PARTNER_VIEW: FeedView<Change> = {
   cursorKind: 'partner',
-  isAnnouncedOnly: true,
+  shown: [],
   changeOf: (entry, cursors) => {
     const event = eventOfEntry(entry, entry.sourceRef)
     const cursor = cursors.write(entry)

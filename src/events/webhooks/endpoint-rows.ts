@@ -1,4 +1,4 @@
-import type { Instant } from '../../core/domain/booking.ts'
+import type { Instant, WebhookEventKind } from '../../core/domain/booking.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import type { AttemptOutcome } from './guarded-post.ts'
 import type { WebhookDelivery } from './sender-store.ts'
@@ -33,6 +33,8 @@ export interface EndpointChange {
   /** A different address resets the failure count. */
   readonly url?: string
   readonly description?: string | null
+  /** Of what happens from now on, and of what has waited. */
+  readonly events?: readonly WebhookEventKind[]
   /**
    * Enables the endpoint with a failure count of 0, after it resends or drops the pending deliveries and the events that have
    * waited. No effect on an active endpoint.

@@ -1,4 +1,4 @@
-import type { Instant } from '../../core/domain/booking.ts'
+import { BOOKING_EVENTS, type Instant, type WebhookEventKind } from '../../core/domain/booking.ts'
 import type { ChangeLine, KeepChange } from '../../core/journal/record.ts'
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -13,6 +13,14 @@ import type { SecretBox } from './secret-box.ts'
 import { newSecret, openSecrets, signedHeaders } from './secret-box.ts'
 import type { WebhookDelivery } from './sender-store.ts'
 import { ENDPOINTS_PER_AGENCY_MAX, OVERLAP_HOURS_MAX, type WebhookEndpoint } from './webhook-endpoint.ts'
+
+interface EndpointDraft {
+  readonly url: string
+  /** At most `DESCRIPTION_LENGTH_MAX` characters. */
+  readonly description: string | null
+  /** Left out: those of bookings. */
+  readonly events?: readonly WebhookEventKind[]
+}
 
 type RegisterOutcome =
   /** `secret` is agencyView only once. */
@@ -61,7 +69,7 @@ export class WebhookCommands {
   readonly #newId: IdSource
   readonly #allowHosts: readonly string[]
   readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
-  readonly #onRegister: (agencyId: string) => void
+  readonly #onEvents: (agencyId: string, events: readonly WebhookEventKind[]) => void
   #pingsAtOnce = 0
   /** Of them, by agency. */
   readonly #pingsOf = new Map<string, number>()
@@ -77,8 +85,8 @@ export class WebhookCommands {
     allowHosts: readonly string[]
     /** The sender must look again: a delivery is due, or an endpoint changed. */
     onChange: (change: { agencyId: string; endpointId: string }) => void
-    /** The agency may have an endpoint from now on. Called before the endpoint is stored. */
-    onRegister?: (agencyId: string) => void
+    /** The agency may have an endpoint for these events from now on. Called before that is stored. */
+    onEvents?: (agencyId: string, events: readonly WebhookEventKind[]) => void
   }) {
     this.#rows = options.rows
     this.#resolver = options.resolver
@@ -88,13 +96,12 @@ export class WebhookCommands {
     this.#newId = options.newId
     this.#allowHosts = options.allowHosts
     this.#onChange = options.onChange
-    this.#onRegister = options.onRegister ?? (() => {})
+    this.#onEvents = options.onEvents ?? (() => {})
   }
 
-  /** @param description at most `DESCRIPTION_LENGTH_MAX` characters; the caller has checked */
   async register(
     agencyId: string,
-    { url, description }: { url: string; description: string | null },
+    { url, description, events = BOOKING_EVENTS }: EndpointDraft,
     audit: ChangeLine,
     keep?: KeepChange<WebhookEndpoint>,
   ): Promise<RegisterOutcome> {
@@ -108,6 +115,7 @@ export class WebhookCommands {
       id,
       url: checked.url,
       description,
+      events,
       status: 'active',
       disabledReason: null,
       consecutiveFailures: 0,
@@ -119,7 +127,7 @@ export class WebhookCommands {
       createdAt: now,
       updatedAt: now,
     }
-    this.#onRegister(agencyId)
+    this.#onEvents(agencyId, events)
     const line = { ...audit, answer: keep?.(agencyView(endpoint, now)) }
     const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, line)
     if (!inserted) return { kind: 'too_many', max: ENDPOINTS_PER_AGENCY_MAX }
@@ -154,6 +162,7 @@ export class WebhookCommands {
       if (checked.kind === 'url_refused') return checked
       url = checked.url
     }
+    if (requested.events !== undefined) this.#onEvents(agencyId, requested.events)
     const at = this.#clock.now()
     const change = { ...requested, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
     const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.change(change, audit))
@@ -332,13 +341,14 @@ export class WebhookCommands {
 
 /** The endpoint as the agency sees it: without the secrets, and without an overlap that has ended. */
 function agencyView(endpoint: StoredEndpoint, now: Instant): WebhookEndpoint {
-  const { id, url, description, status, disabledReason, consecutiveFailures } = endpoint
+  const { id, url, description, events, status, disabledReason, consecutiveFailures } = endpoint
   const { waitingEvents, waitingDeliveries, createdAt, updatedAt } = endpoint
   const until = endpoint.previousSecretUntil
   return {
     id,
     url,
     description,
+    events,
     status,
     disabledReason,
     consecutiveFailures,

@@ -1,4 +1,4 @@
-import type { Instant } from '../../core/domain/booking.ts'
+import type { Instant, WebhookEventKind } from '../../core/domain/booking.ts'
 
 /** Why an endpoint is disabled, in words for the agency: the contract's reasons, or the receiver's own status. */
 type DisabledReason = string
@@ -8,6 +8,8 @@ export interface WebhookEndpoint {
   readonly id: string
   readonly url: string
   readonly description: string | null
+  /** The events that it gets, in the order of `WEBHOOK_EVENTS`; at least one. */
+  readonly events: readonly WebhookEventKind[]
   /** `disabled`: after too many consecutive failures; its pending deliveries are held, and later events wait. */
   readonly status: 'active' | 'disabled'
   readonly disabledReason: DisabledReason | null

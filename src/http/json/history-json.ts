@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { BookingEntry, BookingHistory } from '../../core/bookings/booking-lists.ts'
-import { BOOKING_STATUSES, webhookEventOf } from '../../core/domain/booking.ts'
+import { BOOKING_STATUSES, isUnitSet, webhookEventOf } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { decodeEntry, envelopeIn } from '../../core/journal/entry-codec.ts'
 import { CorruptLedgerError } from '../../core/journal/journal-error.ts'
@@ -80,7 +80,7 @@ export async function historyText(
 function historyEntry(entry: BookingEntry, byOf: (actor: Actor) => string): HistoryEntry {
   const logged = decodeEntry(entry)
   const event = webhookEventOf(logged)
-  if (logged.kind === 'unit_set' || event === null)
+  if (isUnitSet(logged) || event === null)
     throw new CorruptLedgerError(`Cannot show journal entry ${entry.seq} in a history: it announces nothing`)
   const { version, status, arrival, departure, totalAmount } = logged.after
   return {

@@ -1,6 +1,8 @@
-/** The three events (docs/contract.md#events) for the OpenAPI document's `webhooks`. */
-import { Type } from '@sinclair/typebox'
+/** The events (docs/contract.md#events, docs/partner-additions.md#9-changes-of-rates-and-units) for the OpenAPI document's `webhooks`. */
+import { type TSchema, Type } from '@sinclair/typebox'
+import { BOOKING_EVENTS, UNIT_EVENTS, type WebhookEventKind } from '../../core/domain/booking.ts'
 import { BookingJson } from '../json/booking-json.ts'
+import { choice, dateText, nullable } from '../text-schema.ts'
 
 const {
   id,
@@ -19,7 +21,7 @@ const {
   groupId,
 } = BookingJson.properties
 
-export const EVENT_DATA = Type.Object(
+const EVENT_DATA = Type.Object(
   {
     id,
     unitSlug,
@@ -41,21 +43,44 @@ export const EVENT_DATA = Type.Object(
   { $id: 'BookingEventData', description: 'The booking at the time of the event. Contains no guest personal data.' },
 )
 
-const EVENTS = {
+const UNIT_EVENT_DATA = Type.Object(
+  {
+    unitId: Type.String(),
+    unitSlug: Type.String({ description: 'Its slug after the change.' }),
+    version: Type.Integer({ minimum: 1, description: 'Increases with every change to the unit. Versions have gaps.' }),
+    from: nullable(
+      dateText('The first date for which prices, minimum stays or restrictions may differ. Null: there is none.'),
+    ),
+    to: nullable(dateText('The date after the last of them. Null: there is none. Both null: every date may differ.')),
+  },
+  { $id: 'UnitEventData', description: 'Which unit was changed, and for which dates. Contains no prices.' },
+)
+
+const EVENTS: Record<WebhookEventKind, string> = {
   'booking.created': 'A booking was created through the portal, the website or a partner key.',
   'booking.updated': "A booking's status, dates or unit changed.",
   'booking.cancelled': 'A booking was cancelled and its nights were released.',
-} as const
+  'rates.updated': "A unit's rates or restrictions changed. Only for endpoints that name it among their `events`.",
+  'unit.updated':
+    'A unit was created, or its master data changed, its base price and minimum stay included. Only for endpoints that name it ' +
+    'among their `events`.',
+}
 
-const EVENT_KIND = Type.Unsafe<keyof typeof EVENTS>({ type: 'string', enum: Object.keys(EVENTS) })
-
-/** What an event has beside its data. */
-export const EVENT_MEMBERS = {
+/** What an event has beside its kind and its data. */
+const EVENT_MEMBERS = {
   id: Type.String({ description: 'Unique per event: treat repeated ids as duplicates.' }),
-  event: EVENT_KIND,
   occurredAt: Type.String({ format: 'date-time' }),
   seq: Type.Integer({ description: 'Increases from event to event: sort by it.' }),
 }
+
+const dataOf = (event: string) => (event.startsWith('booking.') ? EVENT_DATA : UNIT_EVENT_DATA)
+
+/** An event in the feed of changes. @param cursor the schema of a cursor */
+export const changeSchema = <C extends TSchema>(cursor: C) =>
+  Type.Union([
+    Type.Object({ cursor, ...EVENT_MEMBERS, event: choice(BOOKING_EVENTS), data: EVENT_DATA }, { $id: 'Change' }),
+    Type.Object({ cursor, ...EVENT_MEMBERS, event: choice(UNIT_EVENTS), data: UNIT_EVENT_DATA }, { $id: 'UnitChange' }),
+  ])
 
 function envelope(event: string) {
   const name = event.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())
@@ -63,7 +88,7 @@ function envelope(event: string) {
     {
       ...EVENT_MEMBERS,
       event: Type.Literal(event),
-      data: EVENT_DATA,
+      data: dataOf(event),
     },
     { $id: `${name}Event` },
   )

@@ -34,9 +34,11 @@ interface Schemas {
   AuditedStay: NonNullable<AuditChange['after']>
   Booking: Answer<OfAgency<'/bookings/{bookingId}'>>['booking']
   BookingChange: Extract<Change, { event: `booking.${string}` }>
+  Calendar: Answer<OfAgency<'/units/{unitSlug}/calendar'>>['calendar']
   Delivery: Answer<OfAgency<'/bookings/{bookingId}/deliveries'>>['deliveries'][number]
   FeeType: Answer<OfAgency<'/fee-types'>>['feeTypes'][number]
   Guest: Answer<OfAgency<'/guests'>>['guests'][number]
+  HistoryEntry: Answer<OfAgency<'/bookings/{bookingId}/history'>>['history'][number]
   Key: Answer<OfAgency<'/keys'>>['keys'][number]
   QuoteLine: NonNullable<Preview['quote']>['lines'][number]
   Rates: Answer<OfAgency<'/units/{unitSlug}/rates'>>['rates']

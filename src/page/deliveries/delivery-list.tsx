@@ -26,6 +26,8 @@ const EVENT_WORDS: Readonly<Record<Delivery['event'], string>> = {
   'booking.created': 'Booking made',
   'booking.updated': 'Booking changed',
   'booking.cancelled': 'Booking cancelled',
+  'rates.updated': 'Rates changed',
+  'unit.updated': 'Unit changed',
   ping: 'Test message',
 }
 

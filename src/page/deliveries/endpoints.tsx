@@ -32,6 +32,41 @@ function hostOf(url: string): string {
   return URL.parse(url)?.host ?? url
 }
 
+export type EndpointEvent = Endpoint['events'][number]
+
+/** What an endpoint can be sent, as the agency chooses it. */
+export const EVENT_CHOICES: readonly {
+  readonly events: readonly EndpointEvent[]
+  readonly label: string
+  readonly short: string
+  readonly hint: string
+}[] = [
+  {
+    events: ['booking.created', 'booking.updated', 'booking.cancelled'],
+    label: 'Changes of bookings',
+    short: 'bookings',
+    hint: 'A booking is made, changed or cancelled',
+  },
+  {
+    events: ['rates.updated'],
+    label: 'Changes of rates',
+    short: 'rates',
+    hint: 'Seasons, discounts or restrictions change: which unit and between which dates, not the prices',
+  },
+  {
+    events: ['unit.updated'],
+    label: 'Changes of units',
+    short: 'units',
+    hint: 'A unit is added, or its details or base price change',
+  },
+]
+
+/** `Changes of bookings and rates`. */
+export function eventsText(events: readonly EndpointEvent[]): string {
+  const chosen = EVENT_CHOICES.filter((choice) => choice.events.some((event) => events.includes(event)))
+  return `Changes of ${new Intl.ListFormat('en-GB').format(chosen.map(({ short }) => short))}`
+}
+
 /** As the service counts: after so many failures in a row an endpoint is switched off. */
 export const FAILURES_IN_A_ROW_MAX = 20
 /** As the service counts: it says no more than this. */

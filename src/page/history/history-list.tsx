@@ -4,27 +4,27 @@ import { useSession } from '../data/use-session.ts'
 import { Icon, type IconName } from '../design/icon.tsx'
 import { instantText, relativeTime } from '../format/instants.ts'
 import {
-  type AuditEntry,
   actionWords,
   actorWords,
   type ChangedMember,
   changeAction,
   changedMembers,
+  type HistoryLine,
   outcomeWords,
 } from './history-words.ts'
 
 /** What happened to one booking, newest first: who did what, when, and what was different before. */
-export function HistoryList({ entries }: { entries: readonly AuditEntry[] }) {
+export function HistoryList({ entries }: { entries: readonly HistoryLine[] }) {
   return (
     <ol class="history">
       {entries.map((entry) => (
-        <HistoryLine key={entry.id} entry={entry} />
+        <Line key={entry.id} entry={entry} />
       ))}
     </ol>
   )
 }
 
-function HistoryLine({ entry }: { entry: AuditEntry }) {
+function Line({ entry }: { entry: HistoryLine }) {
   const { agency, currency } = useSession()
   const { reason, tone } = outcomeWords(entry.outcome)
   const members = entry.change === null ? [] : changedMembers(entry.change, { currency, timezone: agency.timezone })
@@ -56,7 +56,7 @@ function HistoryLine({ entry }: { entry: AuditEntry }) {
 }
 
 /** `Demo desk confirmed it`; of what was refused: `Harbour website tried to cancel it, but …`. */
-function Action({ entry }: { entry: AuditEntry }): ComponentChildren {
+function Action({ entry }: { entry: HistoryLine }): ComponentChildren {
   const { name, kind } = actorWords(entry)
   const who = (
     <>
@@ -102,7 +102,7 @@ function MemberText({ member: { label, before, after } }: { member: ChangedMembe
   )
 }
 
-function markOf({ outcome, change, route }: AuditEntry): IconName {
+function markOf({ outcome, change, route }: HistoryLine): IconName {
   if (outcomeWords(outcome).reason !== null) return 'warning'
   if (route === 'hold timer') return 'clock'
   if (change === null || change.after === null) return 'edit'

@@ -57,6 +57,8 @@ export function actionWords(route: string): ActionWords {
 }
 
 export type AuditEntry = Schema<'AuditEntry'>
+/** What the history of one booking shows of an entry. */
+export type HistoryLine = Omit<AuditEntry, 'bookingId' | 'requestId'>
 
 export interface ActorWords {
   readonly name: string
@@ -88,6 +90,49 @@ export interface ChangedMember {
   readonly after: string
 }
 
+const KINDS = {
+  'booking.created': 'booking_created',
+  'booking.updated': 'booking_changed',
+  'booking.cancelled': 'booking_cancelled',
+} as const
+const WHO = {
+  partner: { kind: 'key', id: null, name: 'A partner' },
+  agency: { kind: 'access_token', id: null, name: 'The agency' },
+  system: { kind: 'system', id: null, name: null },
+} as const
+
+/**
+ * The history that the journal has of a booking, newest first, each change beside what was before it.
+ * @param history oldest first; without its first changes, what was before is not known
+ */
+export function historyLines(
+  history: readonly Schema<'HistoryEntry'>[],
+  { type, nameOf }: { type: Stay['type']; nameOf: (unitSlug: string) => string },
+): HistoryLine[] {
+  const stays = history.map(({ status, unitSlug, arrival, departure, totalAmount }) => ({
+    ...{ unitSlug, unitName: nameOf(unitSlug), type, status, arrival, departure, totalAmount },
+    holdExpiresAt: null,
+    expectedUntil: null,
+  }))
+  const lines = history.map(({ version, at, event, by, unitSlug }, index) => ({
+    id: String(version),
+    at,
+    actor: WHO[by],
+    route: by === 'system' ? 'hold timer' : '',
+    outcome: 'OK',
+    pricing: null,
+    count: 1,
+    change: {
+      kind: KINDS[event],
+      unitSlug,
+      unitName: nameOf(unitSlug),
+      before: stays[index - 1] ?? null,
+      after: stays[index] ?? null,
+    },
+  }))
+  return lines.toReversed()
+}
+
 export interface WordsContext {
   readonly currency: Currency
   readonly timezone: string
@@ -96,7 +141,7 @@ export interface WordsContext {
 /** What was done to the booking, after a name: `confirmed it`. */
 export function changeAction({ kind, before, after }: AuditChange): string {
   if (kind === 'unit_set' || after === null) return 'changed the unit'
-  if (before === null) return creationAction(after)
+  if (before === null) return kind === 'booking_created' ? creationAction(after) : 'changed it'
   if (kind === 'booking_cancelled')
     return before.status === 'option' || before.status === 'draft' ? 'released the hold' : 'cancelled it'
   if (before.status !== after.status) return STATUS_DEEDS[after.status]

@@ -1,3 +1,4 @@
+import { isUnitSet } from '../../core/domain/booking.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { type EncodedEntry, encodeRates, encodeRestrictions } from '../../core/journal/entry-codec.ts'
 import { encodeInstant } from '../../core/journal/fields.ts'
@@ -270,7 +271,7 @@ class BatchRows {
     this.#journal.push(entryRow(encoded))
     this.#payloads.push(encoded.payload)
     this.#links += encoded.link.toHex()
-    if (event.kind === 'unit_set') this.#units.push(jsonRow(UNIT, unitRow(agencyId, event.unit)))
+    if (isUnitSet(event)) this.#units.push(jsonRow(UNIT, unitRow(agencyId, event.unit)))
     if (booking === null) return
     const row = { ...booking, agencyId, notes: notes ?? null, seq }
     if (event.kind !== 'booking_created') {

@@ -1,7 +1,9 @@
+import { KIND_OF } from '../../core/domain/booking.ts'
 import type { ChangeEntry, ChangeRows, ReadChanges, ReadOptions } from '../../events/changes/change-page.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
 import type { ListReads } from './list-reads.ts'
+import { wordsText } from './table.ts'
 
 interface ChangeRow {
   seq: number
@@ -45,13 +47,14 @@ export class PostgresChangeRows implements ChangeRows {
     return { end: { seq: end.seq, fingerprint: end.fingerprint }, entries: entries.map(entryOf) }
   }
 
-  #rows(agencyId: string, { from, entriesMax, isAnnouncedOnly }: ReadOptions): Promise<ChangeRow[]> {
+  #rows(agencyId: string, { from, entriesMax, shown }: ReadOptions): Promise<ChangeRow[]> {
     const { seq, fingerprint } = from === 'start' ? { seq: null, fingerprint: null } : from
+    const unitKinds = shown === 'all' ? null : wordsText(shown.map((event) => KIND_OF[event]))
     const { sql } = this.#lists
     const statement = sql<ChangeRow[]>`
       select seq::float8 as "seq", fingerprint, at, entry_id as "entryId", unit_id as "unitId", other_unit_id as "otherUnitId",
              booking_id as "bookingId", kind, payload, checksum, source_ref as "sourceRef", route
-      from changes_after(${uuidOf(agencyId)}, ${seq}, ${fingerprint}, ${entriesMax}, ${isAnnouncedOnly})`
+      from changes_after(${uuidOf(agencyId)}, ${seq}, ${fingerprint}, ${entriesMax}, ${unitKinds}::text::text[])`
     return this.#lists.read(agencyId, statement)
   }
 }

@@ -1,3 +1,4 @@
+import { WEBHOOK_EVENTS, type WebhookEventKind } from '../../core/domain/booking.ts'
 import { BatchLimit } from '../../core/journal/batch.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
@@ -23,7 +24,7 @@ import {
 import type { ListReads } from './list-reads.ts'
 import { dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement, started, whileTooSlow } from './pending-deliveries.ts'
 import { ofBooking } from './postgres-agency-bookings.ts'
-import { selected } from './table.ts'
+import { selected, wordsText } from './table.ts'
 import { ENDPOINT } from './tables.ts'
 
 /** The agency's endpoints and their deliveries. The sender's statements are in postgres-sender-store.ts. */
@@ -40,10 +41,10 @@ export class PostgresEndpointRows implements EndpointRows {
     this.#epochOf = epochOf
   }
 
-  /** Agencies that have an endpoint, of whatever status but deleted. */
-  async agencies(): Promise<readonly string[]> {
+  /** Agencies that have an endpoint for any of these events, of whatever status but deleted. */
+  async agencies(events: readonly WebhookEventKind[] = WEBHOOK_EVENTS): Promise<readonly string[]> {
     const rows = await this.#sql<{ agencyId: string }[]>`
-      select distinct agency_id as "agencyId" from webhook_endpoint where status <> 'deleted'`
+      select distinct agency_id as "agencyId" from webhook_endpoint where status <> 'deleted' and events && ${wordsText(events)}::text::text[]`
     return rows.map(({ agencyId }) => idOf('agc', agencyId))
   }
 
@@ -68,14 +69,14 @@ export class PostgresEndpointRows implements EndpointRows {
     const change = sql`
       select true from register_endpoint(
         ${this.#epochOf(agencyId)}, ${uuidOf(agencyId)}, ${uuidOf(endpoint.id)}, ${endpoint.url}, ${endpoint.description},
-        ${endpoint.secretSealed}, ${new Date(endpoint.createdAt)}, ${max}) as is_registered
+        ${wordsText(endpoint.events)}::text::text[], ${endpoint.secretSealed}, ${new Date(endpoint.createdAt)}, ${max}) as is_registered
       where is_registered`
     return (await this.#write({ agencyId, audit, change, alone: true })) !== null
   }
 
   async change(change: Parameters<EndpointRows['change']>[0], audit: ChangeLine): Promise<StoredEndpoint | null> {
     const sql = this.#sql
-    const { agencyId, endpointId, url, description, pending } = change
+    const { agencyId, endpointId, url, description, events, pending } = change
     const at = new Date(change.at)
     const [agency, endpoint] = [uuidOf(agencyId), uuidIn('whe', endpointId)]
     const isDropping = pending === 'drop'
@@ -96,24 +97,28 @@ export class PostgresEndpointRows implements EndpointRows {
             select seq, month from end_of_log(${agency}, ${this.#epochOf(agencyId)})
           ), settled as (${settlement(sql, settling, sql`exists (select from off)`)} returning true),`
     const isEnabled = pending === undefined ? sql`false` : sql`(e.status = 'disabled')`
+    // Up to its cursor, it was sent what it got then.
+    const fromSeq = events === undefined ? sql`e.from_seq` : sql`e.made_seq`
     const cursor = isDropping
       ? sql`
         made_seq = case when ${isEnabled} then (select seq from log_end) else e.made_seq end,
-        from_seq = case when ${isEnabled} then (select seq from log_end) else e.from_seq end,
+        from_seq = case when ${isEnabled} then (select seq from log_end) else ${fromSeq} end,
         made_month = case when ${isEnabled} then (select month from log_end) else e.made_month end,`
-      : sql``
+      : sql`from_seq = ${fromSeq},`
     const isNewUrl = url === undefined ? sql`false` : sql`true`
     const isDescribed = description === undefined ? sql`false` : sql`true`
+    const isOfOthers = events === undefined ? sql`false` : sql`true`
     const update = sql`
       update webhook_endpoint e set ${cursor}
         url = coalesce(${url ?? null}::text, e.url),
+        events = coalesce(${events === undefined ? null : wordsText(events)}::text::text[], e.events),
         description = case when ${isDescribed} then ${description ?? null}::text else e.description end,
         status = case when ${isEnabled} then 'active' else e.status end,
         disabled_reason = case when ${isEnabled} then null else e.disabled_reason end,
         consecutive_failures = case when ${isEnabled} or (${isNewUrl} and e.status = 'active') then 0
                                     else e.consecutive_failures end,
         revision = e.revision + case when ${isEnabled} or ${isNewUrl} then 1 else 0 end,
-        updated_at = case when ${isEnabled} or ${isNewUrl} or ${isDescribed} then ${at}::timestamptz else e.updated_at end
+        updated_at = case when ${isEnabled} or ${isNewUrl} or ${isDescribed} or ${isOfOthers} then ${at}::timestamptz else e.updated_at end
       where ${settling === null ? sql`` : sql`(select count(*) from settled) >= 0 and`}
         e.agency_id = ${agency} and e.endpoint_id = ${endpoint} and e.status <> 'deleted'
       returning ${endpointColumns(sql, isDropping ? sql`exists (select from off)` : undefined)}`
@@ -325,6 +330,7 @@ function endpointColumns(sql: Sql, isDropped: Fragment = sql`false`): Fragment {
     (select count(*)::int
      from (select from journal j
            where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month and j.is_announced
+             and event_of(j.kind) = any (e.events)
            limit ${WAITING_COUNTED_MAX}) waiting) as "waitingEvents",
     case when ${isDropped} then 0 else (
       select count(*)::int

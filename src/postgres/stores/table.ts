@@ -155,3 +155,8 @@ export function compositeText<F extends Fields>({ rowText }: Table<F>, rows: rea
   for (const row of rows) elements += elements === '' ? `"${rowText(row)}"` : `,"${rowText(row)}"`
   return `{${elements}}`
 }
+
+/** The text of an array of words without spaces or punctuation. */
+export function wordsText(words: readonly string[]): string {
+  return `{${words.join(',')}}`
+}

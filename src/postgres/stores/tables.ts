@@ -1,6 +1,7 @@
 /** The columns that this process reads and writes, each spelled once. A test compares them with the database. */
 import type { Guest } from '../../core/bookings/booking-lists.ts'
 import type { AccessToken, Agency, ApiKey, Plan, Role, Scope } from '../../core/catalogue/agency.ts'
+import type { WebhookEventKind } from '../../core/domain/booking.ts'
 import type { FeeType, Unit, UnitRules, UnitStatus } from '../../core/domain/unit.ts'
 import { BOOKING_FIELDS } from '../../core/journal/entry-codec.ts'
 import {
@@ -206,6 +207,7 @@ export const ENDPOINT = table(
     id: id('whe'),
     url: text(),
     description: nullable(text()),
+    events: texts<WebhookEventKind>(),
     status: text<StoredEndpoint['status']>(),
     disabledReason: nullable(text()),
     consecutiveFailures: integer(),

@@ -32,6 +32,7 @@ export async function missingDeliveries(sql: Sql, limit: number): Promise<readon
     from webhook_endpoint w cross join lateral (
       select j.seq from journal j
       where j.agency_id = w.agency_id and j.seq > w.from_seq and j.seq <= w.made_seq and j.is_announced
+        and event_of(j.kind) = any (w.events)
       except
       select d.seq from webhook_delivery d where d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
     ) missing

@@ -246,6 +246,25 @@ describe('webhook endpoints', () => {
     expect(audit).toHaveLength(5)
   })
 
+  test('have events, which the agency chooses; the default is the contract’s three, and those of rates and units may be added', async () => {
+    const bookings = ['booking.created', 'booking.updated', 'booking.cancelled']
+    const all = [...bookings, 'rates.updated', 'unit.updated']
+    const { webhookEndpoint: plain } = (await service.ask(`${path}/webhook-endpoints`, { url: URL_OF_NOBODY })).body
+    expect(plain.events).toEqual(bookings)
+    const events = [...all].reverse()
+    const made = await service.ask(`${path}/webhook-endpoints`, { url: URL_OF_NOBODY, events })
+    expect([made.status, made.body.webhookEndpoint.events]).toEqual([201, all])
+    const of = `${path}/webhook-endpoints/${made.body.webhookEndpoint.id}`
+    const chosen = await service.patch(of, { events: ['unit.updated', 'booking.created', 'unit.updated'] })
+    expect([chosen.status, chosen.body.webhookEndpoint.events]).toEqual([200, ['booking.created', 'unit.updated']])
+    expect((await service.patch(of, { description: 'Other' })).body.webhookEndpoint.events).toHaveLength(2)
+    expect((await service.get(of)).body.webhookEndpoint.events).toEqual(['booking.created', 'unit.updated'])
+    for (const faulty of [[], ['ping'], ['booking.moved'], 'unit.updated', null])
+      expect(await service.patch(of, { events: faulty })).toMatchObject({ status: 400, body: { code: 'VALIDATION' } })
+    await service.delete(of)
+    await service.delete(`${path}/webhook-endpoints/${plain.id}`)
+  })
+
   test.each(['http://example.com/', 'https://127.0.0.1/', 'https://user:pw@example.com/', 'no url'])(
     'refuse %s',
     async (url) => {

@@ -188,7 +188,8 @@ export class ShardLoad {
     faults.push(...differences.slice(0, 5).map((difference) => JSON.stringify(difference)))
     for (const [agencyId, seen] of this.seen) {
       const log = await sql<{ id: string }[]>`
-        select entry_id as id from journal where agency_id = ${agencyId.slice(4)}::text::uuid and is_announced order by seq`
+        select entry_id as id from journal
+        where agency_id = ${agencyId.slice(4)}::text::uuid and is_announced and booking_id is not null order by seq`
       const ids = log.map(({ id }) => idOf('evt', id))
       if (ids.join() !== seen.join()) {
         const missed = ids.filter((id) => !seen.includes(id)).length

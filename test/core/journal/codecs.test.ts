@@ -4,6 +4,7 @@ import {
   BOOKING_STATUSES,
   BOOKING_TYPES,
   type Booking,
+  isUnitSet,
   type LoggedEvent,
   PRICINGS,
   type UnitEvent,
@@ -80,7 +81,7 @@ function factsOf({ sourceRef: _, cancelReason: __, ...facts }: Booking) {
 }
 
 function loggedOf(event: UnitEvent): LoggedEvent {
-  if (event.kind === 'unit_set') return event
+  if (isUnitSet(event)) return event
   if (event.kind === 'booking_created') return { ...event, after: factsOf(event.after) }
   return { ...event, before: factsOf(event.before), after: factsOf(event.after) }
 }

@@ -74,7 +74,7 @@ async function writeBeside(isOver: () => boolean, dice: SeededRandom): Promise<n
       answers.deleteExpired({ notAfter: Date.now(), limit: 100 }),
       ensureMonths(sql),
       sql`select register_endpoint(${ledger.epochOf(agencyId)}, ${uuidOf(agencyId)}, ${Bun.randomUUIDv7()},
-                                   'https://hooks.example/in', null, 'sealed', now(), 1000000)`,
+                                   'https://hooks.example/in', null, '{booking.created}', 'sealed', now(), 1000000)`,
     ])
   }
   return rounds

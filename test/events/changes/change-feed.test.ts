@@ -225,6 +225,47 @@ describe('reading', () => {
   })
 })
 
+describe('changes of units', () => {
+  const changed = { from: null, to: null }
+  const [ANY, RATES] = [['rates.updated', 'unit.updated'], ['rates.updated']] as const
+  const rates = () => unitSet(sampleId('unt', 'x'), { agencyId: A }, { kind: 'rates_set', changed })
+  const unit = () => unitSet(sampleId('unt', 'x'), { agencyId: A }, { changed })
+
+  test('wake those that include them, and nobody else; each reader is shown what it includes, noted or read', async () => {
+    const { rows, append, book, page, start } = await opened()
+    await book()
+    const { cursor } = await page(null)
+    await page(null, 0, { include: ANY })
+    const waiting = {
+      none: seen(page(cursor, 20_000)),
+      rates: seen(page(cursor, 20_000, { include: RATES })),
+      any: seen(page(cursor, 20_000, { include: ANY })),
+    }
+    await settle()
+    await append(unit())
+    await settle()
+    expect([waiting.none.value, waiting.rates.value]).toEqual([undefined, undefined])
+    expect(waiting.any.value && seqs(waiting.any.value)).toEqual([2])
+    await append(rates())
+    await settle()
+    expect(waiting.rates.value && seqs(waiting.rates.value)).toEqual([3])
+    expect(waiting.none.value).toBeUndefined()
+    await book()
+    await settle()
+    expect(waiting.none.value && seqs(waiting.none.value)).toEqual([4])
+    expect(rows.reads).toEqual([])
+    const { feed } = await start()
+    for (const [include, expected] of [
+      [[], [1, 4]] as const,
+      [RATES, [1, 3, 4]] as const,
+      [ANY, [1, 2, 3, 4]] as const,
+    ]) {
+      const request = { ...askedFor(A, 'start'), include }
+      expect(seqs(pageIn(await feed.page({ ...request, waitMs: 0 })))).toEqual([...expected])
+    }
+  })
+})
+
 describe('waiting', () => {
   test('F1: a change that becomes durable while an earlier place is read is not missed', async () => {
     const { rows, book, page } = await opened()

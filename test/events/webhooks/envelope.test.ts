@@ -10,18 +10,20 @@ test('W3: a body is this text, byte for byte: receivers may have stored or signe
     kind: 'booking.updated',
     at: Date.UTC(2026, 10, 21, 4, 40, 25, 773),
     seq: 2,
-    booking: sampleBooking({
-      id: 'bkg_01a1fc67d5ad70ae9d753ebd45de4787',
-      status: 'checked_in',
-      arrival: night('2027-03-01'),
-      departure: night('2027-03-04'),
-      adults: 2,
-      children: 1,
-      totalAmount: 35_000,
-      version: 3,
-    }),
-    sourceRef: 'Äb "7"',
-    envelope: { unitSlug: 'sea-view', unitName: 'Zoë’s 🏡', currency: 'EUR' },
+    about: {
+      booking: sampleBooking({
+        id: 'bkg_01a1fc67d5ad70ae9d753ebd45de4787',
+        status: 'checked_in',
+        arrival: night('2027-03-01'),
+        departure: night('2027-03-04'),
+        adults: 2,
+        children: 1,
+        totalAmount: 35_000,
+        version: 3,
+      }),
+      sourceRef: 'Äb "7"',
+      envelope: { unitSlug: 'sea-view', unitName: 'Zoë’s 🏡', currency: 'EUR' },
+    },
   })
   expect(body).toBe(
     '{"id":"evt_01a1fc67d5ad70b08731a17623d0c8dc","event":"booking.updated","occurredAt":"2026-11-21T04:40:25.773Z",' +

@@ -3,12 +3,13 @@ import type { Ledger } from '../../../src/app/ledger.ts'
 import { openWebhookCommands } from '../../../src/app/open-webhooks.ts'
 import { successLine } from '../../../src/core/bookings/durable-writes.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import type { WebhookEventKind } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
+import { CALLER, night, requestFor, sampleUnit } from '../../support/samples.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 import { makeDeliveries } from './support/make-deliveries.ts'
 
@@ -145,11 +146,60 @@ test('events that waited for an endpoint are sent in the order of the log, and l
   expect(times).toEqual({ early: 0, late: 0 })
 })
 
+test('W7: other events are chosen for what no delivery has been made of yet; those that are not chosen do not wait for it', async () => {
+  const agency = await addAgency(ledger, { id: systemIds('agc'), slug: 'chosen' })
+  const unit = await addUnit(ledger, agency, sampleUnit({ id: systemIds('unt'), slug: 'chosen' }))
+  const commands = openWebhookCommands(ledger, { secretKey: new Uint8Array(32), allowHosts: [RECEIVER] })
+  const line = () => successLine(ledger, CALLER)
+  const outcome = await commands.register(agency.id, { url: `http://${RECEIVER}/chosen`, description: null }, line())
+  if (outcome.kind !== 'registered') throw new Error(outcome.kind)
+  const { id } = outcome.endpoint
+  expect(outcome.endpoint.events).toEqual(['booking.created', 'booking.updated', 'booking.cancelled'])
+  const change = (changed: (before: Unit) => Unit) =>
+    ledger.commands.setUnit(agency, unit.id, (before) => changed(before ?? unit), CALLER)
+  const setPrice = async (nightlyPrice: number) => {
+    const season = { name: 'May', from: night('2027-05-01'), to: night('2027-06-01'), nightlyPrice, minStay: null }
+    const rates = { seasons: [season], weekdayAdjustments: [], lengthOfStayDiscounts: [] }
+    await change((before) => ({ ...before, rules: { ...before.rules, rates } }))
+  }
+  const waiting = async () => (await commands.find(agency.id, id))?.waitingEvents
+  const choose = (...events: readonly WebhookEventKind[]) => commands.change(agency.id, id, { events }, line())
+  const deliveredKinds = async () => {
+    await makeDeliveries(database.url, ledger.epoch)
+    const rows = await database.sql<{ kind: string }[]>`
+      select kind from webhook_delivery where endpoint_id = ${uuidOf(id)} order by seq`
+    return rows.map(({ kind }) => kind)
+  }
+  await setPrice(1)
+  expect(await waiting()).toBe(0)
+  expect(await deliveredKinds()).toEqual([])
+  expect(await choose('booking.created', 'rates.updated')).toMatchObject({
+    endpoint: { events: ['booking.created', 'rates.updated'] },
+  })
+  await setPrice(2)
+  await change((before) => ({ ...before, name: 'Other' }))
+  const booked = await ledger.commands.book(agency, requestFor(unit, '2027-05-01', '2027-05-03'), CALLER)
+  if (booked.kind !== 'done') throw new Error(booked.kind)
+  await ledger.commands.cancel(agency, { bookingId: booked.booking.id, reason: null }, CALLER)
+  expect(await waiting()).toBe(2)
+  expect(await deliveredKinds()).toEqual(['rates.updated', 'booking.created'])
+  await choose('unit.updated')
+  await setPrice(3)
+  await change((before) => ({ ...before, name: 'Another' }))
+  expect(await waiting()).toBe(1)
+  expect(await deliveredKinds()).toEqual(['rates.updated', 'booking.created', 'unit.updated'])
+  expect((await verifyDatabase(database.sql)).differences).toEqual([])
+  // One that is missing is found all the same.
+  await database.sql`delete from webhook_delivery where endpoint_id = ${uuidOf(id)} and kind = 'unit.updated'`
+  expect((await verifyDatabase(database.sql)).differences).toMatchObject([{ what: 'delivery' }])
+  await database.sql`delete from webhook_endpoint where endpoint_id = ${uuidOf(id)}`
+})
+
 test('a process that was replaced registers no endpoint', async () => {
   const agency = await addAgency(ledger, { id: systemIds('agc'), slug: 'replaced' })
   const register = (epoch: number) => database.sql`
     select register_endpoint(${epoch}::text::bigint, ${uuidOf(agency.id)}::text::uuid, ${uuidOf(systemIds('whe'))}::text::uuid,
-                             'https://hooks.example', '', 'sealed', now(), 10) as registered`
+                             'https://hooks.example', '', '{booking.created}', 'sealed', now(), 10) as registered`
   const codeOf = (params: Promise<unknown>) =>
     params.then(
       () => 'registered',

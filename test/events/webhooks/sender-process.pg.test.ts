@@ -5,6 +5,7 @@ import type { Ledger } from '../../../src/app/ledger.ts'
 import { openWebhooks, type Webhooks } from '../../../src/app/open-webhooks.ts'
 import { successLine } from '../../../src/core/bookings/durable-writes.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import type { WebhookEventKind } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { POLL_MS } from '../../../src/events/webhooks/claim-rounds.ts'
 import { MAKE_ALL_MS } from '../../../src/events/webhooks/delivery-maker.ts'
@@ -14,7 +15,7 @@ import { idOf } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../../support/samples.ts'
+import { CALLER, night, requestFor, sampleUnit } from '../../support/samples.ts'
 import { TestAuthority } from '../../support/test-authority.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 
@@ -43,9 +44,8 @@ beforeEach(async () => {
     // 200 bookings of one unit are 200 commits, one after another.
     limits: { queuedMsMax: 30_000 },
     onBookingChange: (agencyId) => webhooks.bookingChanged(agencyId),
+    onUnitChange: (agencyId) => webhooks.unitChanged(agencyId),
   })
-  agency = await addAgency(ledger)
-  unit = await addUnit(ledger, agency, sampleUnit())
   webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: KEY,
@@ -54,6 +54,8 @@ beforeEach(async () => {
     trustedCa: [authority.pem],
     onSenderExit: () => {},
   })
+  agency = await addAgency(ledger)
+  unit = await addUnit(ledger, agency, sampleUnit())
   webhooks.start()
   await eventually('the sender says how it is', () => webhooks.sender.stats.sender !== null)
 })
@@ -66,9 +68,10 @@ afterAll(async () => {
   await database.drop()
 })
 
-async function register() {
-  const url = `https://localhost:${receiver.port}/in`
-  const outcome = await webhooks.commands.register(agency.id, { url, description: null }, successLine(ledger, CALLER))
+async function register(events?: readonly WebhookEventKind[]) {
+  const url = `https://localhost:${receiver.port}/${events?.join() ?? 'in'}`
+  const draft = { url, description: null, ...(events === undefined ? {} : { events }) }
+  const outcome = await webhooks.commands.register(agency.id, draft, successLine(ledger, CALLER))
   if (outcome.kind !== 'registered') throw new Error(outcome.kind)
   return outcome
 }
@@ -90,7 +93,8 @@ test('a booking arrives, and verifies with the secret shown at registration and 
   expect(received?.headers.get('content-type')).toBe('application/json')
   const headers = Object.fromEntries(received?.headers.entries() ?? [])
   expect(new Webhook(secret).verify(body, headers)).toMatchObject({ event: 'booking.created', data: { version: 1 } })
-  const [entry] = await database.sql`select entry_id, seq::int from journal where is_announced`
+  const [entry] =
+    await database.sql`select entry_id, seq::int from journal where is_announced and booking_id is not null`
   expect(JSON.parse(body)).toMatchObject({ id: idOf('evt', entry?.['entry_id']), seq: entry?.['seq'] })
   await eventually('its attempt is in the log', async () => {
     const page = await webhooks.commands.deliveries(agency.id, endpoint.id, { offset: 0, limit: 10 })
@@ -110,6 +114,52 @@ test('a booking wakes the sender, which would otherwise poll only every two seco
     tookMs.push(performance.now() - since)
   }
   expect(tookMs.sort((a, b) => a - b)[2]).toBeLessThan(POLL_MS / 2)
+})
+
+test('a change of rates wakes the sender only for an agency that has chosen its events, and goes only to the endpoint that has', async () => {
+  await register()
+  const wakes: string[] = []
+  const wake = webhooks.sender.wake.bind(webhooks.sender)
+  webhooks.sender.wake = (agencyId) => {
+    wakes.push(agencyId)
+    wake(agencyId)
+  }
+  // Which agencies have chosen them is loaded by now.
+  await Bun.sleep(LOOK_AHEAD_MS + 250)
+  const setPrice = (nightlyPrice: number) => {
+    const season = { name: 'May', from: night('2027-05-01'), to: night('2027-06-01'), nightlyPrice, minStay: null }
+    const rates = { seasons: [season], weekdayAdjustments: [], lengthOfStayDiscounts: [] }
+    return ledger.commands.setUnit(agency, unit.id, () => ({ ...unit, rules: { ...unit.rules, rates } }), CALLER)
+  }
+  await setPrice(100)
+  expect(wakes).toEqual([])
+  const { endpoint, secret } = await register(['booking.cancelled'])
+  const change = { events: ['rates.updated'] } as const
+  await webhooks.commands.change(agency.id, endpoint.id, change, successLine(ledger, CALLER))
+  await setPrice(200)
+  expect(wakes).toEqual([agency.id])
+  await eventually('it has arrived', () => receiver.received.length > 0)
+  await book('2027-03-01', '2027-03-04')
+  await eventually('the booking has arrived', () => receiver.received.length > 1)
+  await Bun.sleep(LOOK_AHEAD_MS + 250)
+  const [entry] =
+    await database.sql`select entry_id, seq::int from journal where kind = 'rates_set' order by seq desc limit 1`
+  expect(receiver.received.map(({ path, body }) => [path, JSON.parse(body)])).toEqual([
+    [
+      '/booking.cancelled',
+      {
+        id: idOf('evt', entry?.['entry_id']),
+        event: 'rates.updated',
+        occurredAt: expect.any(String),
+        seq: entry?.['seq'],
+        data: { unitId: unit.id, unitSlug: unit.slug, version: entry?.['seq'], from: '2027-05-01', to: '2027-06-01' },
+      },
+    ],
+    ['/in', expect.objectContaining({ event: 'booking.created' })],
+  ])
+  const [first] = receiver.received
+  const headers = Object.fromEntries(first?.headers.entries() ?? [])
+  expect(new Webhook(secret).verify(first?.body ?? '', headers)).toMatchObject({ event: 'rates.updated' })
 })
 
 test('W7: an event whose wake found no sender arrives as soon as there is one, long before all agencies are looked at again', async () => {

@@ -147,6 +147,7 @@ describe('registering', () => {
       id: expect.stringMatching(/^whe_[0-9a-f]{32}$/),
       url: 'https://hooks.example/in',
       description: 'ours',
+      events: ['booking.created', 'booking.updated', 'booking.cancelled'],
       status: 'active',
       disabledReason: null,
       consecutiveFailures: 0,

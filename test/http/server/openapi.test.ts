@@ -209,8 +209,11 @@ describe('the OpenAPI document', async () => {
     expect(schema()).toMatchObject(limits as Record<string, unknown>)
   })
 
-  test('has the three events under webhooks, with the envelope of the contract', () => {
-    expect(Object.keys(document.webhooks).sort()).toEqual(['booking.cancelled', 'booking.created', 'booking.updated'])
+  test('has the events under webhooks, with the envelope of the contract', () => {
+    expect(Object.keys(document.webhooks).sort()).toEqual(
+      ['booking.cancelled', 'booking.created', 'booking.updated', 'rates.updated', 'unit.updated'].sort(),
+    )
+    expect(Object.keys(schemaOf('UnitEventData').properties)).toEqual(['unitId', 'unitSlug', 'version', 'from', 'to'])
     expect(schemaOf('BookingCreatedEvent').required).toEqual(
       expect.arrayContaining(['id', 'event', 'occurredAt', 'data']),
     )

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { type AuditChange, changeAction, changedMembers } from '../../../src/page/history/history-words.ts'
+import {
+  type AuditChange,
+  actorWords,
+  changeAction,
+  changedMembers,
+  historyLines,
+} from '../../../src/page/history/history-words.ts'
 
 type Stay = NonNullable<AuditChange['after']>
 
@@ -50,4 +56,42 @@ test('only what differs is told, and nothing that merely ends with the status', 
     { label: 'Status', before: 'Hold', after: 'Confirmed' },
     { label: 'Price', after: expect.stringContaining('600.00') },
   ])
+})
+
+test('the history of the journal is told newest first, each change as a difference to the one before it', () => {
+  const { unitSlug, arrival, departure, totalAmount } = STAY
+  const entry = { unitSlug, arrival, departure, totalAmount, status: 'option', at: '2027-01-01T10:00:00.000Z' } as const
+  const history = [
+    { ...entry, version: 1, event: 'booking.created', by: 'partner' },
+    { ...entry, version: 3, event: 'booking.updated', by: 'agency', unitSlug: 'garden', totalAmount: 60_000 },
+    { ...entry, version: 4, event: 'booking.cancelled', by: 'system', status: 'cancelled', unitSlug: 'garden' },
+  ] as const
+  const told = (kept: (typeof history)[number][]) =>
+    historyLines(kept, { type: 'guest', nameOf: (slug) => slug.toUpperCase() }).map((line) => [
+      actorWords(line).name,
+      changeAction(line.change as AuditChange),
+      changedMembers(line.change as AuditChange, CONTEXT).map(({ label, before }) => [label, before]),
+    ])
+  expect(told([...history])).toEqual([
+    ['Timer', 'released the hold', expect.anything()],
+    [
+      'The agency',
+      'moved it to another unit',
+      [
+        ['Unit', 'SEA-VIEW'],
+        ['Price', expect.stringContaining('500.00')],
+      ],
+    ],
+    [
+      'A partner',
+      'put the nights on hold',
+      [
+        ['Unit', null],
+        ['Stay', null],
+        ['Price', null],
+      ],
+    ],
+  ])
+  // Its first change is no longer kept.
+  expect(told([...history.slice(1)]).at(-1)).toEqual(['The agency', 'changed it', expect.anything()])
 })

@@ -19,7 +19,7 @@ function failingOnce(error: Error) {
     new PostgresChangeRows(lists).read(sampleId('agc', 'a'), {
       from: 'start',
       entriesMax: 10,
-      isAnnouncedOnly: true,
+      shown: [],
     })
   return { seen, read }
 }

@@ -1,8 +1,10 @@
 /** The real engine of a simulated node, as src/app/open-ledger.ts puts it together. */
+
 import { NodeShards } from '../../../src/cluster/node-shards.ts'
 import { BookingCommands } from '../../../src/core/bookings/booking-commands.ts'
 import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
+import { isUnitSet } from '../../../src/core/domain/booking.ts'
 import { Journal } from '../../../src/core/journal/journal.ts'
 import { notOwner } from '../../../src/core/journal/journal-error.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
@@ -120,8 +122,10 @@ export function openEngine(options: NodeEngineOptions): SimEngine {
     clock,
     newId,
     queuedMsMax: 5_000,
-    onDurable: ({ after }, agency) => {
+    onDurable: (event, agency) => {
       options.onBookingChange(agency.id)
+      if (isUnitSet(event)) return
+      const { after } = event
       if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
     },
   })

@@ -1,5 +1,5 @@
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
-import type { BookingStatus } from '../../../src/core/domain/booking.ts'
+import { type BookingStatus, isUnitSet } from '../../../src/core/domain/booking.ts'
 import { decodeEntry } from '../../../src/core/journal/entry-codec.ts'
 import type { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import type { FakeClock } from '../../support/fake-clock.ts'
@@ -140,7 +140,7 @@ export class NodesClients {
       const row = journal[this.#looked]
       if (row === undefined || row.bookingId === null) continue
       const event = decodeEntry(row)
-      if (event.kind !== 'unit_set') this.#places.set(`${event.after.id} ${event.after.version}`, row.seq)
+      if (!isUnitSet(event)) this.#places.set(`${event.after.id} ${event.after.version}`, row.seq)
     }
     return this.#places.get(`${bookingId} ${version}`) ?? null
   }

@@ -3,6 +3,7 @@ import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { decodeEntry } from '../../../src/core/journal/entry-codec.ts'
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import { isShown } from '../../../src/events/changes/change-page.ts'
 import { MAKE_ALL_MS } from '../../../src/events/webhooks/delivery-maker.ts'
 import type { JournalRow } from '../../support/memory-journal-store.ts'
 import { brokenLedger, deliveredWrongly, undelivered } from '../oracle.ts'
@@ -68,7 +69,7 @@ function answeredTwice({ store }: NodesWorld): string[] {
 /** Every reader of the feed was shown every change of its agency, once and in order, but perhaps the very last ones. */
 function unlikeFeed({ store, readers, settledEntries }: NodesWorld): string[] {
   return readers.readers.flatMap(({ name, agency, shown, faults }) => {
-    const isOfAgency = (row: JournalRow) => row.isAnnounced && row.agencyId === agency.id
+    const isOfAgency = (row: JournalRow) => isShown([], row) && row.agencyId === agency.id
     const seqs = store.journal.filter(isOfAgency).map(({ seq }) => seq)
     const due = store.journal.slice(0, settledEntries).filter(isOfAgency).length
     const isSame = shown.length >= due && shown.every((seq, i) => seq === seqs[i])

@@ -85,7 +85,8 @@ async function wrongFeeds(sql: Sql, load: Told, catchUpMs: number): Promise<numb
   let wrong = 0
   for (const { agency, follower } of load.followers) {
     const announced = await sql<{ seq: number }[]>`
-      select seq::float8 as seq from journal where agency_id = ${uuidOf(agency.id)} and is_announced order by seq`
+      select seq::float8 as seq from journal
+      where agency_id = ${uuidOf(agency.id)} and is_announced and booking_id is not null order by seq`
     const last = announced.at(-1)?.seq ?? 0
     await eventually('a follower has caught up', () => (follower.shown.at(-1)?.seq ?? 0) >= last, catchUpMs).catch(
       () => {},

@@ -234,7 +234,7 @@ export function CalendarScreen() {
         <StayPanel
           key={openStay.id}
           stay={openStay}
-          unit={data.rows.units.find(({ slug }) => slug === openStay.unit) ?? null}
+          units={data.rows.units}
           {...{ today, nowS }}
           onTook={(booking) => {
             changes.apply(booking)

@@ -1,5 +1,6 @@
 import './calendar.css'
 import { useState } from 'preact/hooks'
+import { answerOf, client } from '../../api/client.ts'
 import { barText } from '../../chart/labels.ts'
 import { type ChartUnit, isHold, type Stay } from '../../chart/stay.ts'
 import { useResource } from '../../data/use-resource.ts'
@@ -8,12 +9,14 @@ import { StatusBadge } from '../../design/badge.tsx'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { DescriptionList } from '../../design/card.tsx'
 import { SidePanel } from '../../design/dialog.tsx'
-import { ErrorNote } from '../../design/feedback.tsx'
+import { ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { QuoteLines } from '../../design/quote-lines.tsx'
 import { type Day, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
 import { money, plural } from '../../format/numbers.ts'
 import { mailLink, phoneLink } from '../../format/texts.ts'
+import { HistoryList } from '../../history/history-list.tsx'
+import { historyLines } from '../../history/history-words.ts'
 import { hashOf } from '../../route/route.ts'
 import { tryPatch, useTried } from '../../stays/booking-writes.ts'
 import { type Booking, partyText, sourceText } from '../../stays/stay-name.ts'
@@ -22,7 +25,8 @@ import { StayActions } from './stay-actions.tsx'
 
 interface StayPanelProps {
   readonly stay: Stay
-  readonly unit: ChartUnit | null
+  /** Those of the chart, for their names. */
+  readonly units: readonly ChartUnit[]
   readonly today: Day
   readonly nowS: number
   readonly onTook: (booking: Booking) => void
@@ -31,8 +35,9 @@ interface StayPanelProps {
 }
 
 /** A stay with its details and what can be done with it. */
-export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: StayPanelProps) {
+export function StayPanel({ stay, units, today, nowS, onTook, onMove, onClose }: StayPanelProps) {
   const { path, agency, may } = useSession()
+  const nameOf = (unit: string) => units.find(({ slug }) => slug === unit)?.name ?? unit
   // Reloaded for each new version that the change stream reports.
   const { data, error } = useResource(`bookings/${stay.id}?version=${stay.version}`, (signal) =>
     getBooking(path, stay.id, signal),
@@ -65,7 +70,7 @@ export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: 
       {may('desk') && <StayActions {...{ stay, today, onTook, onMove }} />}
       <DescriptionList
         items={[
-          ['Unit', <a href={hashOf(['units', stay.unit])}>{unit?.name ?? stay.unit}</a>],
+          ['Unit', <a href={hashOf(['units', stay.unit])}>{nameOf(stay.unit)}</a>],
           ['Arrival', dayText(stay.arrival, 'long')],
           ['Departure', `${dayText(stay.departure, 'long')} (${plural(stay.departure - stay.arrival, 'night')})`],
           ...(stay.expectedUntil === null ? [] : [['Expected until', dayText(stay.expectedUntil, 'long')] as const]),
@@ -85,6 +90,7 @@ export function StayPanel({ stay, unit, today, nowS, onTook, onMove, onClose }: 
       />
       <ErrorNote problem={error} />
       {stay.type === 'guest' && <StayPrice stay={stay} />}
+      <StayHistory stay={stay} nameOf={nameOf} />
     </SidePanel>
   )
 }
@@ -116,6 +122,39 @@ function StayPrice({ stay }: { stay: Stay }) {
         />
       )}
     </section>
+  )
+}
+
+/** What was changed, when and by whom; read when it is opened. */
+function StayHistory(props: { stay: Stay; nameOf: (unit: string) => string }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details class="stay-history" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>History</summary>
+      {isOpen && <Changes {...props} />}
+    </details>
+  )
+}
+
+function Changes({ stay: { id, type, version }, nameOf }: { stay: Stay; nameOf: (unit: string) => string }) {
+  const { path } = useSession()
+  const { data, error, refresh } = useResource(`bookings/${id}/history?version=${version}`, (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/bookings/{bookingId}/history', {
+        params: { path: { ...path, bookingId: id } },
+        signal,
+      }),
+    ),
+  )
+  return (
+    <>
+      <ErrorNote problem={error} onRetry={refresh} />
+      {data === undefined && error === null && <Skeleton />}
+      {data !== undefined && <HistoryList entries={historyLines(data.history, { type, nameOf })} />}
+      {data !== undefined && data.history[0]?.event !== 'booking.created' && (
+        <p class="muted">Earlier changes are no longer kept.</p>
+      )}
+    </>
   )
 }
 

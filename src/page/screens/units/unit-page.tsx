@@ -12,6 +12,7 @@ import { Icon } from '../../design/icon.tsx'
 import { toast } from '../../design/toast.tsx'
 import { count } from '../../format/numbers.ts'
 import { CalendarFeedCard } from './calendar-feed.tsx'
+import { NightsView } from './nights/nights-view.tsx'
 import { RatesView } from './rates/rates-view.tsx'
 import { useRates } from './rates/use-rates.ts'
 import { RestrictionsView } from './restrictions/restrictions-view.tsx'
@@ -41,6 +42,7 @@ export function UnitPage({ slug }: { slug: string }) {
   const tabs = [
     { key: 'rates', label: labelOf('Rates', 'rates') },
     { key: 'restrictions', label: labelOf('Restrictions', 'restrictions') },
+    { key: 'calendar', label: 'Calendar' },
     { key: 'details', label: 'Details' },
   ]
   const tab = useTab(tabs)
@@ -80,6 +82,7 @@ export function UnitPage({ slug }: { slug: string }) {
           {unit !== undefined && <Tabs label="Parts of the unit" tabs={tabs} />}
           {unit === undefined && error === null && <Skeleton lines={8} />}
           {unit !== undefined && tab === 'details' && <UnitDetails unit={unit} />}
+          {unit !== undefined && tab === 'calendar' && <NightsView key={slug} slug={slug} />}
           {unit !== undefined && tab === 'restrictions' && restrictions.editing !== null && (
             <RestrictionsView editing={restrictions.editing} />
           )}

@@ -3,18 +3,27 @@ import { answerOf, client } from '../../api/client.ts'
 import type { Problem } from '../../api/problem.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
-import { type Endpoint, endpointName } from '../../deliveries/endpoints.tsx'
+import { type Endpoint, type EndpointEvent, EVENT_CHOICES, endpointName } from '../../deliveries/endpoints.tsx'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
-import { TextInput } from '../../design/inputs.tsx'
+import { Checkbox, FieldSet, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { navigate } from '../../route/router.ts'
 import { SigningSecret } from './rotate-secret.tsx'
 
+/** As the service does without a choice. */
+const DEFAULT_EVENTS = EVENT_CHOICES[0]?.events ?? []
+
 interface Registered {
   readonly webhookEndpoint: Endpoint
   readonly secret: string | null
+}
+
+interface Draft {
+  readonly url: string
+  readonly description: string | null
+  readonly events: EndpointEvent[]
 }
 
 /** Asks for the address, registers it, and shows its secret once. */
@@ -22,8 +31,9 @@ export function RegisterEndpoint({ onClose }: { onClose: () => void }) {
   const { path } = useSession()
   const [url, setUrl] = useState('')
   const [description, setDescription] = useState('')
+  const [events, setEvents] = useState<readonly EndpointEvent[]>(DEFAULT_EVENTS)
   const [registered, setRegistered] = useState<Registered | null>(null)
-  const { run, isRunning, problem } = useMutation<{ url: string; description: string | null }, Registered>({
+  const { run, isRunning, problem } = useMutation<Draft, Registered>({
     send: (body, header) =>
       answerOf(client.POST('/portal/v1/agencies/{agencySlug}/webhook-endpoints', { params: { path, header }, body })),
     invalidates: ['webhooks', 'audit'],
@@ -47,11 +57,11 @@ export function RegisterEndpoint({ onClose }: { onClose: () => void }) {
     <Dialog
       title="Register endpoint"
       onClose={onClose}
-      onSubmit={() => void run({ url: url.trim(), description: description.trim() === '' ? null : description.trim() })}
+      onSubmit={() => void run({ url: url.trim(), description: description.trim() || null, events: [...events] })}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning} disabled={url.trim() === ''}>
+          <Button type="submit" tone="primary" isBusy={isRunning} disabled={url.trim() === '' || events.length === 0}>
             Register endpoint
           </Button>
         </>
@@ -64,6 +74,7 @@ export function RegisterEndpoint({ onClose }: { onClose: () => void }) {
         onDescription={setDescription}
         problem={problem}
       />
+      <EventChoice events={events} onChange={setEvents} />
       <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
     </Dialog>
   )
@@ -72,13 +83,15 @@ export function RegisterEndpoint({ onClose }: { onClose: () => void }) {
 interface Change {
   readonly url?: string
   readonly description?: string | null
+  readonly events?: EndpointEvent[]
 }
 
 export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const { path } = useSession()
-  const [before] = useState({ url: endpoint.url, description: endpoint.description ?? '' })
+  const [before] = useState({ url: endpoint.url, description: endpoint.description ?? '', events: endpoint.events })
   const [url, setUrl] = useState(before.url)
   const [description, setDescription] = useState(before.description)
+  const [events, setEvents] = useState<readonly EndpointEvent[]>(before.events)
   const { run, isRunning, problem } = useMutation({
     send: (body: Change, header) =>
       answerOf(
@@ -98,16 +111,17 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
   const change: Change = {
     ...(url.trim() === before.url ? {} : { url: url.trim() }),
     ...(description.trim() === before.description ? {} : { description: description.trim() || null }),
+    ...(events === before.events ? {} : { events: [...events] }),
   }
   return (
     <Dialog
-      title="Change address or name"
+      title="Change address, name or events"
       onClose={onClose}
       onSubmit={() => (Object.keys(change).length === 0 ? onClose() : void run(change))}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning} disabled={url.trim() === ''}>
+          <Button type="submit" tone="primary" isBusy={isRunning} disabled={url.trim() === '' || events.length === 0}>
             Save
           </Button>
         </>
@@ -120,6 +134,7 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
         onDescription={setDescription}
         problem={problem}
       />
+      <EventChoice events={events} onChange={setEvents} />
       {change.url !== undefined && (
         <Note>
           <p>Unsent messages go to the new address, signed with the same secret.</p>
@@ -127,6 +142,32 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
       )}
       <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
     </Dialog>
+  )
+}
+
+/** What it is sent. Those of bookings are chosen together: an endpoint that has only some of them keeps them until its box is changed. */
+function EventChoice({
+  events: chosen,
+  onChange,
+}: {
+  events: readonly EndpointEvent[]
+  onChange: (events: readonly EndpointEvent[]) => void
+}) {
+  return (
+    <FieldSet legend="Send it">
+      {EVENT_CHOICES.map(({ events, label, hint }) => {
+        const others = chosen.filter((event) => !events.includes(event))
+        return (
+          <Checkbox
+            key={label}
+            label={label}
+            hint={hint}
+            isChecked={others.length < chosen.length}
+            onChange={(isChecked) => onChange(isChecked ? [...others, ...events] : others)}
+          />
+        )
+      })}
+    </FieldSet>
   )
 }
 

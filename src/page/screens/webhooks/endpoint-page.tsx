@@ -9,6 +9,7 @@ import {
   type Endpoint,
   EndpointState,
   endpointName,
+  eventsText,
   FAILURES_IN_A_ROW_MAX,
   isWaiting,
   waitingText,
@@ -98,7 +99,7 @@ function Known({ endpoint }: { endpoint: Endpoint }) {
                   <Menu
                     label="More actions"
                     items={[
-                      { label: 'Change address or name', icon: 'edit', onSelect: () => setOpen('change') },
+                      { label: 'Change address, name or events', icon: 'edit', onSelect: () => setOpen('change') },
                       { label: 'Rotate the secret', icon: 'keys', onSelect: () => setOpen('rotate') },
                       { label: 'Delete endpoint', icon: 'close', isDanger: true, onSelect: () => setOpen('delete') },
                     ]}
@@ -155,13 +156,14 @@ function WhyOff({ endpoint, onSwitchOn }: { endpoint: Endpoint; onSwitchOn: (() 
 
 function Facts({ endpoint }: { endpoint: Endpoint }) {
   const { timezone } = useSession().agency
-  const { previousSecretUntil, consecutiveFailures, createdAt, updatedAt } = endpoint
+  const { events, previousSecretUntil, consecutiveFailures, createdAt, updatedAt } = endpoint
   const hasOldSecret = previousSecretUntil !== null && Date.parse(previousSecretUntil) > Date.now()
   return (
     <Card title="Endpoint">
       <DescriptionList
         items={[
           ['State', <EndpointState endpoint={endpoint} />],
+          ['Sent to it', eventsText(events)],
           [
             'Failures in a row',
             consecutiveFailures === 0

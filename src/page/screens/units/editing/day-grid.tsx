@@ -2,8 +2,8 @@
 import './day-grid.css'
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
-import { type Day, weekdayText } from '../../../format/days.ts'
-import { type GridRow, nextDay } from './day-rows.ts'
+import { type Day, dayText, weekdayText } from '../../../format/days.ts'
+import { type GridCell, type GridRow, nextDay } from './day-rows.ts'
 
 /** Of a cell: `data-day`. */
 export function dayOfEvent(event: Event): Day | null {
@@ -68,6 +68,33 @@ export function DayRow({ row, children }: { row: GridRow; children: ComponentChi
         {row.year !== null && <span class="day-row-year"> {row.year}</span>}
       </span>
       {children}
+    </div>
+  )
+}
+
+/** A month, to stand beside others: its name and its weeks. */
+export function DayMonth({
+  month,
+  weeks,
+  children,
+}: {
+  month: Day
+  weeks: readonly GridRow[]
+  children: (cell: GridCell) => ComponentChildren
+}) {
+  const name = dayText(month, 'month')
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a table cannot have a month beside the other
+    <div class="day-grid" role="rowgroup" aria-label={name}>
+      <p class="day-month-name" aria-hidden="true">
+        {name}
+      </p>
+      <Weekdays columns={7} />
+      {weeks.map((row) => (
+        <DayRow key={row.key} row={row}>
+          {row.cells.map(children)}
+        </DayRow>
+      ))}
     </div>
   )
 }

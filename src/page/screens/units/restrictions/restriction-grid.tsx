@@ -2,7 +2,7 @@ import './restriction-grid.css'
 import { useRef } from 'preact/hooks'
 import { type Day, dayOfMonth, dayText } from '../../../format/days.ts'
 import { DATE_RULES, type RestrictedDays, RULES, ruleText } from '../../../stays/restrictions.ts'
-import { DayRow, dayOfEvent, useDayGrid, Weekdays } from '../editing/day-grid.tsx'
+import { DayMonth, dayOfEvent, useDayGrid } from '../editing/day-grid.tsx'
 import { type GridCell, weekRows } from '../editing/day-rows.ts'
 import { RuleMark } from './restriction-marks.tsx'
 
@@ -64,7 +64,7 @@ export function RestrictionGrid({ months, days, changes, today, selected, onSele
         aria-label="Rules of every day"
         aria-multiselectable={onSelect !== undefined}
         aria-describedby={onSelect === undefined ? undefined : 'restriction-keys'}
-        class={`restriction-grid day-grid-weeks${onSelect === undefined ? ' restriction-grid-fixed' : ''}`}
+        class={`restriction-grid day-months day-grid-weeks${onSelect === undefined ? ' restriction-grid-fixed' : ''}`}
         style={{ '--day-columns': 7 }}
         onKeyDown={onKeyDown}
         onPointerDown={(event) => {
@@ -90,29 +90,20 @@ export function RestrictionGrid({ months, days, changes, today, selected, onSele
         }}
       >
         {months.map((month, index) => (
-          // biome-ignore lint/a11y/useSemanticElements: see the grid
-          <div key={month} class="restriction-month day-grid" role="rowgroup" aria-label={dayText(month, 'month')}>
-            <p class="restriction-month-name" aria-hidden="true">
-              {dayText(month, 'month')}
-            </p>
-            <Weekdays columns={7} />
-            {weeks[index]?.map((row) => (
-              <DayRow key={row.key} row={row}>
-                {row.cells.map((cell) => (
-                  <Cell
-                    key={cell.day}
-                    {...{ cell, days, today }}
-                    change={changes.get(cell.day)}
-                    isTabStop={cell.day === tabStop}
-                    isSelected={selected !== null && cell.day >= selected.first && cell.day <= selected.last}
-                  />
-                ))}
-              </DayRow>
-            ))}
-          </div>
+          <DayMonth key={month} month={month} weeks={weeks[index] ?? []}>
+            {(cell) => (
+              <Cell
+                key={cell.day}
+                {...{ cell, days, today }}
+                change={changes.get(cell.day)}
+                isTabStop={cell.day === tabStop}
+                isSelected={selected !== null && cell.day >= selected.first && cell.day <= selected.last}
+              />
+            )}
+          </DayMonth>
         ))}
       </div>
-      <p class="restriction-readout" aria-live="off">
+      <p class="day-readout" aria-live="off">
         {pointed === null ? (
           <span class="muted">{hintOf(selected, onSelect !== undefined)}</span>
         ) : (
@@ -155,7 +146,7 @@ function Cell({ cell: { day, column }, days, change, today, isTabStop, isSelecte
     held.has('stopSell') ? 'restriction-stopped' : '',
     change === undefined ? '' : `restriction-${change}`,
     isSelected ? 'restriction-selected' : '',
-    day < today ? 'restriction-past' : '',
+    day < today ? 'day-over' : '',
     day === today ? 'day-today' : '',
   ]
   return (
@@ -199,13 +190,10 @@ const CHANGES = { lost: 'arrivals are lost', gained: 'arrivals become possible' 
 /** What the marks mean. */
 export function MarksLegend({ hasChanges }: { hasChanges: boolean }) {
   return (
-    <ul class="restriction-legend" aria-label="Legend">
+    <ul class="day-legend" aria-label="Legend">
       {DATE_RULES.map((rule) => (
         <li key={rule}>
-          <span
-            class={rule === 'stopSell' ? 'restriction-swatch restriction-stopped' : 'restriction-swatch'}
-            aria-hidden="true"
-          >
+          <span class={rule === 'stopSell' ? 'day-swatch restriction-stopped' : 'day-swatch'} aria-hidden="true">
             <RuleMark rule={rule} value={RULES[rule].off === null ? 3 : true} />
           </span>
           {RULES[rule].label}
@@ -214,7 +202,7 @@ export function MarksLegend({ hasChanges }: { hasChanges: boolean }) {
       {hasChanges &&
         (['lost', 'gained'] as const).map((change) => (
           <li key={change}>
-            <span class={`restriction-swatch restriction-${change}`} aria-hidden="true">
+            <span class={`day-swatch restriction-${change}`} aria-hidden="true">
               <span class="restriction-change">{SIGNS[change]}</span>
             </span>
             Once saved, {CHANGES[change]}
