@@ -16,6 +16,8 @@ interface ActionWords {
 
 const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = {
   'POST bookings': ['made a booking', 'make a booking'],
+  'POST bookings/group': ['made bookings together', 'make bookings together'],
+  'POST bookings/group/{}/cancel': ['cancelled bookings together', 'cancel bookings together'],
   'PATCH bookings/{}': ['changed a booking', 'change a booking'],
   'POST bookings/{}/cancel': ['cancelled a booking', 'cancel a booking'],
   'POST bookings/{}/erase-texts': ['erased the texts', 'erase the texts'],

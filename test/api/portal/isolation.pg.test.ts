@@ -40,6 +40,12 @@ async function fill(agency: Agency, name: string): Promise<Record<string, string
   const { key } = await service.key(agency, { name })
   const { token } = await service.accessToken(agency, 'desk', { name })
   const { id: feeTypeId } = await service.feeType(agency, { label: name })
+  const stays = ['2027-04-01', '2027-04-03'].map((arrival) => ({
+    unit: unitSlug,
+    arrival,
+    departure: arrival.replace(/..$/, (day) => `0${Number(day) + 1}`),
+  }))
+  const { groupId } = (await service.ask(`${path}/bookings/group`, { stays })).body
   return {
     unitSlug,
     bookingId: booking.id,
@@ -49,15 +55,21 @@ async function fill(agency: Agency, name: string): Promise<Record<string, string
     deliveryId: deliveries[0].id,
     keyId: key.id,
     tokenId: token.id,
+    groupId,
   }
 }
 
 const NONE: Record<string, string> = {
   unitSlug: 'none',
   ...Object.fromEntries(
-    Object.entries({ bookingId: 'bkg', guestId: 'gst', endpointId: 'whe', feeTypeId: 'fee', deliveryId: 'dlv' }).map(
-      ([name, prefix]) => [name, sampleId(prefix as 'bkg', 'none')],
-    ),
+    Object.entries({
+      bookingId: 'bkg',
+      guestId: 'gst',
+      endpointId: 'whe',
+      feeTypeId: 'fee',
+      deliveryId: 'dlv',
+      groupId: 'grp',
+    }).map(([name, prefix]) => [name, sampleId(prefix as 'bkg', 'none')]),
   ),
   keyId: sampleId('key', 'none'),
   tokenId: sampleId('tok', 'none'),
@@ -133,9 +145,9 @@ describe('isolation in the portal', () => {
 
   test('B is as it was, and its audit trail shows nothing of A', async () => {
     const { bookings } = (await service.get(`/agencies/${b.slug}/bookings`)).body
-    expect(bookings.map(({ status, version }: Record<string, unknown>) => [status, version])).toEqual([
-      ['confirmed', 1],
-    ])
+    expect(bookings.map(({ status, version }: Record<string, unknown>) => [status, version])).toEqual(
+      Array.from({ length: 3 }, () => ['confirmed', 1]),
+    )
     expect((await service.get(`/agencies/${b.slug}/audit?actor=access_token`)).body.totalItems).toBe(0)
     const keys = (await service.get(`/agencies/${b.slug}/keys`)).body.keys
     expect(keys.map(({ revokedAt }: Record<string, unknown>) => revokedAt)).toEqual([null])

@@ -43,6 +43,7 @@ const PREFIXES: Record<string, string> = {
   feeTypeId: 'fee',
   endpointId: 'whe',
   deliveryId: 'dlv',
+  groupId: 'grp',
 }
 
 test('404 on every route that names one by id', async () => {
