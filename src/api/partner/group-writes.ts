@@ -9,9 +9,8 @@ import type { Operation } from '../../http/operation.ts'
 import { problemOfStays } from '../../http/problem-of.ts'
 import { invalidField, notFound, type Problem } from '../../http/problems.ts'
 import { isIdShaped } from '../../http/read-request.ts'
-import { HOLD_OR_CONFIRMED, requestOf, wantedOf } from './booking-writes.ts'
+import { HOLD_OR_CONFIRMED, type KeepText, requestOf, wantedOf, writeOnce } from './booking-writes.ts'
 import { partnerRoute } from './partner-route.ts'
-import { type KeepText, writeOnce } from './write-once.ts'
 
 const { holdHours, guest } = NEW_BOOKING_FIELDS
 
