@@ -1,23 +1,27 @@
 /** Restrictions, from the portal to what partners are answered (docs/partner-additions.md#8-restrictions): a test per sentence. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import type { Unit } from '../../src/core/domain/unit.ts'
+import { type Clock, DAY_MS, dayOf, systemClock } from '../../src/lib/clock.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
 let agency: Agency
 let key: string
-let _unit: Unit
 let portal: string
 
+/** Of the service, later than the real time. */
+let shiftMs = 0
+const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
+
 beforeAll(async () => {
-  service = await startTestService()
+  service = await startTestService({ clock })
 })
 afterAll(() => service.close())
 beforeEach(async () => {
+  shiftMs = 0
   agency = await service.agency()
   key = (await service.key(agency)).secret
-  _unit = await service.unit(agency, { slug: 'sea-view', checkinTime: '15:00' })
+  await service.unit(agency, { slug: 'sea-view', checkinTime: '15:00' })
   portal = `/agencies/${agency.slug}`
 })
 
@@ -236,6 +240,20 @@ describe('calendars and searches', () => {
     const noticed = await tag()
     expect(noticed).not.toBe(none)
     expect(await tag()).toBe(noticed)
+  })
+
+  test('its tag changes when time has opened or closed an arrival, and the calendar with it', async () => {
+    await put({ bookingWindowDays: 30 })
+    const today = Temporal.PlainDate.from(dayOf(clock.now(), agency.timezone))
+    const at = (days: number) => today.add({ days }).toString()
+    const range = `from=${at(27)}&to=${at(37)}&restrictions=true`
+    const first = await call(`/calendar?${range}`)
+    const { arrival } = first.body.units[0]
+    expect(arrival).toBe('1111000000')
+    shiftMs = 2 * DAY_MS
+    const held = { 'if-none-match': first.headers.get('etag') ?? '' }
+    const later = await service.call(`/calendar?${range}`, { key, headers: held })
+    expect(later).toMatchObject({ status: 200, body: { units: [{ arrival: '1111110000' }] } })
   })
 
   test('/search offers only what would be accepted', async () => {

@@ -9,7 +9,7 @@ import {
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
-import { cell, drag } from '../support/calendar-page.ts'
+import { bar, cell, drag } from '../support/calendar-page.ts'
 import { eventually } from '../support/eventually.ts'
 
 const A = '/portal/v1/agencies/demo'
@@ -186,6 +186,72 @@ describeInBrowser('a new stay in the calendar', () => {
       await panel.waitFor({ state: 'detached' })
     })
     expect(await bookings()).toMatchObject([{ status: 'option' }])
+  })
+
+  test('several units are booked for one guest in one panel, all or none, and are shown as belonging together', async () => {
+    const token = portal.database.tokens.owner
+    const other = { slug: `aab-${units}`, name: `AAB ${units}` }
+    await portal.service.ask(`${A}/units`, { token, json: { ...other, basePrice: 20_000, cleaningFee: 0 } })
+    await visit(async (page, panel) => {
+      await panel.getByLabel('Last name').fill('Wedding')
+      await panel.getByRole('button', { name: 'Add another unit' }).click()
+      const second = panel.getByRole('group', { name: 'Stay 2' })
+      await second.getByLabel('Unit').selectOption(other.name)
+      await panel.getByText('Total of 2 stays').waitFor()
+      // 3 nights at 100.00 with 40.00 cleaning, and 3 nights at 200.00.
+      await panel.getByRole('button', { name: /Create bookings · .*940/ }).waitFor()
+      await expectAccessible(page)
+      await snapshot(page, 'new-stays')
+
+      // The same unit twice: the second one is refused, and says so itself.
+      await second.getByLabel('Unit').selectOption(unit.name)
+      await second.getByText('Already booked, or chosen above').waitFor()
+      expect(await panel.getByRole('alert').count()).toBe(1)
+      await panel.locator('button[type=submit]:disabled').waitFor()
+      await snapshot(page, 'new-stays-refused')
+      await second.getByLabel('Unit').selectOption(other.name)
+      await second.getByLabel('Adults').fill('1')
+      await panel.getByText('Total of 2 stays').waitFor()
+      await panel.locator('.stay-prices[aria-busy=false]').waitFor()
+      await panel.getByRole('button', { name: /Create bookings/ }).click()
+      await page.getByText('Wedding: 2 stays added').waitFor()
+
+      const bars = bar(page, 'Wedding')
+      expect(await bars.count()).toBe(2)
+      expect(await bars.first().getAttribute('aria-label')).toContain('booked together with other stays')
+      await bars.first().click()
+      const open = page.getByRole('dialog', { name: 'Wedding' })
+      const list = open.getByRole('region', { name: 'Booked together' })
+      await list.getByText('Total of 2 stays').waitFor()
+      expect(await page.locator('.chart-bar.is-together').count()).toBe(1)
+      await expectAccessible(page)
+      await snapshot(page, 'stay-together')
+      await list.getByRole('link', { name: other.name }).click()
+      await list.locator('[aria-current]', { hasText: other.name }).waitFor()
+
+      await list.getByRole('button', { name: 'Cancel all 2 stays…' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Cancel 2 stays' })
+      await dialog.getByLabel('Reason').fill('Called off')
+      await snapshot(page, 'cancel-together')
+      await dialog.getByRole('button', { name: 'Cancel 2 stays' }).click()
+      await page.getByText('2 stays cancelled').waitFor()
+      await bars.first().waitFor({ state: 'detached' })
+    })
+    const made = (await portal.service.ask(`${A}/bookings?from=${isoOf(FIRST)}`, { token })).body.bookings.filter(
+      ({ guest }: { guest: { lastName: string } | null }) => guest?.lastName === 'Wedding',
+    )
+    expect(made).toHaveLength(2)
+    expect(new Set(made.map(({ groupId }: { groupId: string }) => groupId)).size).toBe(1)
+    expect(made.map(({ unitSlug, adults }: { unitSlug: string; adults: number }) => [unitSlug, adults])).toEqual(
+      expect.arrayContaining([
+        [unit.slug, 2],
+        [other.slug, 1],
+      ]),
+    )
+    expect(made).toMatchObject([
+      { status: 'cancelled', cancelReason: 'Called off' },
+      { status: 'cancelled', cancelReason: 'Called off' },
+    ])
   })
 
   test('a stay that restrictions refuse to partners is shown as such with its alternatives, and is booked anyway', async () => {

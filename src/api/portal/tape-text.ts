@@ -77,6 +77,15 @@ export const TapeJson = Type.Object(
         { description: 'Of units with such restrictions in the window. Absent if there are none.' },
       ),
     ),
+    groups: Type.Optional(
+      Type.Array(
+        row('Stays that were booked together.', [
+          Type.String({ description: 'groupId' }),
+          Type.Array(Type.Integer(), { description: 'Their indexes in `stays`; the others are not in the window.' }),
+        ]),
+        { description: 'Absent if none of these stays was booked together with others.' },
+      ),
+    ),
     stays: Type.Array(
       row('A stay.', [
         Type.String({ description: 'id of the booking' }),
@@ -119,13 +128,18 @@ export async function tapeText(
 ): Promise<string> {
   const units = new TapeUnits(inventory)
   const sources = new Indexes()
+  const groups = new Map<string, number[]>()
+  let written = 0
   let text = ''
   for (let start = 0; start < stays.length; start += STAYS_PER_SLICE) {
     const some = stays.slice(start, start + STAYS_PER_SLICE)
     const rows = some.flatMap((stay) => {
       const unit = units.indexOf(stay.unitId)
       // The unit of another writer, which has fenced out this one; it does not know of it yet.
-      return unit === null ? [] : [stayText(stay, unit, sources.of(stay.source))]
+      if (unit === null) return []
+      if (stay.groupId !== null) groups.set(stay.groupId, [...(groups.get(stay.groupId) ?? []), written])
+      written += 1
+      return [stayText(stay, unit, sources.of(stay.source))]
     })
     text += `${text === '' || rows.length === 0 ? '' : ','}${rows.join()}`
     const pause = slices.spend(some.length)
@@ -139,6 +153,7 @@ export async function tapeText(
     sources: sources.keys,
     units: units.rows,
     ...(await closedMember(units.shown, { from: nightOf(from), to: nightOf(to) }, slices)),
+    ...(groups.size === 0 ? {} : { groups: [...groups] }),
   })
   return `${head.slice(0, -1)},${lists.slice(1, -1)},"stays":[${text}]}`
 }

@@ -148,6 +148,8 @@ export interface TapeStay {
   readonly version: number
   readonly adults: number
   readonly children: number
+  /** `grp_…`; null for a booking that was made alone. */
+  readonly groupId: string | null
 }
 
 export interface TapeWindow {

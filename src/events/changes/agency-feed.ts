@@ -1,7 +1,7 @@
 /**
- * What the readers of one agency share that are shown the same of it: the newest changes, one read of the log for all at the same place, and the moment at which
- * there is something new. A reader at the end of the log costs no read, neither while it waits nor when it is woken (measured: a read
- * costs Postgres more than the booking).
+ * What the readers of one agency share that are shown the same of it: the newest changes, one read of the log for all at the same
+ * place, and the moment at which there is something new. A reader at the end of the log costs no read, neither while it waits nor when
+ * it is woken (measured: a read costs Postgres more than the booking).
  *
  * - F1 A reader misses no change. Every change that becomes durable is noted here, in order, before anyone who waits is woken; what
  *   was durable before is in the log that a reader has read.

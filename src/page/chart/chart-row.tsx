@@ -36,6 +36,8 @@ interface ChartBarProps {
   readonly words: DayWords
   readonly isFound: boolean
   readonly isOpen: boolean
+  /** Booked together with the stay that is open. */
+  readonly isTogether: boolean
   readonly isInFlight: boolean
   readonly isGhosted: boolean
   readonly hasCursor: boolean
@@ -58,6 +60,8 @@ class ChartBar extends Memo<ChartBarProps> {
     if (cleaning > 0) names.push('is-cleaned')
     if (is.isFound) names.push('is-found')
     if (is.isOpen) names.push('is-open')
+    if (is.isTogether) names.push('is-together')
+    if (stay.groupId !== null && width >= MARK_WIDTH_MIN_PX) names.push('is-grouped')
     if (is.isInFlight) names.push('is-in-flight')
     if (is.isGhosted) names.push('is-ghosted')
     const label = barLabel(stay, words, today, nowS ?? 0)
@@ -100,6 +104,8 @@ class ChartBar extends Memo<ChartBarProps> {
 export interface Emphasis {
   readonly found: ReadonlySet<string>
   readonly openId: string | null
+  /** Of the stay that is open. */
+  readonly openGroupId: string | null
   readonly ghostedId: string | null
   readonly inFlight: ReadonlySet<string>
 }
@@ -194,6 +200,7 @@ export class ChartRow extends Memo<ChartRowProps> {
         words={words}
         isFound={emphasis.found.has(id)}
         isOpen={emphasis.openId === id}
+        isTogether={emphasis.openId !== id && stay.groupId !== null && emphasis.openGroupId === stay.groupId}
         isInFlight={emphasis.inFlight.has(id)}
         isGhosted={emphasis.ghostedId === id}
         hasCursor={onCursor === stay}

@@ -118,6 +118,7 @@ export function barLabel(stay: Stay, words: DayWords, today: Day, nowS: number):
   if (due !== null) said.push(due === 'arrival' ? 'to be checked in' : 'to be checked out')
   said.push(`${words.medium(stay.arrival)} to ${words.medium(stay.departure)}`, plural(nightsOf(stay), 'night'))
   if (stay.expectedUntil !== null) said.push(`expected to stay until ${words.medium(stay.expectedUntil)}`)
+  if (stay.groupId !== null) said.push('booked together with other stays')
   return said.join(', ')
 }
 

@@ -55,6 +55,8 @@ export interface Stay {
   readonly version: number
   readonly adults: number
   readonly children: number
+  /** The same for stays that were booked together; null for a stay that was booked alone. */
+  readonly groupId: string | null
 }
 
 /** How a stay is drawn: each kind has an outline, a pattern or a mark of its own, beside its colour. */

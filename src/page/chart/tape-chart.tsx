@@ -27,8 +27,6 @@ interface Proposal {
   readonly unit: string
   readonly arrival: Day
   readonly departure: Day
-  /** The stay that would be there, if it exists already. */
-  readonly stayId: string | null
 }
 
 export interface ChartHandle {
@@ -58,7 +56,9 @@ interface TapeChartProps {
   readonly found: ReadonlySet<string>
   readonly openId: string | null
   readonly inFlight: ReadonlySet<string>
-  readonly proposal: Proposal | null
+  readonly proposals: readonly Proposal[]
+  /** The stay that would be where it is proposed. */
+  readonly movedId: string | null
   readonly initial: { readonly day: Day; readonly row: number }
   readonly handle: RefObject<ChartHandle>
   /** Days that are drawn from now on: their stays are wanted. */
@@ -194,11 +194,12 @@ export function TapeChart(props: TapeChartProps) {
 
   const { gesture } = pointer
   const dragged = gesture.kind === 'moving' || gesture.kind === 'stretching' ? gesture.stay.id : null
-  const ghostedId = dragged ?? props.proposal?.stayId ?? null
+  const ghostedId = dragged ?? props.movedId
   const { found, openId, inFlight } = props
+  const openGroupId = openId === null ? null : (data.stay(openId)?.groupId ?? null)
   const emphasis = useMemo<Emphasis>(
-    () => ({ found, openId, ghostedId, inFlight }),
-    [found, openId, ghostedId, inFlight],
+    () => ({ found, openId, openGroupId, ghostedId, inFlight }),
+    [found, openId, openGroupId, ghostedId, inFlight],
   )
 
   const wanted: number[] = []
@@ -226,7 +227,6 @@ export function TapeChart(props: TapeChartProps) {
   })
 
   const selection = ghostOf(gesture) ?? selectionOf(cursor)
-  const proposed = proposedGhost(props.proposal, units)
   const nowS = Math.floor(props.nowS / 30) * 30
 
   return (
@@ -287,9 +287,10 @@ export function TapeChart(props: TapeChartProps) {
                 {...saidOf(selection, refusal(selection, dragged ?? undefined), words)}
               />
             )}
-            {selection === null && proposed !== null && (
-              <ChartGhost {...{ ghost: proposed, scale, unitWidth }} {...saidOf(proposed, null, words)} />
-            )}
+            {selection === null &&
+              ghostsOf(props.proposals, units).map((ghost, index) => (
+                <ChartGhost key={index} {...{ ghost, scale, unitWidth }} {...saidOf(ghost, null, words)} />
+              ))}
           </div>
         </div>
         <span id="chart-keys" hidden>
@@ -324,8 +325,9 @@ function saidOf(ghost: Ghost, why: string | null, words: DayWords): { text: stri
   return { text: why === null ? dates : `${why} · ${dates}`, isRefused: why !== null }
 }
 
-function proposedGhost(proposal: Proposal | null, units: readonly ChartUnit[]): Ghost | null {
-  if (proposal === null) return null
-  const row = units.findIndex(({ slug }) => slug === proposal.unit)
-  return row === -1 ? null : { row, arrival: proposal.arrival, departure: proposal.departure }
+function ghostsOf(proposals: readonly Proposal[], units: readonly ChartUnit[]): Ghost[] {
+  return proposals.flatMap(({ unit, arrival, departure }) => {
+    const row = units.findIndex(({ slug }) => slug === unit)
+    return row === -1 ? [] : [{ row, arrival, departure }]
+  })
 }

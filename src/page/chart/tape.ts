@@ -38,11 +38,12 @@ export function readTape({ types, statuses, sources, ...tape }: Tape): ChartTape
   const from = dayOf(tape.from)
   const window = { from, to: dayOf(tape.to) }
   const closed = new Map(tape.restrictions)
+  const groups = new Map(tape.groups?.flatMap(([groupId, stays]) => stays.map((stay) => [stay, groupId] as const)))
   const units = tape.units.map((row, index) => {
     const digits = closed.get(index)
     return readUnit(row, digits === undefined ? [] : [{ ...window, digits }])
   })
-  const stays = tape.stays.map((row): Stay => {
+  const stays = tape.stays.map((row, index): Stay => {
     const [id, unit, arrival, departure, type, status, guest, source, total, holdExpiresAt, expectedUntil, ...rest] =
       row
     const [version, adults, children, sourceRef] = rest
@@ -62,6 +63,7 @@ export function readTape({ types, statuses, sources, ...tape }: Tape): ChartTape
       version,
       adults,
       children,
+      groupId: groups.get(index) ?? null,
     }
   })
   return { ...window, today: dayOf(tape.today), cursor: tape.cursor, units, stays }
@@ -85,6 +87,7 @@ export function stayOfBooking(booking: Schema<'Booking'>): Stay {
     version,
     adults,
     children,
+    groupId: booking.groupId ?? null,
     unit: unitSlug,
     arrival: dayOf(booking.arrival),
     departure: dayOf(booking.departure),

@@ -30,13 +30,17 @@ interface Quote {
   readonly lines: readonly Schema<'QuoteLine'>[]
 }
 
-/** What a write would do. */
-export interface Tried {
-  readonly booking: Booking
+/** What a stay would be. */
+export interface TriedStay {
   /** Null when nobody pays for the stay. */
   readonly quote: Quote | null
   /** Of a stay that restrictions would refuse to partners. */
-  readonly warnings?: Schema<'Warnings'>
+  readonly warnings?: Schema<'Warnings'> | undefined
+}
+
+/** What a write would do. */
+export interface Tried extends TriedStay {
+  readonly booking: Booking
 }
 
 export interface BookingPath {
@@ -72,20 +76,37 @@ export function cancelBooking(reason: string, path: BookingPath, header: WriteHe
   )
 }
 
+/** Cancels what is left of stays that were booked together. @param reason as entered; empty: none. @throws Problem */
+export function cancelGroup(
+  reason: string,
+  path: Path & { readonly groupId: string },
+  header: WriteHeaders,
+): Promise<{ bookings: readonly Booking[] }> {
+  const body = reason.trim() === '' ? {} : { reason: reason.trim() }
+  return answerOf(
+    client.POST('/portal/v1/agencies/{agencySlug}/bookings/group/{groupId}/cancel', {
+      params: { path, header },
+      body,
+    }),
+  )
+}
+
 interface Path {
   readonly agencySlug: string
 }
 
-/** A stay to be made. */
-export interface NewStay {
-  readonly unit: string
-  readonly arrival: Day
-  readonly departure: Day
+/** Stays to be made: one, or several at once, which are alike in all that is not of `stays`. */
+export interface NewStays {
+  readonly stays: readonly {
+    readonly unit: string
+    readonly arrival: Day
+    readonly departure: Day
+    readonly adults: number
+    readonly children: number
+    readonly extraBed: boolean
+  }[]
   readonly type: Booking['type']
   readonly status: 'confirmed' | 'option'
-  readonly adults: number
-  readonly children: number
-  readonly extraBed: boolean
   readonly holdHours: number | null
   readonly notes: string
   readonly guest: {
@@ -96,49 +117,71 @@ export interface NewStay {
   } | null
 }
 
-/** @throws Problem */
-export async function createStay(path: Path, stay: NewStay, headers: WriteHeaders): Promise<Booking> {
-  const body = bodyOf(stay)
+/** Makes all of them or none. @returns them in the same order. @throws Problem */
+export async function createStays(path: Path, wanted: NewStays, headers: WriteHeaders): Promise<readonly Booking[]> {
+  const { stays, shared } = bodyOf(wanted)
+  const [only, another] = stays
   const params = { path, header: headers }
-  const { booking } = await answerOf(client.POST('/portal/v1/agencies/{agencySlug}/bookings', { params, body }))
-  return booking
+  if (only !== undefined && another === undefined) {
+    const body = { ...only, ...shared }
+    return [(await answerOf(client.POST('/portal/v1/agencies/{agencySlug}/bookings', { params, body }))).booking]
+  }
+  const body = { stays, ...shared }
+  return (await answerOf(client.POST('/portal/v1/agencies/{agencySlug}/bookings/group', { params, body }))).bookings
 }
 
-/** What it would cost. @throws Problem the refusal that the write would get */
-export async function tryStay(path: Path, stay: NewStay, signal: AbortSignal): Promise<Tried> {
+/** What they would cost. @returns them in the same order. @throws Problem the refusal that the write would get */
+export async function tryStays(path: Path, wanted: NewStays, signal: AbortSignal): Promise<readonly TriedStay[]> {
+  const { stays, shared } = bodyOf(wanted)
+  const [only, another] = stays
   const params = { path, query: { dryRun: 'true' as const } }
-  const body = bodyOf(stay)
-  return (await answerOf(client.POST('/portal/v1/agencies/{agencySlug}/bookings', { params, body, signal }))) as Tried
+  if (only !== undefined && another === undefined) {
+    const body = { ...only, ...shared }
+    const answer = client.POST('/portal/v1/agencies/{agencySlug}/bookings', { params, body, signal })
+    return [(await answerOf(answer)) as Tried]
+  }
+  const body = { stays, ...shared }
+  const answer = client.POST('/portal/v1/agencies/{agencySlug}/bookings/group', { params, body, signal })
+  const { quotes, warnings = [] } = (await answerOf(answer)) as TriedGroup
+  return quotes.map((quote, i) => ({ quote, warnings: warnings.find(({ stay }) => stay === i) }))
 }
 
-function bodyOf({ unit, arrival, departure, type, status, adults, children, extraBed, ...stay }: NewStay) {
+interface TriedGroup {
+  readonly quotes: readonly (Quote | null)[]
+  readonly warnings?: readonly (Schema<'Warnings'> & { readonly stay: number })[]
+}
+
+function bodyOf({ stays, type, status, holdHours, notes, guest }: NewStays) {
   const isStay = type === 'guest' || type === 'owner_stay'
-  const { guest, notes, holdHours } = stay
   return {
-    unit,
-    arrival: isoOf(arrival),
-    departure: isoOf(departure),
-    type,
-    status,
-    ...(isStay ? { adults, children, extraBed: children > 0 && extraBed } : {}),
-    ...(notes.trim() === '' ? {} : { notes: notes.trim() }),
-    ...(status === 'option' && holdHours !== null ? { holdHours } : {}),
-    ...(guest === null
-      ? {}
-      : {
-          guest: {
-            firstName: guest.firstName.trim(),
-            lastName: guest.lastName.trim(),
-            email: guest.email.trim() === '' ? null : guest.email.trim(),
-            phone: guest.phone.trim() === '' ? null : guest.phone.trim(),
-          },
-        }),
+    stays: stays.map(({ unit, arrival, departure, adults, children, extraBed }) => ({
+      unit,
+      arrival: isoOf(arrival),
+      departure: isoOf(departure),
+      ...(isStay ? { adults, children, extraBed: children > 0 && extraBed } : {}),
+      ...(notes.trim() === '' ? {} : { notes: notes.trim() }),
+    })),
+    shared: {
+      type,
+      status,
+      ...(status === 'option' && holdHours !== null ? { holdHours } : {}),
+      ...(guest === null
+        ? {}
+        : {
+            guest: {
+              firstName: guest.firstName.trim(),
+              lastName: guest.lastName.trim(),
+              email: guest.email.trim() === '' ? null : guest.email.trim(),
+              phone: guest.phone.trim() === '' ? null : guest.phone.trim(),
+            },
+          }),
+    },
   }
 }
 
-interface UsedTried {
+interface UsedTried<T> {
   /** The last that is known; of other input while `isLoading`. */
-  readonly tried: Tried | null
+  readonly tried: T | null
   readonly problem: Problem | null
   readonly isLoading: boolean
   /** Asks the same again. */
@@ -149,12 +192,12 @@ interface UsedTried {
  * What a write would do, asked again whenever the input changes.
  * @param input names everything that `load` depends on; null: nothing to ask yet
  */
-export function useTried(input: object | null, load: (signal: AbortSignal) => Promise<Tried>): UsedTried {
+export function useTried<T>(input: object | null, load: (signal: AbortSignal) => Promise<T>): UsedTried<T> {
   const { data, error, isLoading, refresh } = useResource(
     input === null ? null : `tried?${JSON.stringify(input)}`,
     load,
   )
-  const last = useRef<Tried | null>(null)
+  const last = useRef<T | null>(null)
   if (data !== undefined) last.current = data
   if (error !== null) last.current = null
   return {

@@ -21,6 +21,7 @@ export class PostgresTapeStays implements TapeStays {
         // In place: there are tens of thousands.
         row.id = idOf('bkg', row.id)
         row.unitId = idOf('unt', row.unitId)
+        if (row.groupId !== null) row.groupId = idOf('grp', row.groupId)
         stays.push(row)
       }
     })
@@ -47,7 +48,8 @@ function staysOf({ sql }: ListReads, agencyId: string, { from, to, turnoverNight
       stay.booking_id as "id", stay.unit_id as "unitId", stay.arrival - ${first} as "arrival", stay.departure - ${first} as "departure",
       stay.type, stay.status, guest.first_name || ' ' || guest.last_name as "guest", stay.source, stay.source_ref as "sourceRef",
       stay.total_amount::float8 as "total", ceil(extract(epoch from stay.hold_expires_at))::float8 as "holdExpiresAt",
-      stay.expected_until - ${first} as "expectedUntil", stay.version, stay.adults, stay.children
+      stay.expected_until - ${first} as "expectedUntil", stay.version, stay.adults, stay.children,
+      stay.group_id as "groupId"
     from (
       select booking.* from booking
       where agency_id = ${agency} and arrival >= ${first} and arrival < ${formatNight(to)}::text::date and status <> 'cancelled'

@@ -25,6 +25,7 @@ const stayOf = (n: number): TapeStay => ({
   version: 1,
   adults: 2,
   children: 0,
+  groupId: null,
 })
 const shown = (stays: readonly TapeStay[]) => ({
   agency: AGENCY,
@@ -53,6 +54,24 @@ test('a stay of a unit that this process does not know of is left out, wherever 
   expect(await written([unknown])).toBe(0)
   expect(await written([unknown, stayOf(1), unknown, stayOf(2)])).toBe(2)
   expect(await written([...Array.from({ length: 1_000 }, () => unknown), stayOf(1)])).toBe(1)
+})
+
+test('stays that were booked together are named by their places in the list, and without any the answer has no such member', async () => {
+  const written = async (stays: readonly TapeStay[]) => JSON.parse(await tapeText(shown(stays)))
+  const [groupId, otherId] = [sampleId('grp', 'a'), sampleId('grp', 'b')]
+  const unknown = { ...stayOf(0), unitId: sampleId('unt', 'x'), groupId }
+  const stays = [
+    { ...stayOf(1), groupId },
+    unknown,
+    stayOf(2),
+    { ...stayOf(3), groupId: otherId },
+    { ...stayOf(4), groupId },
+  ]
+  expect((await written(stays)).groups).toEqual([
+    [groupId, [0, 3]],
+    [otherId, [2]],
+  ])
+  expect(await written([stayOf(1)])).not.toHaveProperty('groups')
 })
 
 test('only a unit with closed days in the window has a line for them, and without one the answer has no such member', async () => {

@@ -109,6 +109,23 @@ describe('the window', () => {
     expect(cursor).toBeString()
   })
 
+  test('names the stays that were booked together, as far as they are in it', async () => {
+    await book('2027-03-02', '2027-03-03')
+    expect((await tape()).body).not.toHaveProperty('groups')
+    const stays = [
+      ['2027-03-05', '2027-03-06'],
+      ['2027-03-10', '2027-03-11'],
+      ['2027-05-10', '2027-05-11'],
+    ].map(([arrival, departure]) => ({ unit: 'sea-view', arrival, departure }))
+    const { bookings, groupId } = (await service.ask(`${path}/bookings/group`, { stays })).body
+    const answer = await tape()
+    const [[named, places]] = answer.body.groups
+    expect(named).toBe(groupId)
+    expect(places.map((place: number) => idsIn(answer)[place]).toSorted()).toEqual(
+      [bookings[0].id, bookings[1].id].toSorted(),
+    )
+  })
+
   test('ends where a stay begins on its last day, and begins with a departure on its first', async () => {
     await book('2027-04-01', '2027-04-03')
     await book('2027-02-26', '2027-02-28')

@@ -18,6 +18,7 @@ export function aStay(change: Partial<Stay> = {}): Stay {
     version: 1,
     adults: 2,
     children: 0,
+    groupId: null,
     ...change,
   }
 }

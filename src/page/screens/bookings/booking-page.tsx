@@ -8,6 +8,7 @@ import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { hashOf, type QueryChange } from '../../route/route.ts'
 import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
+import { Together } from '../../stays/together.tsx'
 import { BookingActions } from './booking-actions.tsx'
 import { BookingDeliveries, BookingFacts, BookingHistory, BookingPrice, GuestCard } from './booking-cards.tsx'
 import { nightsText, Standing } from './booking-table.tsx'
@@ -73,6 +74,11 @@ function Known({ booking }: { booking: Booking }) {
       <div class="booking-columns">
         <div class="booking-column">
           <BookingFacts booking={booking} />
+          {booking.groupId !== undefined && (
+            <Card title="Booked together">
+              <Together {...booking} groupId={booking.groupId} hrefOf={(id) => hashOf(['bookings', id])} />
+            </Card>
+          )}
           {booking.type === 'guest' && <BookingPrice booking={booking} />}
           <BookingHistory booking={booking} />
         </div>

@@ -1,5 +1,6 @@
 import { useSession } from '../../data/use-session.ts'
 import { StatusBadge } from '../../design/badge.tsx'
+import { Icon } from '../../design/icon.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { timeLeft } from '../../format/instants.ts'
 import { type Currency, money, plural } from '../../format/numbers.ts'
@@ -35,7 +36,21 @@ export function BookingTable({
 function columnsOf(currency: Currency, isPhone: boolean): Column<Booking>[] {
   return [
     { key: 'name', head: 'Guest', cell: stayName },
-    { key: 'unit', head: 'Unit', cell: ({ unitName }) => unitName },
+    {
+      key: 'unit',
+      head: 'Unit',
+      cell: ({ unitName, groupId }) => (
+        <span class="bookings-unit">
+          {unitName}
+          {groupId !== undefined && (
+            <span class="muted" title="Booked together with other stays">
+              <Icon name="together" size={14} />
+              <span class="visually-hidden"> booked together with other stays</span>
+            </span>
+          )}
+        </span>
+      ),
+    },
     { key: 'stay', head: 'Stay', cell: (booking) => <span class="bookings-dates numeric">{stayDates(booking)}</span> },
     { key: 'nights', head: 'Nights', align: 'end', isMinor: true, cell: ({ nights }) => nights },
     // Beside the name on a phone.

@@ -2,6 +2,7 @@ import './calendar.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Problem } from '../../api/problem.ts'
 import { onSignedInAgain, session } from '../../api/session.ts'
+import { isFree } from '../../chart/chart-rows.ts'
 import { barText, DayWords } from '../../chart/labels.ts'
 import type { Zoom } from '../../chart/scale.ts'
 import type { Stay } from '../../chart/stay.ts'
@@ -24,7 +25,7 @@ import { useStayChanges } from './use-stay-changes.ts'
 
 /** What is open over the chart. Details of a stay are in the address instead. */
 type Open =
-  | { readonly kind: 'new'; readonly to: Placement }
+  | { readonly kind: 'new'; readonly to: readonly Placement[] }
   /** `stay`: as it was when the change started. */
   | { readonly kind: 'change'; readonly stay: Stay; readonly to: Placement; readonly refusal: Problem | null }
 
@@ -134,7 +135,7 @@ export function CalendarScreen() {
 
   const openStay = address.booking === null ? null : data.rows.stay(address.booking)
   const changing = open?.kind === 'change' ? data.rows.stay(open.stay.id) : null
-  const proposal = open === null ? null : { ...open.to, stayId: open.kind === 'change' ? open.stay.id : null }
+  const proposals = open === null ? NO_PROPOSALS : open.kind === 'new' ? open.to : [open.to]
   const isGone = open?.kind === 'change' && changing === null
   useEffect(() => {
     if (!isGone) return
@@ -169,7 +170,8 @@ export function CalendarScreen() {
       )}
       <div class="calendar-chart">
         <TapeChart
-          {...{ units, revision, today, nowS, zoom, words, found, proposal, handle }}
+          {...{ units, revision, today, nowS, zoom, words, found, proposals, handle }}
+          movedId={open?.kind === 'change' ? open.stay.id : null}
           data={data.rows}
           firstDay={opened.from}
           endDay={opened.to}
@@ -188,7 +190,7 @@ export function CalendarScreen() {
           }}
           onOpen={({ id }) => setQuery({ booking: id })}
           onCreate={({ slug }, { arrival, departure }) =>
-            setOpen({ kind: 'new', to: { unit: slug, arrival, departure } })
+            setOpen({ kind: 'new', to: [{ unit: slug, arrival, departure }] })
           }
           onChange={(stay, { slug }, { arrival, departure }) =>
             setOpen({ kind: 'change', stay, to: { unit: slug, arrival, departure }, refusal: null })
@@ -207,11 +209,12 @@ export function CalendarScreen() {
       {open?.kind === 'new' && (
         <NewStayPanel
           units={data.rows.units}
-          {...open.to}
+          stays={open.to}
+          isFree={({ unit, ...at }) => isFree(data.rows.staysOf(unit), at)}
           onProposed={(to) => setOpen({ kind: 'new', to })}
-          onCreated={(booking) => {
+          onCreated={(bookings) => {
             setOpen(null)
-            changes.created(booking)
+            changes.created(bookings)
           }}
           onClose={() => setOpen(null)}
         />
@@ -251,6 +254,8 @@ export function CalendarScreen() {
     </div>
   )
 }
+
+const NO_PROPOSALS: readonly Placement[] = []
 
 const GONE = 'it is no longer in the calendar. It was cancelled, or its hold has expired.'
 

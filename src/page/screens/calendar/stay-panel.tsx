@@ -18,8 +18,10 @@ import { mailLink, phoneLink } from '../../format/texts.ts'
 import { HistoryList } from '../../history/history-list.tsx'
 import { historyLines } from '../../history/history-words.ts'
 import { hashOf } from '../../route/route.ts'
+import { useRoute } from '../../route/router.ts'
 import { tryPatch, useTried } from '../../stays/booking-writes.ts'
 import { type Booking, partyText, sourceText } from '../../stays/stay-name.ts'
+import { Together } from '../../stays/together.tsx'
 import { getBooking } from './calendar-data.ts'
 import { StayActions } from './stay-actions.tsx'
 
@@ -37,6 +39,7 @@ interface StayPanelProps {
 /** A stay with its details and what can be done with it. */
 export function StayPanel({ stay, units, today, nowS, onTook, onMove, onClose }: StayPanelProps) {
   const { path, agency, may } = useSession()
+  const { query } = useRoute()
   const nameOf = (unit: string) => units.find(({ slug }) => slug === unit)?.name ?? unit
   // Reloaded for each new version that the change stream reports.
   const { data, error } = useResource(`bookings/${stay.id}?version=${stay.version}`, (signal) =>
@@ -89,6 +92,17 @@ export function StayPanel({ stay, units, today, nowS, onTook, onMove, onClose }:
         ]}
       />
       <ErrorNote problem={error} />
+      {stay.groupId !== null && (
+        <section aria-label="Booked together">
+          <h3 class="stay-head">Booked together</h3>
+          <Together
+            {...stay}
+            groupId={stay.groupId}
+            hrefOf={(id) => hashOf('calendar', { ...query, booking: id })}
+            onCancelled={(bookings) => bookings.forEach(onTook)}
+          />
+        </section>
+      )}
       {stay.type === 'guest' && <StayPrice stay={stay} />}
       <StayHistory stay={stay} nameOf={nameOf} />
     </SidePanel>

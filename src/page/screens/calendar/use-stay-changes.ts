@@ -11,7 +11,7 @@ import { useSession } from '../../data/use-session.ts'
 import { toast } from '../../design/toast.tsx'
 import { dayRange, isoOf } from '../../format/days.ts'
 import { money } from '../../format/numbers.ts'
-import { cancelBooking, type Pricing, patchBooking } from '../../stays/booking-writes.ts'
+import { cancelBooking, cancelGroup, type Pricing, patchBooking } from '../../stays/booking-writes.ts'
 import type { Placement } from '../../stays/move-dialog.tsx'
 import type { Booking } from '../../stays/stay-name.ts'
 import { getBooking } from './calendar-data.ts'
@@ -22,8 +22,8 @@ interface StayChanges {
   move(stay: Stay, to: Placement, pricing: Pricing): Promise<Problem | null>
   /** Shows a booking that a write has answered with. */
   apply(booking: Booking): void
-  /** Says that a stay was entered; what nobody pays for can be undone. */
-  created(booking: Booking): void
+  /** Says that a stay was entered, or several at once; what nobody pays for can be undone. */
+  created(bookings: readonly Booking[]): void
 }
 
 const NONE: ReadonlySet<string> = new Set()
@@ -89,19 +89,29 @@ export function useStayChanges(rows: ChartRows): StayChanges {
     toast({ tone: 'good', text: `${barText(before)} is back where it was.${price}` })
   }
 
-  function created(booking: Booking): void {
-    apply(booking)
-    const stay = stayOfBooking(booking)
-    const text = `${barText(stay)} ${isHold(stay.status) ? 'on hold' : 'added'}: ${dayRange(stay.arrival, stay.departure)}`
+  function created(bookings: readonly Booking[]): void {
+    for (const booking of bookings) apply(booking)
+    const stays = bookings.map(stayOfBooking)
+    const [stay] = stays
+    if (stay === undefined) return
+    const isHeld = isHold(stay.status)
+    const text =
+      stays.length === 1
+        ? `${barText(stay)} ${isHeld ? 'on hold' : 'added'}: ${dayRange(stay.arrival, stay.departure)}`
+        : `${barText(stay)}: ${stays.length} stays ${isHeld ? 'on hold' : 'added'}`
     const isPaid = stay.type === 'guest'
-    toast({ tone: 'good', text, ...(isPaid ? {} : { undo: () => void remove(stay) }) })
+    toast({ tone: 'good', text, ...(isPaid ? {} : { undo: () => void remove(stay, stays.length) }) })
   }
 
-  async function remove(stay: Stay): Promise<void> {
-    const headers = { 'Idempotency-Key': newIdempotencyKey(), 'If-Match': `"${stay.version}"` }
+  async function remove(stay: Stay, stays: number): Promise<void> {
+    const key = { 'Idempotency-Key': newIdempotencyKey() }
+    const { groupId } = stay
     try {
-      apply((await cancelBooking('', { ...path, bookingId: stay.id }, headers)).booking)
-      toast({ tone: 'good', text: `${barText(stay)} removed` })
+      if (groupId === null) {
+        const headers = { ...key, 'If-Match': `"${stay.version}"` }
+        apply((await cancelBooking('', { ...path, bookingId: stay.id }, headers)).booking)
+      } else for (const booking of (await cancelGroup('', { ...path, groupId }, key)).bookings) apply(booking)
+      toast({ tone: 'good', text: `${barText(stay)} removed${stays === 1 ? '' : ` from ${stays} units`}` })
     } catch (error) {
       toast({ tone: 'bad', text: `Could not undo: ${problemOf(error).message}` })
     }
