@@ -150,7 +150,12 @@ export function MoveDialog(props: MoveDialogProps) {
         </tbody>
       </table>
       {!isSame && !isWaiting && problem === null && <p class="move-free">The nights are free.</p>}
-      {!isSame && !isWaiting && problem === null && <RestrictionWarning warnings={tried?.warnings} />}
+      {!isSame && !isWaiting && problem === null && (
+        <RestrictionWarning
+          warnings={tried?.warnings}
+          onArrival={(day) => onProposed({ ...to, arrival: day, departure: day + to.departure - to.arrival })}
+        />
+      )}
       {isPriced && after !== null && (
         <PriceChoice before={before} after={after} pricing={pricing} onChoose={setPricing} />
       )}

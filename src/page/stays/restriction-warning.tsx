@@ -1,13 +1,21 @@
+import './restriction-warning.css'
 import type { Schema } from '../api/schema.ts'
+import { Button } from '../design/button.tsx'
 import { Note } from '../design/feedback.tsx'
-import { dayOf, dayText } from '../format/days.ts'
+import { type Day, dayOf, dayText } from '../format/days.ts'
 import { refusalSentence } from './restrictions.ts'
 
+interface RestrictionWarningProps {
+  readonly warnings: Schema<'Warnings'> | undefined
+  /** Chooses another arrival for as many nights. Left out where the arrival cannot change: then none is offered. */
+  readonly onArrival?: (day: Day) => void
+}
+
 /** What would refuse a stay to partners, and when it would be sold. The agency may book it all the same. Draws nothing without warnings. */
-export function RestrictionWarning({ warnings }: { warnings: Schema<'Warnings'> | undefined }) {
+export function RestrictionWarning({ warnings, onArrival }: RestrictionWarningProps) {
   if (warnings === undefined) return null
   const { previousArrival, nextArrival } = warnings.alternatives
-  const others = [previousArrival, nextArrival].flatMap((iso) => (iso === null ? [] : [dayText(dayOf(iso), 'short')]))
+  const others = [previousArrival, nextArrival].flatMap((iso) => (iso === null ? [] : [dayOf(iso)]))
   return (
     <Note tone="warn" role="status">
       <p>
@@ -18,11 +26,19 @@ export function RestrictionWarning({ warnings }: { warnings: Schema<'Warnings'> 
           <li key={refusal.rule}>{refusalSentence(refusal)}.</li>
         ))}
       </ul>
-      <p>
-        {others.length === 0
-          ? 'No arrival within 30 days either way would be sold for as many nights.'
-          : `For as many nights, an arrival on ${others.join(' or ')} is sold.`}
-      </p>
+      {onArrival !== undefined && others.length === 0 && (
+        <p>No arrival within 30 days either way would be sold for as many nights.</p>
+      )}
+      {onArrival !== undefined && others.length > 0 && (
+        <p class="restriction-others">
+          Sold for as many nights:
+          {others.map((day) => (
+            <Button key={day} size="s" onClick={() => onArrival(day)}>
+              Arrival {dayText(day, 'short')}
+            </Button>
+          ))}
+        </p>
+      )}
     </Note>
   )
 }

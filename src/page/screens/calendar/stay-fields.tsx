@@ -63,7 +63,10 @@ export function StayFields({ units, at, party, warnings, refusal, onPlaced, onPa
           <p>{refusal}</p>
         </Note>
       )}
-      <RestrictionWarning warnings={warnings} />
+      <RestrictionWarning
+        warnings={warnings}
+        onArrival={(day) => onPlaced({ ...at, arrival: day, departure: day + departure - arrival })}
+      />
       {party !== null && (
         <>
           <FieldRow>
