@@ -22,6 +22,11 @@ function next(): void {
   resolve?.()
 }
 
+/** Whether some long work waits for its next turn. A simulated clock stands still meanwhile: a turn takes no time to speak of. */
+export function isTurnAwaited(): boolean {
+  return waiting.length > 0
+}
+
 export class Slices {
   readonly #stepsMax: number
   readonly #pause: () => Promise<void>

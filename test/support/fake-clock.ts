@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/lib/clock.ts'
+import { isTurnAwaited, nextTurn } from '../../src/lib/slices.ts'
 
 interface Timer {
   readonly at: number
@@ -121,7 +122,11 @@ function isBefore(a: Timer, b: Timer): boolean {
   return a.at === b.at ? a.order < b.order : a.at < b.at
 }
 
-/** Lets everything that is ready to run do so. */
+/** Lets everything that is ready to run do so, long work in slices too. */
 export async function settle(): Promise<void> {
-  for (let i = 0; i < 20; i++) await Promise.resolve()
+  for (;;) {
+    for (let i = 0; i < 20; i++) await Promise.resolve()
+    if (!isTurnAwaited()) return
+    await nextTurn()
+  }
 }
