@@ -111,7 +111,7 @@ describe('a stay that is refused', () => {
     expect(await call('/bookings', STAY)).toMatchObject(refusal)
     const { title } = (await call('/bookings', STAY)).body
     expect(title).toBe(
-      'The stay is not sold: no arrivals on 2027-07-05. For as many nights, try an arrival on 2027-07-04 or 2027-07-06',
+      'This stay cannot be booked: no arrivals on 2027-07-05. For the same number of nights, try an arrival on 2027-07-04 or 2027-07-06',
     )
     expect((await call('/bookings', { ...STAY, arrival: '2027-07-06' })).status).toBe(201)
   })
