@@ -263,7 +263,7 @@ describeInBrowser('a new stay in the calendar', () => {
       await panel.getByText('Partners could not book this stay.').waitFor()
       await panel.getByText(`${dayText(FIRST + 2, 'short', 'en-GB')} is closed to arrival.`).waitFor()
       const others = [FIRST + 1, FIRST + 4].map((day) => dayText(day, 'short', 'en-GB')).join(' or ')
-      await panel.getByText(`For as many nights, an arrival on ${others} is sold.`).waitFor()
+      await panel.getByText(`They could book the same number of nights from ${others}.`).waitFor()
       await expectAccessible(page)
       await snapshot(page, 'new-stay-restricted')
       // On another day there is nothing to be said.

@@ -132,7 +132,7 @@ describeInBrowser('a calendar as it was', () => {
       )
       await slider(page).focus()
       await page.keyboard.press('Home')
-      await page.getByText('What this unit’s calendar was then is no longer kept').waitFor()
+      await page.getByText('This unit’s history does not go back that far').waitFor()
       const overflow = await page.locator('html').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
       expect(overflow).toBe(0)
       await page.getByRole('button', { name: 'Back to now' }).click()

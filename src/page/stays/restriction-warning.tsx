@@ -3,7 +3,7 @@ import { Note } from '../design/feedback.tsx'
 import { dayOf, dayText } from '../format/days.ts'
 import { refusalSentence } from './restrictions.ts'
 
-/** What would refuse a stay to partners, and when it would be sold. The agency may book it all the same. Draws nothing without warnings. */
+/** The restrictions that would refuse a stay to partners, and the alternatives. The agency can still book it. Draws nothing without warnings. */
 export function RestrictionWarning({ warnings }: { warnings: Schema<'Warnings'> | undefined }) {
   if (warnings === undefined) return null
   const { previousArrival, nextArrival } = warnings.alternatives
@@ -20,8 +20,8 @@ export function RestrictionWarning({ warnings }: { warnings: Schema<'Warnings'> 
       </ul>
       <p>
         {others.length === 0
-          ? 'No arrival within 30 days either way would be sold for as many nights.'
-          : `For as many nights, an arrival on ${others.join(' or ')} is sold.`}
+          ? 'They could not book the same number of nights from any arrival within 30 days.'
+          : `They could book the same number of nights from ${others.join(' or ')}.`}
       </p>
     </Note>
   )

@@ -13,7 +13,7 @@ const nights = (...states: NightState[]) =>
   new Map(states.flatMap((state, day) => (state === 'free' ? [] : [[day, state] as const])))
 
 test.each([
-  [nights('taken', 'free'), nights('taken'), 'The nights shown are the same now.'],
+  [nights('taken', 'free'), nights('taken'), 'The nights shown have not changed since.'],
   [nights('free', 'free'), nights('taken', 'cleaning'), '2 nights shown differ from now: 2 were free.'],
   [nights('taken', 'free'), nights('free', 'taken'), '2 nights shown differ from now: 1 was free, 1 is free now.'],
   [nights('taken'), nights('cleaning'), '1 night shown differs from now.'],

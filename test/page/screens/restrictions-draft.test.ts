@@ -87,7 +87,7 @@ describe('differences in words', () => {
   test('new and removed rows, notice and window', () => {
     expect(restrictionsChanges(of(max), { ...of(stop), advanceNoticeHours: 1, bookingWindowDays: 30 })).toEqual([
       'New: Not for sale · Always',
-      'Removed: Maximum stay by arrival: 7 nights · Always',
+      'Removed: Maximum stay on arrival: 7 nights · Always',
       'Advance notice: none → 1 hour',
       'Booking window: none → 30 days',
     ])

@@ -12,7 +12,7 @@ import { toast } from '../../design/toast.tsx'
 import { navigate } from '../../route/router.ts'
 import { SigningSecret } from './rotate-secret.tsx'
 
-/** As the service does without a choice. */
+/** The default of the service. */
 const DEFAULT_EVENTS = EVENT_CHOICES[0]?.events ?? []
 
 interface Registered {
