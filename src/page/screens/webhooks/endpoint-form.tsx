@@ -145,7 +145,7 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
   )
 }
 
-/** What it is sent. Those of bookings are chosen together: an endpoint that has only some of them keeps them until its box is changed. */
+/** The events of an endpoint. Those of bookings are chosen together; an endpoint that has only some of them keeps them until its box is changed. */
 function EventChoice({
   events: chosen,
   onChange,
