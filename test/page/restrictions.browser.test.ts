@@ -33,7 +33,7 @@ describeInBrowser('restrictions', () => {
   const newRule = (page: Page) => page.getByRole('region', { name: 'New rule' })
   const outcome = (page: Page) => page.getByRole('region', { name: 'What changes for partners' })
 
-  test('days are dragged over, a rule is set for them, and what it costs is seen before it is saved', async () => {
+  test('dragging over days sets a rule for them, and its effect is shown before it is saved', async () => {
     await portal.visit({ as: 'manager', at: at('alfama-loft') }, async (page) => {
       await outcome(page)
         .getByText(/can be booked for/)
@@ -51,7 +51,7 @@ describeInBrowser('restrictions', () => {
       await newRule(page).getByRole('button', { name: 'Set rule' }).click()
       await cell(page, '08-11').click()
       await cell(page, '08-13').click({ modifiers: ['Shift'] })
-      // Another selection begins with every day of the week.
+      // A new selection begins with every day of the week.
       await newRule(page).getByLabel('Rule').selectOption('Not for sale')
       await newRule(page).getByRole('button', { name: 'Set rule' }).click()
       await outcome(page).getByText('a night is not for sale').first().waitFor()
@@ -95,7 +95,7 @@ describeInBrowser('restrictions', () => {
       await page.keyboard.press('Escape')
       await newRule(page).waitFor({ state: 'detached' })
 
-      // The later row wins, and is moved up.
+      // The later row wins until it is moved up.
       expect(await cell(page, '07-07').textContent()).toContain('Minimum stay on arrival: 2 nights')
       await page.getByRole('button', { name: /Minimum stay on arrival: 2 nights/ }).click()
       await page.getByRole('button', { name: 'Move up: Minimum stay on arrival: 2 nights' }).click()
@@ -118,9 +118,9 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('of two who change the same restrictions the second is told, and loses nothing', async () => {
+  test('if two people change the same restrictions, the second is told and loses nothing', async () => {
     await portal.visit({ as: 'manager', mayFail: true }, async (page) => {
-      // The second has not heard of the first.
+      // The second does not learn of the first.
       await page.route(/\/changes/, (route) => route.abort())
       const { promise: isSent, resolve: sent } = Promise.withResolvers<void>()
       let isHeld = false
@@ -147,7 +147,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('a role that may not change anything sees the rules and what is sold', async () => {
+  test('a role that may not change anything sees the rules and what can be booked', async () => {
     await set('sintra-cottage', { restrictions: [{ rule: 'closedToDeparture', weekdays: [7], value: true }] })
     await portal.visit({ as: 'desk', at: at('sintra-cottage') }, async (page) => {
       await page.getByText('Only managers and owners can change restrictions.').waitFor()
@@ -159,7 +159,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('leaving asks first, and another tab of the unit keeps what is not saved', async () => {
+  test('leaving asks first, and switching the tab keeps unsaved changes', async () => {
     await portal.visit({ as: 'owner', at: at('belem-garden') }, async (page) => {
       await page.getByLabel('Booking window').fill('300')
       await page.getByRole('link', { name: 'Rates', exact: true }).click()
@@ -171,7 +171,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('on a phone two taps select days', async () => {
+  test('on a phone, two taps select days', async () => {
     await set('ericeira-surf', {
       restrictions: [
         { from: day('07-14'), to: day('07-21'), rule: 'minStayArrival', value: 3 },
@@ -194,7 +194,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('what a colleague saves is shown at once', async () => {
+  test('what a colleague saves is shown immediately', async () => {
     await portal.visit({ as: 'viewer', at: at('baixa-studio') }, async (page) => {
       await page.getByText('No rules yet').waitFor()
       const first = isoOf(monthStart(dayOf(day('07-01'))))
@@ -205,7 +205,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('the calendar marks what is not sold where nobody stays, and follows a colleague who changes it', async () => {
+  test('the calendar marks closed days where nobody stays, and follows changes by a colleague', async () => {
     const today = Math.floor(Date.now() / 86_400_000)
     const span = (from: number, to: number) => ({ from: isoOf(today + from), to: isoOf(today + to) })
     await set('cascais-villa', {
