@@ -1,7 +1,7 @@
 /*
  * `bun bench/shares.ts [role]`: how much slower an agency is served while another uses its share to the full, by role. Windows with and
  * without take turns in one run, so a busy machine is equally busy in both. As a control, the same attack is made on another service
- * beside it: what that costs is the machine's doing, since they share two cores and PostgreSQL, and no limit of this service can prevent it.
+ * beside it: what that costs is due to the machine, since both share two cores and PostgreSQL, and no limit of this service can prevent it.
  */
 import { openShareWindows, type Slowdown } from '../test/support/share-windows.ts'
 import { writeResult } from './report.ts'

@@ -2,18 +2,18 @@
 //   NIGHTLEDGER_URL=https://… NIGHTLEDGER_KEY=hr_live_… bun sync-calendar.ts copy.sqlite
 // The key needs the scopes read:bookings, read:availability, read:rates and read:units. Stop or kill the program at any moment:
 // started again, it continues where it was. Its tables: `booking` follows every change at once, `calendar` has what `GET /calendar`
-// answers for each unit, and is read again for the units that a change names.
+// answers for each unit, and is read again for the units that a change names. Of restrictions it has only the nights off sale.
 import { Database } from 'bun:sqlite'
 
 const FILE = process.argv[2] ?? 'copy.sqlite'
 const BASE = `${process.env['NIGHTLEDGER_URL'] ?? 'http://127.0.0.1:3000'}/partner/v1`
 const KEY = process.env['NIGHTLEDGER_KEY'] ?? ''
-/** All calendars are read this often, for what no event tells: a guest who is expected to stay longer. */
+/** All calendars are read this often, to be safe: a page that has not changed costs one request and a 304. */
 const CALENDAR_EVERY_MS = 1_000 * Number(process.env['CALENDAR_EVERY_S'] ?? 86_400)
-/** Between two reads for what has changed, so that many changes cost few requests. */
+/** Pause between two reads of what has changed, so that many changes cost few requests. */
 const CALENDAR_PAUSE_MS = 1_000 * Number(process.env['CALENDAR_PAUSE_S'] ?? 60)
 const CALENDAR_DAYS = 366
-/** If more units have changed, all are read. */
+/** If more units than this have changed, all are read. */
 const UNITS_NAMED_MAX = 50
 /** Without a change, a stream sends something every 15 seconds: after this long, the connection is lost. */
 const SILENT_MS_MAX = 45_000
@@ -31,7 +31,7 @@ interface Booking {
   readonly departure: string
 }
 
-/** Which unit has other prices, minimum stays or restrictions, and for which dates: from `from` on, and before `to`. */
+/** Which unit may have new prices, minimum stays or restrictions, and for which dates: `from` up to, not including, `to`. */
 interface ChangedUnit {
   readonly unitSlug: string
   readonly from: string | null
@@ -82,7 +82,7 @@ const storePage = db.query('insert or replace into page values ($path, $tag, $un
 const forgetOtherPages = db.query('delete from page where path not in (select value from json_each($paths))')
 const storeCalendar = db.query('insert or replace into calendar values ($unit, $body)')
 const forgetOtherUnits = db.query('delete from calendar where unit not in (select value from json_each($units))')
-/** Of a unit that is not in the copy, such as an archived one, there is nothing to read. */
+/** A unit that is not in the copy, such as an archived one, has no calendar to read. */
 const staleUnits = db.query<{ unit: string; last: number }, []>(
   `select unit, max(id) as last from stale where unit = '' or unit in (select unit from calendar) group by unit`,
 )
@@ -113,7 +113,7 @@ const storeEvents = db.transaction((events: readonly Map<string, string>[]) => {
   }
 })
 
-/** Stores what a change says, and which calendars are to be read again. */
+/** Stores what a change says, and which calendars must be read again. */
 function apply({ event, data }: Change): void {
   switch (event) {
     case 'rates.updated': {
@@ -122,7 +122,7 @@ function apply({ event, data }: Change): void {
       if (isCopied) markStale.run({ unit: data.unitSlug })
       break
     }
-    // It may be new, archived, or have another slug.
+    // It may be new, archived, or have a new slug.
     case 'unit.updated':
       markStale.run({ unit: ALL })
       break
@@ -229,9 +229,9 @@ function fieldOf(line: string): [name: string, value: string] {
 
 /** Reads the calendars of the units that have changed, or all of them once a day. */
 async function readCalendars(): Promise<void> {
-  // Without bookings, what changes is not followed yet.
+  // Until the bookings have been read, changes are not followed.
   if (storedCursor.get() === null) return
-  // What becomes stale while it is read is read again.
+  // What becomes stale during the read is read again.
   const stale = staleUnits.all()
   const units = stale.map(({ unit }) => unit)
   const isRead = Date.now() - allReadAt < CALENDAR_EVERY_MS && storedPage.get({ path: pathOf({ page: '1' }) }) !== null
@@ -242,7 +242,7 @@ async function readCalendars(): Promise<void> {
   await Bun.sleep(CALENDAR_PAUSE_MS)
 }
 
-/** Reads those pages that have changed. */
+/** Reads the pages that have changed. */
 async function readAll(): Promise<void> {
   const paths: string[] = []
   const units: string[] = []
@@ -266,7 +266,7 @@ async function readAll(): Promise<void> {
 async function readSome(units: readonly string[]): Promise<void> {
   const answer = await ask(pathOf({ units: units.join(',') }))
   const text = await textOf(answer)
-  // One of them is not there any more.
+  // One of them no longer exists.
   if (answer.status === 404) await readAll()
   else storeCalendars(JSON.parse(text), null)
 }
@@ -276,7 +276,7 @@ function pathOf(which: { readonly page: string } | { readonly units: string }): 
   return `/calendar?${new URLSearchParams({ from, to, prices: 'true', pageSize: `${PAGE_SIZE}`, ...which })}`
 }
 
-/** From the first of a month, so that the tags are of use. */
+/** From the first of a month, so that the URLs, and with them the tags, stay the same all month. */
 function copiedDates(): { from: string; to: string } {
   const from = `${dateOf(Date.now()).slice(0, 7)}-01`
   return { from, to: dateOf(Date.parse(from) + CALENDAR_DAYS * DAY_MS) }
@@ -298,7 +298,7 @@ async function forever(task: () => Promise<void>): Promise<never> {
   }
 }
 
-/** When this program has last read the calendars of all units. */
+/** When this process last read the calendars of all units. */
 let allReadAt = 0
 try {
   await Promise.all([

@@ -176,8 +176,8 @@ export class PartnerAccess {
   }
 
   /**
-   * Takes further requests from the budgets of one that was admitted, because its answer costs more than others: all of them, or none.
-   * Of a plan with no more requests a minute than that, the whole minute. A refused request counts against the minute only, as every 429.
+   * Counts further requests for an admitted one whose answer costs more than one request: all of them, or none. If the plan has no more
+   * requests a minute than that, it takes the whole minute. If it is refused, it counts against the minute only, like every 429.
    */
   charge({ holder, rate }: Admission, requests: number): Admission {
     const { agency, key } = holder

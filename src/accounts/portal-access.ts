@@ -108,7 +108,7 @@ export class PortalAccess {
     return this.takeParts(identity, partsOf(chars))
   }
 
-  /** The same for work that the length of the answer does not tell. @param parts as for `PartnerAccess.takeParts` */
+  /** The same for work that the length of the answer does not show. @param parts as for `PartnerAccess.takeParts` */
   takeParts(identity: PortalIdentity, parts: number): Promise<void> | null {
     if (identity.kind === 'operator') return null
     this.#rateLimit?.charge(identity, Math.floor(parts))

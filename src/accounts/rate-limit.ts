@@ -10,7 +10,7 @@ export interface RateDecision {
   /** When the oldest counted request leaves the rolling minute: wall clock, Unix seconds, rounded up. */
   readonly resetAtS: number
   /**
-   * Whole seconds after which the next request passes, or as many as were refused, if the key is not used otherwise meanwhile; 0 when it would pass now.
+   * Whole seconds until the next request would pass (or as many requests as were refused), if the key is not used meanwhile; 0: now.
    * Later than `resetAtS` only after the plan's limit was lowered, because more than one request must then leave the
    * window.
    */
@@ -88,7 +88,7 @@ export class RateLimiter {
    * Decides on one request, and counts it if it passes.
    * @param limit requests per minute, an integer from 1; may differ from call to call (the plan was changed)
    * @param kept the key's own, or null
-   * @param requests that it counts as, at most `limit`: all of them pass, or none
+   * @param requests how many it counts as, at most `limit`: all of them pass, or none
    */
   take(keyId: string, limit: number, kept: KeyCounters | null = null, requests = 1): RateDecision {
     assert(Number.isInteger(limit) && limit >= 1, 'Cannot limit requests: the limit is not a whole number from 1')

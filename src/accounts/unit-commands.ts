@@ -100,9 +100,9 @@ export class UnitCommands {
   }
 
   /**
-   * Takes effect with the next quote or booking; existing bookings are not touched.
-   * @param change.restrictions have no `restrictionsProblems`
-   * @param change.isBasedOn whether the unit, as it is in its turn, has the restrictions that the change is based on: else it is refused
+   * Takes effect with the next quote or booking; existing bookings are not affected.
+   * @param change.restrictions without `restrictionsProblems`
+   * @param change.isBasedOn whether the unit, in its turn, still has the restrictions that the change is based on; if not, it is refused
    */
   setRestrictions(
     agency: Agency,

@@ -37,7 +37,7 @@ interface UsageDecision {
   readonly remaining: number
   /** ISO 8601: the 1st of the next month, 00:00 UTC. */
   readonly resetsAt: string
-  /** Whole seconds until `resetsAt`, rounded up; 0 while something remains, and enough. */
+  /** Whole seconds until `resetsAt`, rounded up; 0 if the request was allowed and some of the quota remains. */
   readonly retryAfterS: number
 }
 
@@ -118,7 +118,7 @@ export class UsageMeter {
   /**
    * Decides on one request, and counts it if it passes. A refused request is not counted (docs/design.md#order-of-checks).
    * @param key then used last
-   * @param requests that it counts as: all of them pass, or none
+   * @param requests how many it counts as: all of them pass, or none
    */
   take(
     agencyId: string,

@@ -96,7 +96,7 @@ export interface LedgerOptions {
   holder: string
   /** Called after each durable change of a booking, when its webhooks are due. */
   onBookingChange?: (agencyId: string) => void
-  /** The same for a change of a unit that webhooks announce. */
+  /** Likewise after a change of a unit that fires an event. */
   onUnitChange?: (agencyId: string) => void
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean

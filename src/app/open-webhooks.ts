@@ -32,13 +32,13 @@ export interface Webhooks {
   readonly sender: SenderProcess
   /** Call it after each change of a booking of the agency. */
   bookingChanged(agencyId: string): void
-  /** The same of a unit, if webhooks announce it. */
+  /** Likewise for a change of a unit that fires an event. */
   unitChanged(agencyId: string): void
   /** Starts the sender; `sender.stop` ends it. Until then nothing is sent, and nothing is lost. */
   start(): void
 }
 
-/** Call `start` when the ledger is taken over, and the others after each change. */
+/** Call `start` when the ledger has been taken over, and `bookingChanged` and `unitChanged` after each change. */
 export function openWebhooks(
   ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf' | 'ownership'>,
   options: WebhookOptions,
@@ -66,7 +66,7 @@ export function openWebhooks(
   const start = () => {
     sender.start()
     ownership.sendWith(sender)
-    // Of the agencies that come to this process later, it does not know. Until they are loaded, or if loading fails, every change wakes the sender.
+    // A node does not know of agencies that it acquires later. Until they are loaded, or if loading fails, every change wakes the sender.
     if (ownership.owned() !== 'all') return
     const rows = new PostgresEndpointRows(ledger.sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId))
     for (const { ofEvents, agencies } of [forBookings, forUnits])

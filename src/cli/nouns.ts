@@ -103,7 +103,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     },
   },
   restrictions: {
-    summary: "show and set a unit's restrictions: which stays are sold",
+    summary: "show and set a unit's restrictions: which stays can be booked",
     verbs: {
       show: { operation: 'getRestrictions', show: showRestrictions },
       set: {

@@ -1,4 +1,4 @@
-/** The restrictions of a unit: how they are typed and shown, and how they are rows of a file. */
+/** The restrictions of a unit on the command line: as flags, as a table, and as rows of a file. */
 import { UsageError } from './exit-codes.ts'
 import type { Row } from './folder.ts'
 import type { Json } from './portal-client.ts'
@@ -15,12 +15,12 @@ const COLUMNS: Columns = {
   WEEKDAYS: ({ weekdays }) => (weekdays as number[] | null)?.map((day) => DAYS[day - 1]).join(' ') ?? null,
 }
 
-/** Beside those of the unit as a whole, which come from the operation. */
+/** The rules for dates. The flags for the two rules of the whole unit come from the operation. */
 export const RESTRICTION_FLAGS: OwnFlags = {
   add: (command) =>
     command.option(
       '--rule <rule:value[:from:to[:weekdays]]>',
-      'a rule and the dates it is for; to is exclusive, weekdays are digits, 1 is Monday; later rules win',
+      'a rule and its dates; to is exclusive; weekdays are digits, 1 is Monday; a later rule wins over an earlier one',
       (value: string, before: string[] = []) => [...before, value],
     ),
   body: ({ rule }) => (rule === undefined ? {} : { restrictions: (rule as string[]).map(typedRule) }),
@@ -34,7 +34,7 @@ function typedRule(text: string): Json {
   return { rule, value: asValue(value), from: from || null, to: to || null, weekdays: days }
 }
 
-/** Text that reads as neither stays text, for the service to refuse. */
+/** true, false or a number. Any other text is kept, for the service to refuse. */
 function asValue(text: unknown): unknown {
   if (text === 'true' || text === 'false') return text === 'true'
   return typeof text !== 'string' || text === '' || Number.isNaN(Number(text)) ? text : Number(text)
@@ -43,11 +43,11 @@ function asValue(text: unknown): unknown {
 export function showRestrictions(answer: Json, terminal: Terminal): void {
   const { restrictions, advanceNoticeHours, bookingWindowDays } = answer
   terminal.out(table(restrictions as Json[], COLUMNS, 'No rules for dates.'))
-  if (advanceNoticeHours != null) terminal.out(`\nBooked at least ${advanceNoticeHours} hours before check-in.\n`)
-  if (bookingWindowDays != null) terminal.out(`\nArrivals at most ${bookingWindowDays} days ahead.\n`)
+  if (advanceNoticeHours != null) terminal.out(`\nAdvance notice: ${advanceNoticeHours} hours before check-in\n`)
+  if (bookingWindowDays != null) terminal.out(`\nBooking window: ${bookingWindowDays} days ahead\n`)
 }
 
-/** The rules of the unit as a whole are rows without dates. */
+/** The rules of the whole unit are rows without dates. */
 const OF_UNIT = ['advanceNoticeHours', 'bookingWindowDays'] as const
 
 export function restrictionRows(unit: string, answer: Json): Json[] {

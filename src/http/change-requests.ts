@@ -53,7 +53,7 @@ interface ChangeRequest<C extends ChangeInLog> {
   readonly feed: ChangeFeed<C>
   readonly request: Request
   readonly query: ChangesQuery
-  /** Who asks, and for what. */
+  /** Who reads, and what is included. */
   readonly reader: Pick<ChangesRequest, 'include' | 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
   /** What the reader's places are counted by. */
   readonly of: 'key' | 'access token'

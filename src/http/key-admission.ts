@@ -47,8 +47,8 @@ function problemOfAccess(refusal: AccessRefusal): Problem {
 }
 
 /**
- * Takes further requests from the budgets of the key, for an answer that costs more than one (`PartnerAccess.charge`).
- * @returns null when they are large enough; the answer then shows what is left
+ * Counts further requests against the budgets of the key, for an answer that costs more than one (`PartnerAccess.charge`).
+ * @returns null if the budgets suffice: the rate headers of the answer then show what is left; otherwise the refusal
  */
 export function chargeMore(
   access: Pick<PartnerAccess, 'charge'>,
@@ -79,7 +79,7 @@ export class KeyAdmission implements RouteAdmission<Admission> {
 
   /**
    * @param scope the scope that the key must have; null for none
-   * @param scopesWith others, which only some queries need; null for none
+   * @param scopesWith further scopes, which only some queries need; null for none
    */
   constructor(
     { access, clock }: { access: PartnerAccess; clock: Clock },
@@ -111,7 +111,7 @@ export class KeyAdmission implements RouteAdmission<Admission> {
     // The query is not checked yet: whatever else is wrong with it comes after a missing scope (docs/design.md#order-of-checks).
     const { parameter, scopes } = this.#scopesWith
     const { query } = targetOf(request.url)
-    // Most queries do not have it; only an escape could hide its name.
+    // Most queries lack the parameter, and only an escape could hide its name.
     if (!query.includes(parameter) && !query.includes('%')) return null
     const values = new URLSearchParams(query).getAll(parameter).flatMap((list) => list.split(','))
     if (typeof scopes === 'string') return values.length > 0 ? missingScope(holder, scopes) : null

@@ -16,7 +16,7 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly scope?: Scope | null
   /** The role that an access token needs. Surfaces without access tokens leave it out. */
   readonly role?: RequiredRole
-  /** Other scopes that the key needs for a parameter of the query. */
+  /** Further scopes that the key needs if the query has a certain parameter. */
   readonly scopesWith?: QueryScopes
   /** A read with an entity tag: `If-None-Match` is looked at, and 304 is one of its answers. */
   readonly isConditional?: boolean
@@ -49,13 +49,13 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly isAutomatic?: boolean
   /** In addition to those of every route of the surface. */
   readonly problems?: readonly ProblemCode[]
-  /** Those of the problems that refuse stays of a group: they say which (`refusedStays`). */
+  /** Those `problems` that can refuse the stays of a group, and then say which (`refusedStays`). */
   readonly problemsOfStays?: readonly ProblemCode[]
 }
 
 export interface QueryScopes {
   readonly parameter: string
-  /** By the value that needs it, alone or in a list separated by commas; a single scope: whatever the value is. */
+  /** The scope by the value that needs it, alone or in a comma-separated list; a single scope: for any value. */
   readonly scopes: Readonly<Record<string, Scope>> | Scope
 }
 

@@ -119,7 +119,7 @@ export function problemOfRejection(rejection: Rejection): Problem {
   }
 }
 
-/** What refuses a stay to partners, or warns the agency, as JSON. */
+/** The restrictions that refuse a stay to partners, or of which the agency is warned, as JSON. */
 export function restrainedJson({ restrictions, alternatives: { previousArrival, nextArrival } }: Restrained) {
   return {
     restrictions: restrictions.map(({ rule, date, value }) => ({ rule, date: formatNight(date), value })),
@@ -130,26 +130,30 @@ export function restrainedJson({ restrictions, alternatives: { previousArrival, 
   }
 }
 
-/** What a rule says, for people. */
-const SENTENCES = {
+/** Why a rule refuses a stay, as a clause for people. */
+const REASONS = {
   closedToArrival: (date: string) => `no arrivals on ${date}`,
   closedToDeparture: (date: string) => `no departures on ${date}`,
-  maxStay: (date: string, value: number) => `at most ${value} nights for an arrival on ${date}`,
+  maxStay: (date: string, value: number) => `maximum stay for an arrival on ${date}: ${counted(value, 'night')}`,
   stopSell: (date: string) => `the night of ${date} is not for sale`,
   advanceNoticeHours: (date: string, value: number) =>
-    `a stay must be booked ${value} hours before check-in, too late for ${date}`,
+    `stays must be booked at least ${counted(value, 'hour')} before check-in, too late for ${date}`,
   bookingWindowDays: (date: string, value: number) =>
-    `arrivals can be booked ${value} days ahead, and ${date} is later`,
+    `arrivals can be booked at most ${counted(value, 'day')} ahead, and ${date} is later`,
 }
 
-/** One sentence: what refuses the stay, and which arrivals would pass. */
+function counted(value: number, unit: string): string {
+  return `${value} ${unit}${value === 1 ? '' : 's'}`
+}
+
+/** What refuses the stay, and which arrivals would be accepted. */
 function restrainedTitle(restrained: Restrained): string {
   const { restrictions, alternatives } = restrainedJson(restrained)
-  const reasons = restrictions.map(({ rule, date, value }) => SENTENCES[rule](date, Number(value))).join('; ')
+  const reasons = restrictions.map(({ rule, date, value }) => REASONS[rule](date, Number(value))).join('; ')
   const arrivals = [alternatives.previousArrival, alternatives.nextArrival].filter((each) => each !== null)
   const others =
-    arrivals.length === 0 ? 'no other arrival within 30 days' : `try an arrival on ${arrivals.join(' or ')}`
-  return `The stay is not sold: ${reasons}. For as many nights, ${others}`
+    arrivals.length === 0 ? 'no arrival within 30 days is available' : `try an arrival on ${arrivals.join(' or ')}`
+  return `This stay cannot be booked: ${reasons}. For the same number of nights, ${others}`
 }
 
 function formatOrNull(night: Night | null): string | null {

@@ -105,7 +105,7 @@ export const PROBLEMS = {
   },
   NOT_FOUND: {
     status: 404,
-    when: 'No such unit, booking, guest or route in the agency.',
+    when: 'No such unit, booking, group, guest or route in the agency.',
     members: {},
     example: { title: 'No such booking' },
   },
@@ -252,9 +252,9 @@ export const PROBLEMS = {
   },
   HISTORY_EXPIRED: {
     status: 410,
-    when: 'What the unit was at this moment is no longer kept: the months up to then were archived.',
+    when: 'The history of the unit at `asOf` is no longer kept: the operator has archived it.',
     members: {},
-    example: { title: 'What the unit was at this moment is no longer kept: ask for a later one' },
+    example: { title: 'The history of the unit at asOf is no longer kept: ask for a later moment' },
   },
   MIN_STAY: {
     status: 422,
@@ -264,12 +264,12 @@ export const PROBLEMS = {
   },
   RESTRICTED: {
     status: 422,
-    when: 'Restrictions of the agency refuse the stay: `restrictions` has all of them, and `alternatives` the nearest arrivals that would pass.',
+    when: 'Restrictions of the unit refuse the stay. `restrictions` lists all of them, `alternatives` the nearest arrivals that would be accepted.',
     members: {
       restrictions: Type.Array(
         Type.Object({
           rule: stringOf(REFUSING_RULES, 'The rule.'),
-          date: dateText('The date that the rule looked at.'),
+          date: dateText('The date that the rule was checked for.'),
           value: Type.Union([Type.Boolean(), Type.Integer()]),
         }),
         { description: 'All rules that refuse the stay.' },
@@ -281,13 +281,13 @@ export const PROBLEMS = {
         },
         {
           description:
-            'The nearest arrivals, within 30 days, on which a stay of the same length would be accepted now; null: none.',
+            'The nearest arrivals, within 30 days either way, for which the same number of nights would be accepted now; null: none.',
         },
       ),
     },
     example: {
       title:
-        'The stay is not sold: no arrivals on 2027-07-04. For as many nights, try an arrival on 2027-07-03 or 2027-07-10',
+        'This stay cannot be booked: no arrivals on 2027-07-04. For the same number of nights, try an arrival on 2027-07-03 or 2027-07-10',
       restrictions: [{ rule: 'closedToArrival', date: '2027-07-04', value: true }],
       alternatives: { previousArrival: '2027-07-03', nextArrival: '2027-07-10' },
     },
@@ -355,12 +355,12 @@ export function problem<C extends ProblemCode>(
   return { code, title, status, members, retryAfterS: options.retryAfterS ?? null }
 }
 
-/** What a refusal of several stays says besides: the first one is its code and its members. */
+/** The members that the refusal of a group has in addition to those of its first refused stay. */
 export const REFUSED_STAYS = {
-  stay: Type.Integer({ minimum: 0, description: 'Index in `stays` of the first stay that is refused.' }),
+  stay: Type.Integer({ minimum: 0, description: 'Index in `stays` of the first refused stay.' }),
   refusals: Type.Array(
     Type.Object({ stay: Type.Integer({ minimum: 0 }), code: Type.String() }, { additionalProperties: true }),
-    { description: 'All stays that are refused, in order: each with its `code` and the members of that code.' },
+    { description: 'All refused stays, in order, each with its `code` and the members of that code.' },
   ),
 }
 
@@ -369,7 +369,7 @@ export interface RefusedStay {
   readonly problem: Problem
 }
 
-/** The refusal of a group: that of its first stay that is refused, with all of them. @param refused at least one, in order */
+/** The refusal of a group: that of its first refused stay, and a list of all. @param refused at least one, in order */
 export function refusedStays(refused: readonly RefusedStay[]): Problem {
   const [first] = refused
   assert(first !== undefined, 'Cannot refuse a group: none of its stays is refused')
@@ -400,7 +400,7 @@ export function invalidField(field: string, rest: string, options: { status?: nu
   return invalid([{ field, message: `${field} ${rest}` }], options)
 }
 
-/** Errors of a member, as errors of the body that it is in. */
+/** Errors of a member as errors of the body that contains it. */
 export function within(member: string, errors: readonly FieldError[]): FieldError[] {
   return errors.map(({ field, message }) => ({ field: `${member}.${field}`, message: `${member}.${message}` }))
 }

@@ -29,7 +29,7 @@ import { asksForDryRun, requestIdOf } from './request.ts'
 /** An admitted request that is not answered yet. `A`: what the surface's admission found out about it. */
 export interface Open<A> extends OpenRequest {
   readonly request: Request
-  /** The latest one: of a request that costs more than one, its budget is what the answer shows. */
+  /** The latest one: if the request costs more than one, the rate headers of the answer show its budget. */
   admission: A & OpenRequest['admission']
 }
 

@@ -97,7 +97,10 @@ function expectation(schema: TSchema): string {
 }
 
 function expectedArray({ minItems, maxItems }: TSchema): string {
-  return minItems === undefined || maxItems === undefined ? 'an array' : `an array of ${minItems} to ${maxItems} items`
+  if (maxItems === undefined) return 'an array'
+  return minItems === undefined
+    ? `an array of at most ${maxItems} items`
+    : `an array of ${minItems} to ${maxItems} items`
 }
 
 function expectedText(schema: TSchema): string {

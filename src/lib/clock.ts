@@ -108,7 +108,7 @@ const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-
 const INSTANT_MIN = Date.UTC(2000, 0, 1)
 const INSTANT_MAX = Date.UTC(2100, 0, 1)
 
-/** Milliseconds of an ISO 8601 timestamp with its offset from UTC, of the years 2000 to 2099; null for any other text. */
+/** Milliseconds since 1970 of an ISO 8601 timestamp with an offset from UTC, in the years 2000 to 2099; null for any other text. */
 export function parseInstant(text: string): number | null {
   if (!INSTANT.test(text)) return null
   try {
@@ -136,7 +136,7 @@ export function dayOf(instant: number, timeZone: string): string {
 }
 
 /**
- * The instant of a local time. A time that occurs twice on a clock change is the first; one that is skipped is the moment of the change.
+ * The instant of a local time. If a clock change makes it occur twice, the first; if it is skipped, the moment of the change.
  * @param date `YYYY-MM-DD`
  * @param time `HH:MM`
  * @param timeZone IANA name that passes `isTimeZone`

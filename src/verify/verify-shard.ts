@@ -35,9 +35,9 @@ class ShardCheck {
   #lastSeq: number
   #lastMonth: Month = ''
   #lastLink: Link
-  /** Which entry of the last one's record comes next; null when that one was the last of its record. */
+  /** The next entry of the current record; null if the last entry completed its record. */
   #next: EntryPart | null = null
-  /** That of the booking which the last entry created; null when it created none of a group. */
+  /** The group of the booking that the last entry created; null if it created none of a group. */
   #group: string | null = null
 
   constructor(extent: ShardExtent, key: ChainKey | null, found: Findings) {
@@ -110,7 +110,7 @@ class ShardCheck {
       )
   }
 
-  /** The entries of a record stand one after the other, all of them (J9). */
+  /** The entries of a record follow one another without a gap (J9). */
   #checkPart(entry: LogEntry): void {
     const next = this.#next
     const part = readIn(partIn, entry)
@@ -126,7 +126,7 @@ class ShardCheck {
     this.#checkGroup(entry, part)
   }
 
-  /** The bookings of a group are made by one record: all its entries, and no other. */
+  /** The bookings of a group are made by all entries of one record, and by no other record. */
   #checkGroup(entry: LogEntry, part: EntryPart | null): void {
     const group = readIn(groupIn, entry)
     const isWithOthers = part === null ? group === null : part[0] === 1 || group === this.#group
@@ -140,7 +140,7 @@ class ShardCheck {
   }
 }
 
-/** Of an entry that cannot be read, the chain and its unit say what is the matter. */
+/** If an entry cannot be read, the checks of the chain and of its unit report it. */
 function readIn<T>(read: (entry: LogEntry) => T | null, entry: LogEntry): T | null {
   try {
     return read(entry)

@@ -145,7 +145,7 @@ describe('A1: the large answers of an agency have a pace', () => {
 })
 
 describe('a request that costs more than one', () => {
-  test('takes the others from the minute and from the month, and the answer shows what is left', () => {
+  test('counts the further ones against the minute and the month, and the answer shows what is left', () => {
     const { charge, used, ask } = openAccess({ requestsPerMinute: 25, requestsPerMonth: 100 })
     expect(charge(9)).toMatchObject({ refusal: null, rate: { limit: 25, remaining: 15 } })
     expect(used()).toBe(10)
@@ -154,14 +154,14 @@ describe('a request that costs more than one', () => {
     expect(used()).toBe(25)
   })
 
-  test('is kept over a restart with all that it costs', async () => {
+  test('is counted in full after a restart, too', async () => {
     const { charge, slots, written, key } = openAccess()
     charge(9)
     await slots.flush()
     expect(written).toMatchObject([{ total: 10, counts: { [key.id]: 10 } }])
   })
 
-  test('is refused when the minute has not room for all of it, and then costs one, and none of the month', async () => {
+  test('is refused if the minute does not have room for all of it, and then costs one of the minute and none of the month', async () => {
     const { charge, used, clock } = openAccess({ requestsPerMinute: 12 })
     await clock.advance(1_000)
     charge(2)
@@ -175,7 +175,7 @@ describe('a request that costs more than one', () => {
     expect(charge(9).refusal?.code).toBeUndefined()
   })
 
-  test('is refused when the month has not room for all of it, and then takes nothing more of the minute', () => {
+  test('is refused if the month does not have room for all of it, and then takes no more of the minute', () => {
     const { charge, used } = openAccess({ requestsPerMonth: 11 })
     charge(1)
     expect(charge(9)).toMatchObject({
@@ -187,7 +187,7 @@ describe('a request that costs more than one', () => {
     expect(used()).toBe(11)
   })
 
-  test('takes the whole minute of a plan that has no more requests than that', () => {
+  test('takes the whole minute of a plan with no more requests a minute than that', () => {
     const { charge, used, ask } = openAccess({ requestsPerMinute: 4 })
     expect(charge(9)).toMatchObject({ refusal: null, rate: { remaining: 0 } })
     expect([used(), ask(1)]).toEqual([10, ['RATE_LIMITED']])
@@ -196,7 +196,7 @@ describe('a request that costs more than one', () => {
     expect(least.used()).toBe(10)
   })
 
-  test('is counted among those that were refused', () => {
+  test('is counted as refused if it is', () => {
     const { charge, access } = openAccess({ requestsPerMinute: 12, requestsPerMonth: 21 })
     charge(9)
     charge(9)

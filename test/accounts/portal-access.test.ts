@@ -99,7 +99,7 @@ test('a role suffices for itself and for those below it; nothing but the operato
   expect(ROLES).toEqual(['viewer', 'desk', 'manager', 'owner'])
 })
 
-test('work that the length of an answer does not tell counts against the budget of the token and the pace of the agency', () => {
+test('work that the length of an answer does not show counts against the budget of the token and the pace of the agency', () => {
   const clock = new FakeClock()
   const rateLimit = new TokenRateLimit({ clock, requestsPerMinute: 10 })
   const tokenHolderByHash = () => ({ token: TOKEN, agency: AGENCY })

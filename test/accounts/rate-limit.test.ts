@@ -46,7 +46,7 @@ describe('a rolling minute', () => {
     expect(passed(limiter, { requests: 100, limit: 60 })).toBe(0)
   })
 
-  test('of several requests at once all pass, or none; what is refused says when all of them would pass', async () => {
+  test('several requests at once pass together or not at all; a refusal says when all of them would pass', async () => {
     const { clock, limiter } = limiterAt()
     for (let i = 0; i < 3; i++) {
       limiter.take('key_a', 5)

@@ -134,7 +134,7 @@ describe('an import of CSV files', () => {
     expect(await everything()).toEqual(before)
   })
 
-  test('changes units, rates and restrictions that differ, and leaves bookings that differ as they are, with a word', async () => {
+  test('changes units, rates and restrictions that differ, and reports bookings that differ without changing them', async () => {
     writeCsv()
     await cli('import', folder)
     write('units.csv', UNITS.replace('12000', '13000'))

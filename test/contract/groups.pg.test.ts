@@ -62,7 +62,7 @@ describe('POST /bookings/group', () => {
     }
   })
 
-  test('prices each stay as a booking of its own, and one made alone has no groupId anywhere', async () => {
+  test('prices each stay like a single booking, and a single booking has no groupId anywhere', async () => {
     const { body } = await group(PAIR)
     await call(`/bookings/group/${body.groupId}/cancel`, {})
     for (const [i, each] of PAIR.entries()) {
@@ -76,7 +76,7 @@ describe('POST /bookings/group', () => {
     ])
   })
 
-  test('refuses all with the status and code of the first stay that is refused, and tells of each that is', async () => {
+  test('refuses all with the status and code of the first refused stay, and lists every refused one', async () => {
     await call('/bookings', stay('loft', '02', '04'))
     const before = [await count('booking'), await count('journal')]
     const { status, body } = await group([
@@ -116,7 +116,7 @@ describe('POST /bookings/group', () => {
     expect(await blocked('sea-view')).toBe(0)
   })
 
-  test('decides a stay as if every one before it were booked, a refused one too', async () => {
+  test('checks each stay as if every one before it were booked, even a refused one', async () => {
     const { status, body } = await group([
       stay('garden', '01', '02'),
       stay('garden', '01', '04'),
@@ -129,7 +129,7 @@ describe('POST /bookings/group', () => {
     ])
   })
 
-  test('refuses an unknown or archived unit as its stay, with 404', async () => {
+  test('refuses a stay in an unknown or archived unit with 404', async () => {
     await service.patch(`/agencies/${agency.slug}/units/loft`, { status: 'archived' })
     for (const unit of ['nowhere', 'loft']) {
       const { status, body } = await group([stay('sea-view', '01', '05'), stay(unit, '01', '05')])
@@ -146,7 +146,7 @@ describe('POST /bookings/group', () => {
     }
   })
 
-  test('holds each stay to the restrictions of its unit', async () => {
+  test('checks each stay against the restrictions of its unit', async () => {
     const path = `/agencies/${agency.slug}/units/garden/restrictions`
     const rule = { rule: 'closedToArrival', value: true, from: '2027-03-01', to: '2027-03-02' }
     await service.ask(path, { restrictions: [rule] }, { method: 'PUT' })
@@ -158,7 +158,7 @@ describe('POST /bookings/group', () => {
     expect(body.restrictions).toEqual([{ rule: 'closedToArrival', date: '2027-03-01', value: true }])
   })
 
-  test('takes the twenty stays that it may have, on one unit or on many, and makes one guest', async () => {
+  test('accepts twenty stays, in one unit or in many, and makes one guest', async () => {
     const stays = Array.from({ length: 20 }, (_, i) =>
       stay('loft', String(i + 1).padStart(2, '0'), String(i + 2).padStart(2, '0'), { notes: 'x'.repeat(2_000) }),
     )
@@ -185,11 +185,11 @@ describe('POST /bookings/group', () => {
     expect(await count('booking')).toBe(0)
   })
 
-  test('says how many stays it takes', async () => {
+  test('names the allowed number of stays in a 400', async () => {
     expect((await group([])).body.title).toBe('stays must be an array of 2 to 20 items')
   })
 
-  test('does not take from a stay what is of all', async () => {
+  test('ignores members of a stay that belong to the whole group', async () => {
     const guest = { firstName: 'Ana', lastName: 'Reis' }
     const { status, body } = await group(
       PAIR.map((each) => ({ ...each, status: 'draft', holdHours: -1, guest: 7 })),
@@ -199,7 +199,7 @@ describe('POST /bookings/group', () => {
     expect(body.bookings.map((booking: { status: string }) => booking.status)).toEqual(['confirmed', 'confirmed'])
   })
 
-  test('answers If-Match with 400, whatever it holds', async () => {
+  test('answers any If-Match with 400', async () => {
     for (const header of ['*', '"abc"', 'abc'])
       expect(await group(PAIR, {}, { 'if-match': header })).toMatchObject({
         status: 400,
@@ -216,7 +216,7 @@ describe('POST /bookings/group', () => {
       })
   })
 
-  test('under an Idempotency-Key is made once: a repeat gets the first answer, another request 422', async () => {
+  test('takes effect once per Idempotency-Key: a repeat gets the first answer, another request 422', async () => {
     const headers = { 'idempotency-key': 'group-1' }
     const [first, again] = await Promise.all([group(PAIR, {}, headers), group(PAIR, {}, headers)])
     const later = await group(PAIR, {}, headers)
@@ -226,14 +226,14 @@ describe('POST /bookings/group', () => {
     expect(await count('booking')).toBe(2)
     const other = await group(PAIR.toReversed(), {}, headers)
     expect(other).toMatchObject({ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } })
-    // A refusal is not kept.
+    // A refusal is not stored.
     const refused = { 'idempotency-key': 'group-2' }
     expect((await group(PAIR, {}, refused)).status).toBe(409)
     await call(`/bookings/group/${first.body.groupId}/cancel`, {})
     expect((await group(PAIR, {}, refused)).status).toBe(201)
   })
 
-  test('leaves a line per booking in the audit trail, and one of a refusal', async () => {
+  test('leaves one audit line per booking, and one for a refusal', async () => {
     await group(PAIR)
     await group(PAIR)
     const { audit } = (await service.get(`/agencies/${agency.slug}/audit`)).body
@@ -267,7 +267,7 @@ describe('POST /bookings/group', () => {
   })
 })
 
-test('two groups over the same units in opposite orders, many at once, all end: a night is sold once', async () => {
+test('many groups at once over the same units, in opposite orders, all complete, and a night is sold once', async () => {
   const units = await Promise.all(
     Array.from({ length: 20 }, async (_, i) => (await service.unit(agency, { slug: `unit-${i}` })).slug),
   )
@@ -284,7 +284,7 @@ test('two groups over the same units in opposite orders, many at once, all end: 
 })
 
 describe('POST /bookings/group/{groupId}/cancel', () => {
-  test('cancels all that are not cancelled, with the reason, and answers with all of them', async () => {
+  test('cancels all bookings that are not cancelled, with the reason, and answers with all of them', async () => {
     const { body } = await group([...PAIR, stay('loft', '01', '05')])
     const [first] = body.bookings
     await call(`/bookings/${first.id}/cancel`, { reason: 'alone' })
@@ -297,12 +297,12 @@ describe('POST /bookings/group/{groupId}/cancel', () => {
       { unitSlug: 'loft', status: 'cancelled', cancelReason: 'together' },
     ])
     expect(await Promise.all(['sea-view', 'garden', 'loft'].map(blocked))).toEqual([0, 0, 0])
-    // Nothing is left to cancel: not an error.
+    // Cancelling again is not an error.
     const again = await call(`/bookings/group/${body.groupId}/cancel`, {})
     expect([again.status, again.body]).toEqual([200, cancelled.body])
   })
 
-  test('of an unknown or malformed group, or one of another agency, is 404', async () => {
+  test('is 404 for an unknown or malformed group, and for one of another agency', async () => {
     const { body } = await group(PAIR)
     const other = await service.agency()
     const foreign = (await service.key(other)).secret
@@ -317,7 +317,7 @@ describe('POST /bookings/group/{groupId}/cancel', () => {
     expect((await call(`/bookings?group=${body.groupId}&status=confirmed`)).body.totalItems).toBe(2)
   })
 
-  test('under an Idempotency-Key gets the first answer again', async () => {
+  test('gets the first answer again for the same Idempotency-Key', async () => {
     const { body } = await group(PAIR)
     const headers = { 'idempotency-key': 'cancel-1' }
     const path = `/bookings/group/${body.groupId}/cancel`
@@ -343,7 +343,7 @@ describe('GET /bookings?group=', () => {
   })
 })
 
-test('verify finds nothing amiss in groups that were made, changed and cancelled', async () => {
+test('verify finds no differences after groups were made, changed and cancelled', async () => {
   const { body } = await group(PAIR)
   await service.patch(`/agencies/${agency.slug}/bookings/${body.bookings[0].id}`, { unit: 'loft' })
   await call(`/bookings/group/${body.groupId}/cancel`, {})

@@ -91,7 +91,7 @@ describe('GET /bookings/{id}/history', () => {
     expect(who(await portalHistory(id))).toEqual(['partner', 'agency', 'agency', 'system'])
   })
 
-  test('has no personal data and no free text', async () => {
+  test('contains no personal data and no free text', async () => {
     const guest = { firstName: 'Wilhelmina', lastName: 'Quarter', email: 'w@quarter.example', phone: '+1 555' }
     const id = await book({ ...STAY, guest, notes: 'Late arrival', sourceRef: 'REF-7' })
     await service.asPartner(key, `/bookings/${id}/cancel`, { reason: 'plans changed' })
@@ -103,7 +103,7 @@ describe('GET /bookings/{id}/history', () => {
     }
   })
 
-  test('changes that announce nothing are not listed; they may raise the version in between', async () => {
+  test('does not list changes without an event, which may raise the version in between', async () => {
     const id = await book({ ...STAY, status: 'option', holdHours: 24 })
     await change(id, { holdExpiresAt: iso(now + 48 * HOUR_MS) })
     await change(id, { status: 'confirmed' })
@@ -121,7 +121,7 @@ describe('GET /bookings/{id}/history', () => {
     expect(versions(await portalHistory(id))).toEqual(expected)
   })
 
-  test('follows the booking over the units it was moved to, each called as it was then', async () => {
+  test('follows the booking through the units it was moved to, each with the slug that it had then', async () => {
     const id = await book()
     // Its neighbours are not listed.
     await book({ ...STAY, arrival: '2027-03-10', departure: '2027-03-12' })
@@ -136,7 +136,7 @@ describe('GET /bookings/{id}/history', () => {
     expect(slugs(await portalHistory(id))).toEqual(expected)
   })
 
-  test('tells what the feed of changes tells, in the same order', async () => {
+  test('has the same changes as the feed, in the same order', async () => {
     const id = await book()
     await book({ ...STAY, unit: 'garden' })
     await change(id, { arrival: '2027-03-02' })
@@ -151,7 +151,7 @@ describe('GET /bookings/{id}/history', () => {
     )
   })
 
-  test('of a booking with more changes than a page has all of them, on every unit it was moved to', async () => {
+  test('has all changes of a booking, if they are more than a page and in several units', async () => {
     const id = await book()
     const at = (i: number) => ({ departure: night(`2027-03-0${6 - (i % 2)}`) })
     const slugs = ['sea-view']
@@ -171,7 +171,7 @@ describe('GET /bookings/{id}/history', () => {
     expect(new Set(changes.map(({ unitSlug }) => unitSlug))).toEqual(new Set(slugs))
   }, 60_000)
 
-  test('needs read:bookings; of another agency, and of none, it is the same 404', async () => {
+  test('needs read:bookings, and is the same 404 for a booking of another agency and for an unknown one', async () => {
     const id = await book()
     const { secret } = await service.key(agency, { scopes: ['read:availability'] })
     const refused = await service.call(`/bookings/${id}/history`, { key: secret })
@@ -265,7 +265,7 @@ describe('GET /availability?…&asOf=', () => {
     expect(new Set(seen.map(({ partner }) => partner)).size).toBeGreaterThan(3)
   }, 120_000)
 
-  test('takes any ISO instant with its offset; a + is sent as %2B', async () => {
+  test('accepts any ISO timestamp with an offset from UTC; a + is sent as %2B', async () => {
     const before = now
     await book()
     const zoned = iso(before - 1 + 2 * HOUR_MS).replace('Z', '+02:00')
@@ -286,14 +286,14 @@ describe('GET /availability?…&asOf=', () => {
       expect((await availability('sea-view', text)).status).toBe(400)
   })
 
-  test('an entry counts from its own time on', async () => {
+  test('a change counts from its own time on', async () => {
     const at = now
     await book()
     expect((await availability('sea-view', at - 1)).body.blockedNights).toHaveLength(0)
     expect((await availability('sea-view', at)).body.blockedNights).toHaveLength(4)
   })
 
-  test('a unit is found by its present slug, and only one that is sold now; the portal has it archived too', async () => {
+  test('finds a unit by its current slug and only if it is listed now; the portal also finds archived units', async () => {
     await book()
     const then = now
     await service.patch(portalPath('/units/sea-view'), { slug: 'lake-view' })
@@ -308,7 +308,7 @@ describe('GET /availability?…&asOf=', () => {
     expect([portal.status, portal.body.calendar.nights.length]).toEqual([200, 4])
   })
 
-  test('needs read:availability and read:bookings, before anything else is looked at, however it is written', async () => {
+  test('needs read:availability and read:bookings, which are checked before the query, however asOf is encoded', async () => {
     const { secret } = await service.key(agency, { scopes: ['read:availability'] })
     for (const query of [
       `unit=sea-view&${RANGE}&asOf=${iso(now)}`,
@@ -325,7 +325,7 @@ describe('GET /availability?…&asOf=', () => {
     expect((await availability('sea-view', now, other.secret)).body.scope).toBe('read:availability')
   })
 
-  test('costs ten requests, of the minute and of the month; without it, one', async () => {
+  test('costs ten requests, of the minute and of the month; without asOf, one', async () => {
     expect(await costOf(() => availability('sea-view', now))).toEqual([10, 10])
     expect(await costOf(() => service.call(`/availability?unit=sea-view&${RANGE}`, { key }))).toEqual([1, 1])
   })
@@ -346,7 +346,7 @@ describe('GET /availability?…&asOf=', () => {
       ).toEqual([1, 1])
   })
 
-  test('without room for ten requests it is 429, which costs one of the minute and none of the month', async () => {
+  test('is 429 without room for ten requests, which costs one of the minute and none of the month', async () => {
     const small = await service.agency({ plan: { apiAccess: true, requestsPerMinute: 25, requestsPerMonth: 1_000 } })
     await service.unit(small, { slug: 'sea-view' })
     const { secret } = await service.key(small)
@@ -365,7 +365,7 @@ describe('GET /availability?…&asOf=', () => {
     expect(await usedOf(ofMonth)).toBe(11)
   })
 
-  test('of many at once no more pass than the budget has room for', async () => {
+  test('many at once pass only as far as the budget has room', async () => {
     const small = await service.agency({ plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 1_000 } })
     await service.unit(small, { slug: 'sea-view' })
     const { secret } = await service.key(small)
@@ -374,7 +374,7 @@ describe('GET /availability?…&asOf=', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(16)
   })
 
-  test('what it reads counts in the pace of the agency: large units are not asked for without end', async () => {
+  test('the entries that it reads count in the pace of the agency', async () => {
     await book()
     const parts: number[] = []
     const { access } = service.ledger
@@ -389,7 +389,7 @@ describe('GET /availability?…&asOf=', () => {
     expect(parts[0]).toBe(2)
   })
 
-  test('in the future it is 400; before the unit existed 404; now it is the present answer', async () => {
+  test('is 400 in the future, 404 before the unit existed, and the current answer for now', async () => {
     await book()
     const future = await availability('sea-view', now + 1)
     expect([future.status, future.body.title]).toEqual([400, 'asOf must not be in the future'])
@@ -407,14 +407,14 @@ describe('GET /availability?…&asOf=', () => {
     }
   })
 
-  test('a unit of another agency is the same 404 as one that does not exist', async () => {
+  test('is the same 404 for a unit of another agency and for an unknown one', async () => {
     const { secret } = await service.key(await service.agency())
     const [theirs, nobodys] = [await availability('sea-view', now, secret), await availability('none', now, secret)]
     expect([theirs.status, theirs.body.title]).toEqual([nobodys.status, nobodys.body.title])
     expect(theirs.status).toBe(404)
   })
 
-  test('has a tag of its own: 304 for it, and never for that of the present answer under another slug', async () => {
+  test('answers 304 for its own tag, and never for the tag of a current answer under another slug', async () => {
     await book()
     const then = now - 1
     const first = await availability('sea-view', then)
@@ -432,7 +432,7 @@ describe('GET /availability?…&asOf=', () => {
     expect([renamed.status, renamed.body?.unit]).toEqual([200, 'lake-view'])
   })
 
-  test('a damaged entry is never passed over', async () => {
+  test('never skips a damaged entry', async () => {
     await book()
     await service.database.sql`
       update journal set payload = replace(payload, '2027-03-05', '2027-03-04') where unit_id = ${seaView.id.slice(4)} and kind <> 'unit_set'`
@@ -446,7 +446,7 @@ describe('GET /availability?…&asOf=', () => {
   })
 })
 
-test('not before the beginning of the journal: 410 HISTORY_EXPIRED, which costs one request', async () => {
+test('a moment before the beginning of the journal is 410 HISTORY_EXPIRED, which costs one request', async () => {
   const database = await testDatabase()
   const [oldest, later] = [monthsAgo(2), monthsAgo(1)]
   await haveMonthsSince(database.sql, oldest)
@@ -483,9 +483,9 @@ test('not before the beginning of the journal: 410 HISTORY_EXPIRED, which costs 
     const before = await used()
     await asOf(archivedAt)
     expect(await used()).toBe(before + 2)
-    // A unit that was made since did not exist.
+    // A unit that was created since did not exist.
     expect((await asOf(archivedAt, 'new')).status).toBe(404)
-    // From the beginning of what is kept on, what was archived counts as it was at its end.
+    // After that moment, the archived entries count with the state at their end.
     const begins = Date.parse(`${later}T00:00:00Z`)
     expect((await asOf(begins - 1)).status).toBe(410)
     expect((await asOf(begins)).body.blockedNights).toHaveLength(4)

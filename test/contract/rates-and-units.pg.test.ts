@@ -45,7 +45,7 @@ const book = () => service.book(agency, unit, '2030-01-01', '2030-01-03')
 const ALL = { include: 'rates,units' }
 
 describe('GET /changes?include=rates,units', () => {
-  test('adds rates.updated and unit.updated, in the same order and cursors', async () => {
+  test('adds rates.updated and unit.updated, in the same order and with the same cursors', async () => {
     await setRates()
     await book()
     await change({ name: 'Other' })
@@ -59,7 +59,7 @@ describe('GET /changes?include=rates,units', () => {
     expect(shown[0] && Object.keys(shown[0])).toEqual(['cursor', 'id', 'event', 'occurredAt', 'seq', 'data'])
   })
 
-  test('each adds its own events: rates those of rates and restrictions, units all others', async () => {
+  test('rates adds changes of rates and restrictions, units all others', async () => {
     await setRates()
     await restrict({ advanceNoticeHours: 24 })
     await change({ basePrice: 1 })
@@ -69,7 +69,7 @@ describe('GET /changes?include=rates,units', () => {
     expect(await events({ include: 'units,rates' })).toHaveLength(4)
   })
 
-  test('rates.updated needs the scope read:rates, unit.updated read:units, and both read:bookings', async () => {
+  test('rates needs the scope read:rates, units read:units, and both read:bookings', async () => {
     const missing = (scope: string) => ({ status: 403, body: { code: 'SCOPE_MISSING', scope } })
     const secretOf = async (...scopes: string[]) => (await service.key(agency, { scopes: scopes as never })).secret
     const bookings = await secretOf('read:bookings')
@@ -85,12 +85,12 @@ describe('GET /changes?include=rates,units', () => {
     expect(await changes(ALL, others)).toMatchObject(missing('read:bookings'))
   })
 
-  test('of another value is 400', async () => {
+  test('is 400 for any other value', async () => {
     for (const include of ['', 'bookings', 'rates,', 'rates units', 'rates,rates', 'RATES'])
       expect(await changes({ include })).toMatchObject({ status: 400, body: { errors: [{ field: 'include' }] } })
   })
 
-  test('without include nothing changes, and a cursor may be used with and without it', async () => {
+  test('without include nothing changes, and a cursor can be used with and without it', async () => {
     await setRates()
     await book()
     await change({ name: 'Other' })
@@ -103,7 +103,7 @@ describe('GET /changes?include=rates,units', () => {
     expect((await changes({ after: named?.cursor ?? '' })).body).toMatchObject({ changes: [], cursor: named?.cursor })
   })
 
-  test('a request that waits is answered by a change of rates, and without include is not woken', async () => {
+  test('a waiting request is answered by a change of rates, and without include is not woken', async () => {
     const waiting = () => service.ledger.changes.stats.waiting.requests
     const [woken, asleep] = [after({ ...ALL, wait: '20' }), changes({ after: cursor, wait: '1' })]
     await eventually('both wait', () => waiting() === 2)
@@ -125,7 +125,7 @@ describe('GET /changes?include=rates,units', () => {
 })
 
 describe('data: {unitId, unitSlug, version, from, to}', () => {
-  test('between which dates prices, minimum stays or restrictions may differ, half-open, never the prices', async () => {
+  test('has the dates for which prices, minimum stays or restrictions may have changed, half-open, never the prices', async () => {
     await setRates()
     const [{ data, seq } = { data: {}, seq: 0 }] = await after(ALL)
     expect(data).toEqual({
@@ -138,7 +138,7 @@ describe('data: {unitId, unitSlug, version, from, to}', () => {
     expect(Object.keys(data)).toEqual(['unitId', 'unitSlug', 'version', 'from', 'to'])
   })
 
-  test('of rates that are set again: the dates of those that differ from what the unit had', async () => {
+  test('has only the dates that differ if rates are set again', async () => {
     await setRates()
     await setRates([JULY, { ...JULY, name: 'Spring', from: '2028-04-01', to: '2028-05-01' }])
     await restrict({ restrictions: [{ from: '2028-06-01', to: null, weekdays: [6], rule: 'maxStay', value: 3 }] })
@@ -149,7 +149,7 @@ describe('data: {unitId, unitSlug, version, from, to}', () => {
     ])
   })
 
-  test('null: everywhere', async () => {
+  test('null for both dates: everywhere', async () => {
     await restrict({ bookingWindowDays: 90 })
     await done(service.put(`${unitPath()}/rates`, { lengthOfStayDiscounts: [{ minNights: 7, pct: 10 }] }))
     expect((await after(ALL)).map(({ event, data: { from, to } }) => [event, from, to])).toEqual([
@@ -158,7 +158,7 @@ describe('data: {unitId, unitSlug, version, from, to}', () => {
     ])
   })
 
-  test('version is the unit’s: it increases with every change of it', async () => {
+  test('version is the unit’s, and increases with every change of the unit', async () => {
     await setRates()
     await book()
     await change({ name: 'Other' })
@@ -178,12 +178,12 @@ describe('data: {unitId, unitSlug, version, from, to}', () => {
     ])
   })
 
-  test('unitSlug is that after the change, and unitId stays', async () => {
+  test('unitSlug is the slug after the change, and unitId stays the same', async () => {
     await change({ slug: 'lake-view' })
     expect(await after(ALL)).toMatchObject([{ data: { unitId: unit.id, unitSlug: 'lake-view' } }])
   })
 
-  test('a change of nothing is not shown, nor one of a unit that stays archived; archiving is', async () => {
+  test('a write that changes nothing has no event, nor has a change of a unit that stays archived; archiving has one', async () => {
     await setRates()
     await setRates()
     await change({ name: unit.name })

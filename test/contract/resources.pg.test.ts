@@ -118,7 +118,7 @@ rows('Unit', () => seen['Unit'], [
   ['registrationNumber', (value) => value === '00123/AL'],
 ])
 
-test('Unit: all fields are always present, and no others but the additive one', () => {
+test('Unit: all fields are always present, with the additive one and no others', () => {
   const additive = 'registrationNumber'
   expect(Object.keys(seen['Unit']).sort()).toEqual(
     `area basePrice bathrooms bedrooms beds building checkinTime checkoutTime city cleaningFee id instantBook maxGuests minStay name sizeSqm slug status ${additive}`

@@ -1,4 +1,4 @@
-/** Restrictions, from the portal to what partners are answered (docs/partner-additions.md#8-restrictions): a test per sentence. */
+/** Restrictions, from the portal to the answers to partners (docs/partner-additions.md#8-restrictions): a test per sentence. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { type Clock, DAY_MS, dayOf, systemClock } from '../../src/lib/clock.ts'
@@ -9,7 +9,7 @@ let agency: Agency
 let key: string
 let portal: string
 
-/** Of the service, later than the real time. */
+/** How far the clock of the service is ahead of real time. */
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
 
@@ -42,7 +42,7 @@ const row = (rule: string, value: boolean | number, change: object = {}) => ({
 const NONE = { restrictions: [], advanceNoticeHours: null, bookingWindowDays: null }
 
 describe('GET and PUT restrictions', () => {
-  test('have the list as it was set; members left out are as empty', async () => {
+  test('return the list as it was set; omitted members are null or empty', async () => {
     expect((await service.get(path())).body).toEqual(NONE)
     const set = await put({ restrictions: [{ rule: 'stopSell', value: true, from: '2027-07-01' }] })
     expect(set).toMatchObject({
@@ -53,7 +53,7 @@ describe('GET and PUT restrictions', () => {
     expect((await put({})).body).toEqual(NONE)
   })
 
-  test('their ETag is that of the restrictions, and a change that is based on others is 412 RESTRICTIONS_CHANGED', async () => {
+  test('have an ETag of the restrictions, and a change based on others is 412 RESTRICTIONS_CHANGED', async () => {
     const none = (await service.get(path())).headers.get('etag') ?? ''
     const seen = (await put({ advanceNoticeHours: 24 }, { 'if-match': none })).headers.get('etag') ?? ''
     expect(await put({ advanceNoticeHours: 48 }, { 'if-match': none })).toMatchObject({
@@ -65,7 +65,7 @@ describe('GET and PUT restrictions', () => {
       body: { errors: [{ field: 'If-Match' }] },
     })
     expect((await service.ask(path(), undefined, { headers: { 'if-none-match': seen } })).status).toBe(304)
-    // Rates and master data are something else.
+    // Changes of rates and master data do not change it.
     await service.patch(`${portal}/units/sea-view`, { basePrice: 20_000 })
     await service.ask(`${portal}/units/sea-view/rates`, {}, { method: 'PUT' })
     expect((await put({}, { 'if-match': seen })).status).toBe(200)
@@ -86,7 +86,7 @@ describe('GET and PUT restrictions', () => {
     expect(await put(json)).toMatchObject({ status: 400, body: { code: 'VALIDATION', errors: [{ field }] } })
   })
 
-  test('as many rows as a unit may have are taken', async () => {
+  test('accept the largest number of rows', async () => {
     const restrictions = Array.from({ length: 500 }, (_, i) =>
       row('minStayArrival', (i % 366) + 1, { weekdays: [1, 7] }),
     )
@@ -111,12 +111,12 @@ describe('a stay that is refused', () => {
     expect(await call('/bookings', STAY)).toMatchObject(refusal)
     const { title } = (await call('/bookings', STAY)).body
     expect(title).toBe(
-      'The stay is not sold: no arrivals on 2027-07-05. For as many nights, try an arrival on 2027-07-04 or 2027-07-06',
+      'This stay cannot be booked: no arrivals on 2027-07-05. For the same number of nights, try an arrival on 2027-07-04 or 2027-07-06',
     )
     expect((await call('/bookings', { ...STAY, arrival: '2027-07-06' })).status).toBe(201)
   })
 
-  test('minimum stays join that of the unit and are MIN_STAY', async () => {
+  test('gets MIN_STAY for minimum stays, which join that of the unit', async () => {
     await put({ restrictions: [row('minStayThrough', 5, { from: '2027-07-07', to: '2027-07-08' })] })
     expect(await call('/quote', STAY)).toMatchObject({ status: 422, body: { code: 'MIN_STAY', minStay: 5 } })
     expect((await call('/quote', { ...STAY, departure: '2027-07-07' })).status).toBe(200)
@@ -139,7 +139,7 @@ describe('a stay that is refused', () => {
     expect((await service.get(`${portal}/audit?outcome=RESTRICTED`)).body.totalItems).toBe(1)
   })
 
-  test('by notice or window is accepted again when its time has come', async () => {
+  test('by notice or window is accepted once its time has come', async () => {
     await put({ advanceNoticeHours: 8_760, bookingWindowDays: 1 })
     const soon = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10)
     const later = new Date(Date.now() + 6 * 86_400_000).toISOString().slice(0, 10)
@@ -154,7 +154,7 @@ describe('a stay that is refused', () => {
 })
 
 describe('the agency', () => {
-  test('is not refused: the answer, its dry run, and a change of dates have warnings beside the booking', async () => {
+  test('is not refused: answer, dry run and change of dates have warnings beside the booking', async () => {
     await put({ restrictions: [row('stopSell', true, { from: '2027-07-06', to: '2027-07-07' })] })
     const warnings = {
       restrictions: [{ rule: 'stopSell', date: '2027-07-06', value: true }],
@@ -173,14 +173,14 @@ describe('the agency', () => {
     expect((await service.patch(booking, { status: 'checked_in' })).body).not.toHaveProperty('warnings')
   })
 
-  test('without restrictions has no such member', async () => {
+  test('gets no warnings without restrictions', async () => {
     expect((await service.ask(`${portal}/bookings`, STAY)).body).not.toHaveProperty('warnings')
     expect(
       (await service.ask(`${portal}/bookings?dryRun=true`, { ...STAY, arrival: '2027-07-07' })).body,
     ).not.toHaveProperty('warnings')
   })
 
-  test('keeps a stay that exists, whatever it restricts later', async () => {
+  test('keeps existing bookings, whatever it restricts later', async () => {
     const { id } = (await call('/bookings', STAY)).body.booking
     await put({ restrictions: [row('stopSell', true), row('maxStay', 1)] })
     expect((await call(`/bookings/${id}`)).body.booking.status).toBe('confirmed')
@@ -191,7 +191,7 @@ describe('the agency', () => {
 describe('calendars and searches', () => {
   const RANGE = 'from=2027-07-05&to=2027-07-09'
 
-  test('stop-sold nights are in blockedNights, in blocked of /calendar, and in the iCalendar feed', async () => {
+  test('nights with stopSell are in blockedNights, in blocked of /calendar, and in the iCalendar feed', async () => {
     const { path: feed } = (await service.get(`${portal}/units/sea-view/calendar-feed`)).body.calendarFeed
     await put({ restrictions: [row('stopSell', true, { from: '2027-07-06', to: '2027-07-08' })] })
     expect((await call(`/availability?unit=sea-view&${RANGE}`)).body.blockedNights).toEqual([
@@ -231,7 +231,7 @@ describe('calendars and searches', () => {
     expect(Object.keys(both)).toEqual(['unit', 'blocked', 'prices', 'minStay', 'arrival', 'departure', 'maxStay'])
   })
 
-  test('its tag covers restrictions, and the days that notice and window allow', async () => {
+  test('the tag of /calendar covers restrictions, and the days that notice and window allow', async () => {
     const tag = async (query = '&restrictions=true') => (await call(`/calendar?${RANGE}${query}`)).headers.get('etag')
     const none = await tag()
     expect(await tag()).toBe(none)
@@ -242,7 +242,7 @@ describe('calendars and searches', () => {
     expect(await tag()).toBe(noticed)
   })
 
-  test('its tag changes when time has opened or closed an arrival, and the calendar with it', async () => {
+  test('the tag of /calendar changes with the calendar when time opens or closes an arrival', async () => {
     await put({ bookingWindowDays: 30 })
     const today = Temporal.PlainDate.from(dayOf(clock.now(), agency.timezone))
     const at = (days: number) => today.add({ days }).toString()
@@ -256,7 +256,7 @@ describe('calendars and searches', () => {
     expect(later).toMatchObject({ status: 200, body: { units: [{ arrival: '1111110000' }] } })
   })
 
-  test('/search offers only what would be accepted', async () => {
+  test('/search offers only stays that would be accepted', async () => {
     await put({
       restrictions: [row('closedToArrival', true, { weekdays: [1, 2] }), row('stopSell', true, { from: '2027-07-10' })],
     })
@@ -265,7 +265,7 @@ describe('calendars and searches', () => {
   })
 })
 
-test('the tools of agents say what is refused and why', async () => {
+test('the MCP tools say what is refused and why', async () => {
   await put({ restrictions: [row('closedToArrival', true, { weekdays: [1] })] })
   const tool = async (name: string, args: object) =>
     (await service.mcp(key, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })).body

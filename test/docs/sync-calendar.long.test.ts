@@ -147,7 +147,7 @@ test('it reads days on which more than a page arrive', async () => {
   await expectEqual()
 })
 
-/** The paths that the client asks for from now on. */
+/** Records the paths that the client requests from now on. */
 function asked(): string[] {
   const paths: string[] = []
   answer = (path) => {
@@ -162,7 +162,7 @@ async function setRates(from: string, to: string): Promise<void> {
   expect((await service.put(`${of('sea-view')}/rates`, { seasons })).status).toBe(200)
 }
 
-test('a change of rates or of a booking costs one request, which names the units; one outside of the copied dates costs none', async () => {
+test('a change of rates or of a booking costs one request for its units; one outside the copied dates costs none', async () => {
   client.start()
   await expectEqual()
   await Bun.sleep(2_000)
@@ -181,7 +181,7 @@ test('a change of rates or of a booking costs one request, which names the units
   expect(paths).toEqual([expect.stringMatching(/&units=sea-view$/)])
 })
 
-test('a unit that is added, gets another slug or is archived is in the copy as it is in the calendar', async () => {
+test('a unit that is added, gets a new slug or is archived is the same in the copy as in the calendar', async () => {
   client.start()
   await expectEqual()
   await service.unit(agency, { slug: 'new-unit' })

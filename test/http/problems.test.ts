@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { RevocationNotStoredError } from '../../src/accounts/store-retries.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import type { Rejection } from '../../src/core/domain/night-guard.ts'
+import type { Refusal } from '../../src/core/domain/restrictions.ts'
 import { JournalError, type JournalErrorKind } from '../../src/core/journal/journal-error.ts'
 import { MailboxFullError } from '../../src/core/units/unit-actor.ts'
 import { IdempotencyFullError } from '../../src/http/idempotent-writes.ts'
@@ -61,6 +62,31 @@ describe('a rejection becomes', () => {
       ...members,
     })
   })
+})
+
+test('a refusal by restrictions says why, with numbers that agree, and which arrivals to try', () => {
+  const date = night('2027-07-04')
+  const none = { previousArrival: null, nextArrival: null }
+  const title = (rule: Refusal['rule'], value: number | true, alternatives: object = {}) =>
+    problemOfRejection({
+      code: 'RESTRICTED',
+      restrictions: [{ rule, date, value }],
+      alternatives: { ...none, ...alternatives },
+    }).title
+  const noOther = 'For the same number of nights, no arrival within 30 days is available'
+  expect([
+    title('closedToDeparture', true, { nextArrival: night('2027-07-05') }),
+    title('maxStay', 1),
+    title('stopSell', true),
+    title('advanceNoticeHours', 24),
+    title('bookingWindowDays', 1),
+  ]).toEqual([
+    'This stay cannot be booked: no departures on 2027-07-04. For the same number of nights, try an arrival on 2027-07-05',
+    `This stay cannot be booked: maximum stay for an arrival on 2027-07-04: 1 night. ${noOther}`,
+    `This stay cannot be booked: the night of 2027-07-04 is not for sale. ${noOther}`,
+    `This stay cannot be booked: stays must be booked at least 24 hours before check-in, too late for 2027-07-04. ${noOther}`,
+    `This stay cannot be booked: arrivals can be booked at most 1 day ahead, and 2027-07-04 is later. ${noOther}`,
+  ])
 })
 
 describe('what was thrown becomes 500 INTERNAL, saying what is known', () => {

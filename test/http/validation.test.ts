@@ -65,6 +65,8 @@ describe('a message names the field and what would pass', () => {
     extraBed: Type.Optional(Type.Boolean()),
     guest: Type.Optional(Type.Union([Type.Object({ firstName: text({ maxLength: 3 }) }), Type.Null()])),
     seasons: Type.Optional(Type.Array(Type.Object({ from: dateText('x') }))),
+    rows: Type.Optional(Type.Array(Type.Integer(), { maxItems: 2 })),
+    stays: Type.Optional(Type.Array(Type.Integer(), { minItems: 2, maxItems: 3 })),
   })
   const date = 'a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31'
   test.each([
@@ -80,6 +82,8 @@ describe('a message names the field and what would pass', () => {
     [{ guest: { firstName: 'abcd' } }, ['guest.firstName must be a string of at most 3 characters']],
     [{ seasons: [{ from: '2027-01-01' }, { from: 'x' }] }, [`seasons[1].from must be ${date}`]],
     [{ seasons: {} }, ['seasons must be an array']],
+    [{ rows: [1, 2, 3] }, ['rows must be an array of at most 2 items']],
+    [{ stays: [1] }, ['stays must be an array of 2 to 3 items']],
   ])('%j', (change, messages) => {
     const whole = Object.keys(change).length === 0 ? {} : { unit: 'a', arrival: '2027-03-01', ...change }
     expect(faults(schema, whole)).toEqual(messages)

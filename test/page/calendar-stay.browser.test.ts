@@ -190,7 +190,7 @@ describeInBrowser('a stay in the calendar', () => {
     expect(await partnerBooks(today() + 2, today() + 4)).toBe(201)
   })
 
-  test('the history of a stay is read when it is opened: who changed what, newest first, also for viewers', async () => {
+  test('the history of a stay is read when it is opened, newest first, also by viewers', async () => {
     const stay = await book(today() + 20, 3, 'History', { status: 'option' })
     await agency(`/bookings/${stay.id}`, 'PATCH', { status: 'confirmed' })
     await agency(`/bookings/${stay.id}`, 'PATCH', { departure: isoOf(today() + 25) })

@@ -203,7 +203,7 @@ describeInBrowser('a new stay in the calendar', () => {
       await expectAccessible(page)
       await snapshot(page, 'new-stays')
 
-      // The same unit twice: the second one is refused, and says so itself.
+      // The same unit twice: the second stay is refused, and shows why.
       await second.getByLabel('Unit').selectOption(unit.name)
       await second.getByText('Already booked, or chosen above').waitFor()
       expect(await panel.getByRole('alert').count()).toBe(1)
@@ -254,7 +254,7 @@ describeInBrowser('a new stay in the calendar', () => {
     ])
   })
 
-  test('a stay that restrictions refuse to partners is shown as such with its alternatives, and is booked anyway', async () => {
+  test('a stay that restrictions refuse to partners is shown with a warning and alternatives, and can be booked anyway', async () => {
     const closed = { from: isoOf(FIRST + 2), to: isoOf(FIRST + 4), rule: 'closedToArrival', value: true }
     const path = `${A}/units/${unit.slug}/restrictions`
     const token = portal.database.tokens.owner
@@ -266,7 +266,7 @@ describeInBrowser('a new stay in the calendar', () => {
       await other(FIRST + 1).waitFor()
       await expectAccessible(page)
       await snapshot(page, 'new-stay-restricted')
-      // On another day there is nothing to be said.
+      // On another day there is no warning.
       await other(FIRST + 4).click()
       await panel.getByText('Partners could not book this stay.').waitFor({ state: 'detached' })
       expect(await panel.getByLabel('Arrival').inputValue()).toBe(isoOf(FIRST + 4))

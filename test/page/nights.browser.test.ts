@@ -25,7 +25,7 @@ describeInBrowser('a calendar as it was', () => {
     await ask('/units', 'POST', { slug: 'harbour', name: 'Harbour House', basePrice: 10_000, turnoverNights: 1 })
     const moved = await book(0, 4)
     const cancelled = await book(8, 14)
-    // As if all that had been made ten days ago.
+    // As if all of this had been made ten days ago.
     await portal.database.sql`
       update journal set at = at - interval '10 days'
       where unit_id = (select unit_id from journal where booking_id = ${moved.slice(4)} limit 1)`
@@ -52,7 +52,7 @@ describeInBrowser('a calendar as it was', () => {
   const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS)
   const AT = '#/units/harbour?tab=calendar'
 
-  test('a viewer sees what it was at a date and time, what differs from now, and comes back to now', async () => {
+  test('a viewer sees the nights as they were at a date and time, and what differs from now, and returns to now', async () => {
     await portal.visit({ as: 'viewer', at: AT }, async (page) => {
       await page.getByRole('grid', { name: 'Nights now' }).waitFor()
       expect(await said(page, 5)).toEndWith(': Taken')
@@ -72,7 +72,7 @@ describeInBrowser('a calendar as it was', () => {
       await expectAccessible(page)
       await snapshot(page, 'nights-as-they-were', { isWhole: true })
 
-      // The address opens it again.
+      // The address of the page opens the same moment again.
       await eventually('the moment is in the address', () => page.url().includes('asOf='))
       await page.reload()
       await page.getByText(/^This is the past: .*, 12:00/).waitFor()
@@ -84,7 +84,7 @@ describeInBrowser('a calendar as it was', () => {
     })
   })
 
-  test('the slider is moved with the keyboard and says the moment; the old picture stays while the new one is read', async () => {
+  test('the slider moves with the keyboard and announces the moment; the old picture stays while the new one is read', async () => {
     await portal.visit({ as: 'desk', at: AT }, async (page) => {
       await page.getByRole('grid', { name: 'Nights now' }).waitFor()
       let asked = 0
@@ -111,13 +111,13 @@ describeInBrowser('a calendar as it was', () => {
       await page.getByText(`This is the past: ${byHour}`).waitFor()
       await page.keyboard.press('End')
       await page.getByRole('grid', { name: 'Nights now' }).waitFor()
-      // What a colleague books meanwhile is shown.
+      // What a colleague books in the meantime is shown.
       await book(26, 27)
       await eventually('the new stay', async () => (await said(page, 26))?.endsWith(': Taken') === true)
     })
   })
 
-  test('a moment before the unit, one that is no longer kept and one to come are told in words', async () => {
+  test('a moment before the unit, one that is no longer kept and one in the future are explained', async () => {
     await portal.visit({ as: 'viewer', at: AT, viewport: PHONE }, async (page) => {
       await page.getByRole('grid', { name: 'Nights now' }).waitFor()
       await page.getByLabel('Date').fill(isoOf(Math.floor(daysAgo(-3).getTime() / DAY_MS)))
@@ -132,7 +132,7 @@ describeInBrowser('a calendar as it was', () => {
       )
       await slider(page).focus()
       await page.keyboard.press('Home')
-      await page.getByText('What this unit’s calendar was then is no longer kept').waitFor()
+      await page.getByText('This unit’s history does not go back that far').waitFor()
       const overflow = await page.locator('html').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
       expect(overflow).toBe(0)
       await page.getByRole('button', { name: 'Back to now' }).click()

@@ -33,10 +33,10 @@ describeInBrowser('restrictions', () => {
   const newRule = (page: Page) => page.getByRole('region', { name: 'New rule' })
   const outcome = (page: Page) => page.getByRole('region', { name: 'What changes for partners' })
 
-  test('days are dragged over, a rule is set for them, and what it costs is seen before it is saved', async () => {
+  test('dragging over days sets a rule for them, and its effect is shown before it is saved', async () => {
     await portal.visit({ as: 'manager', at: at('alfama-loft') }, async (page) => {
       await outcome(page)
-        .getByText(/are sold for/)
+        .getByText(/can be booked for/)
         .waitFor()
       await cell(page, '07-05').hover()
       await page.mouse.down()
@@ -45,18 +45,18 @@ describeInBrowser('restrictions', () => {
       await newRule(page).getByText('5 – 18 Jul 2031').waitFor()
       for (const name of ['Sat', 'Sun']) await newRule(page).getByText(name, { exact: true }).click()
       await newRule(page).getByRole('button', { name: 'Set rule' }).click()
-      await outcome(page).getByText('No longer sold: 10 arrivals').waitFor()
-      await newRule(page).getByLabel('Rule').selectOption('Minimum stay over the night')
+      await outcome(page).getByText('No longer bookable: 10 arrivals').waitFor()
+      await newRule(page).getByLabel('Rule').selectOption('Minimum stay through')
       await newRule(page).getByLabel('Length').fill('5')
       await newRule(page).getByRole('button', { name: 'Set rule' }).click()
       await cell(page, '08-11').click()
       await cell(page, '08-13').click({ modifiers: ['Shift'] })
-      // Another selection begins with every day of the week.
+      // A new selection begins with every day of the week.
       await newRule(page).getByLabel('Rule').selectOption('Not for sale')
       await newRule(page).getByRole('button', { name: 'Set rule' }).click()
       await outcome(page).getByText('a night is not for sale').first().waitFor()
       expect(await cell(page, '07-07').textContent()).toContain(
-        'Monday, 7 July 2031: Closed to arrival · Minimum stay over the night: 5 nights · arrivals are lost',
+        'Monday, 7 July 2031: Closed to arrival · Minimum stay through: 5 nights · arrival no longer bookable',
       )
       await expectAccessible(page)
       await snapshot(page, 'restrictions-unsaved', { isWhole: true })
@@ -95,21 +95,21 @@ describeInBrowser('restrictions', () => {
       await page.keyboard.press('Escape')
       await newRule(page).waitFor({ state: 'detached' })
 
-      // The later row wins, and is moved up.
-      expect(await cell(page, '07-07').textContent()).toContain('Minimum stay by arrival: 2 nights')
-      await page.getByRole('button', { name: /Minimum stay by arrival: 2 nights/ }).click()
-      await page.getByRole('button', { name: 'Move up: Minimum stay by arrival: 2 nights' }).click()
+      // The later row wins until it is moved up.
+      expect(await cell(page, '07-07').textContent()).toContain('Minimum stay on arrival: 2 nights')
+      await page.getByRole('button', { name: /Minimum stay on arrival: 2 nights/ }).click()
+      await page.getByRole('button', { name: 'Move up: Minimum stay on arrival: 2 nights' }).click()
       await saveBar(page).getByText('1 change not saved').waitFor()
-      expect(await cell(page, '07-07').textContent()).toContain('Minimum stay by arrival: 3 nights')
+      expect(await cell(page, '07-07').textContent()).toContain('Minimum stay on arrival: 3 nights')
       await page.getByLabel('Last day').fill(day('06-01'))
       await page.getByLabel('First day').fill(day('06-02'))
       await page.getByText('Must not be before the first day, 2 Jun 2031.').waitFor()
       expect(await saveBar(page).getByRole('button', { name: 'Save restrictions' }).isDisabled()).toBe(true)
       await expectAccessible(page)
-      await page.getByRole('button', { name: 'Remove: Minimum stay by arrival: 2 nights' }).click()
+      await page.getByRole('button', { name: 'Remove: Minimum stay on arrival: 2 nights' }).click()
       await page.getByLabel('Advance notice').fill('24')
       await saveBar(page).getByRole('button', { name: 'Show' }).click()
-      await page.getByText('Removed: Minimum stay by arrival: 2 nights · Always').waitFor()
+      await page.getByText('Removed: Minimum stay on arrival: 2 nights · Always').waitFor()
       await page.getByText('Advance notice: none → 24 hours').waitFor()
       await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
       await saveBar(page).getByRole('button', { name: 'Save restrictions' }).click()
@@ -118,9 +118,9 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('of two who change the same restrictions the second is told, and loses nothing', async () => {
+  test('if two people change the same restrictions, the second is told and loses nothing', async () => {
     await portal.visit({ as: 'manager', mayFail: true }, async (page) => {
-      // The second has not heard of the first.
+      // The second does not learn of the first.
       await page.route(/\/changes/, (route) => route.abort())
       const { promise: isSent, resolve: sent } = Promise.withResolvers<void>()
       let isHeld = false
@@ -139,15 +139,15 @@ describeInBrowser('restrictions', () => {
       await set('chiado-suite', { restrictions: [{ rule: 'maxStay', value: 28 }] })
       await saveBar(page).getByRole('button', { name: 'Save restrictions' }).click()
       await page.getByText('Someone else has changed these restrictions in the meantime.').waitFor()
-      await page.getByText('New: Maximum stay by arrival: 28 nights · Always').waitFor()
+      await page.getByText('New: Maximum stay on arrival: 28 nights · Always').waitFor()
       await expectAccessible(page)
       await page.getByRole('button', { name: 'Use theirs' }).click()
-      await page.getByRole('button', { name: /Maximum stay by arrival: 28 nights/ }).waitFor()
+      await page.getByRole('button', { name: /Maximum stay on arrival: 28 nights/ }).waitFor()
       expect(await page.getByLabel('Booking window').inputValue()).toBe('')
     })
   })
 
-  test('a role that may not change anything sees the rules and what is sold', async () => {
+  test('a role that may not change anything sees the rules and what can be booked', async () => {
     await set('sintra-cottage', { restrictions: [{ rule: 'closedToDeparture', weekdays: [7], value: true }] })
     await portal.visit({ as: 'desk', at: at('sintra-cottage') }, async (page) => {
       await page.getByText('Only managers and owners can change restrictions.').waitFor()
@@ -159,7 +159,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('leaving asks first, and another tab of the unit keeps what is not saved', async () => {
+  test('leaving asks first, and switching the tab keeps unsaved changes', async () => {
     await portal.visit({ as: 'owner', at: at('belem-garden') }, async (page) => {
       await page.getByLabel('Booking window').fill('300')
       await page.getByRole('link', { name: 'Rates', exact: true }).click()
@@ -171,7 +171,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('on a phone two taps select days', async () => {
+  test('on a phone, two taps select days', async () => {
     await set('ericeira-surf', {
       restrictions: [
         { from: day('07-14'), to: day('07-21'), rule: 'minStayArrival', value: 3 },
@@ -194,7 +194,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('what a colleague saves is shown at once', async () => {
+  test('what a colleague saves is shown immediately', async () => {
     await portal.visit({ as: 'viewer', at: at('baixa-studio') }, async (page) => {
       await page.getByText('No rules yet').waitFor()
       const first = isoOf(monthStart(dayOf(day('07-01'))))
@@ -205,7 +205,7 @@ describeInBrowser('restrictions', () => {
     })
   })
 
-  test('the calendar marks what is not sold where nobody stays, and follows a colleague who changes it', async () => {
+  test('the calendar marks closed days where nobody stays, and follows changes by a colleague', async () => {
     const today = Math.floor(Date.now() / 86_400_000)
     const span = (from: number, to: number) => ({ from: isoOf(today + from), to: isoOf(today + to) })
     await set('cascais-villa', {

@@ -147,13 +147,13 @@ describeInBrowser('webhooks', () => {
       await change.getByLabel('Name').fill('Cleaners’ planner')
       const boxes = await Promise.all((await change.getByRole('checkbox').all()).map((box) => box.isChecked()))
       expect(boxes).toEqual([true, false, false])
-      await change.getByLabel('Changes of rates').check()
-      await change.getByLabel('Changes of bookings').uncheck()
+      await change.getByLabel('Changes to rates').check()
+      await change.getByLabel('Changes to bookings').uncheck()
       await expectAccessible(page)
       await snapshot(page, 'webhook-change')
       await change.getByRole('button', { name: 'Save' }).click()
       await page.getByRole('heading', { name: 'Cleaners’ planner' }).waitFor()
-      await page.getByText('Changes of rates').waitFor()
+      await page.getByText('Changes to rates').waitFor()
       const rates = { seasons: [{ name: 'May', from: '2029-05-01', to: '2029-06-01', nightlyPrice: 9_900 }] }
       const set = { json: rates, method: 'PUT', token: portal.database.tokens.owner }
       expect((await portal.service.ask(`${A}/units/alfama-loft/rates`, set)).status).toBe(200)
@@ -161,7 +161,7 @@ describeInBrowser('webhooks', () => {
         receiver.received.some(({ body }) => body.includes('"rates.updated"')),
       )
       await page.reload()
-      await page.locator('details', { hasText: 'Rates changed' }).getByText('Delivered').waitFor()
+      await page.locator('details', { hasText: 'Rates or restrictions changed' }).getByText('Delivered').waitFor()
 
       const remove = await act('Delete endpoint')
       await remove.getByRole('button', { name: 'Delete endpoint' }).click()

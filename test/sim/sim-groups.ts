@@ -1,14 +1,14 @@
 import type { JournalRow } from '../support/memory-journal-store.ts'
 import type { SimStore } from './sim-store.ts'
 
-/** The references of stays that are asked for together, which say how many they are. @param ending of the last one */
+/** The references of stays that are requested together; they say how many there are. @param ending of the last one */
 export function groupRefsOf(ref: string, size: number, ending = ''): string[] {
   return Array.from({ length: size }, (_, i) => `${ref} ${i + 1}/${size}${i + 1 === size ? ending : ''}`)
 }
 
 const OF_GROUP = /^(.+) \d+\/(\d+)/
 
-/** Stays that were asked for together are all booked, in one group, or none is; and the entries of a record stand together, all of them. */
+/** Stays that were requested together are all booked, in one group, or none is; and the entries of a record are consecutive and complete. */
 export function tornGroups({ bookings, journal }: SimStore): string[] {
   const sizes = new Map<string, { readonly size: number; readonly groups: (string | null)[] }>()
   const alone: string[] = []

@@ -34,7 +34,7 @@ const FIRST = night('2027-03-01')
 /** Commands between two changes of rates. */
 const RATES_EVERY = 12
 
-/** What the stays have in common. */
+/** What is the same for all stays. */
 const STAY = {
   type: 'guest',
   source: 'partner',
@@ -47,7 +47,7 @@ const STAY = {
   enforcement: 'partner',
 } as const satisfies Partial<BookingRequest>
 
-/** A booking that a client was told of. */
+/** A booking from an answer to a client. */
 interface Told {
   readonly booking: Booking
   readonly seq: number | null
@@ -57,7 +57,7 @@ function toldOf(outcome: FoundOutcome): readonly Told[] {
   return outcome.kind === 'done' ? [outcome] : []
 }
 
-/** @param isChanged those that the write has changed, whose numbers follow each other */
+/** @param isChanged the bookings that the write changed: their numbers are consecutive */
 function toldOfGroup(
   outcome: GroupDone | { kind: 'refused' | 'not_found' },
   isChanged: (booking: Booking) => boolean,
@@ -242,7 +242,7 @@ export class SimWorld {
     )
   }
 
-  /** Several stays in units of an agency, in any order, or the cancellation of such. */
+  /** Books several stays in units of an agency, in any order, or cancels a group. */
   #askForGroup(
     process: SimProcess,
     agency: Agency,
@@ -270,7 +270,7 @@ export class SimWorld {
     return { refs, told: booked.then((outcome) => toldOfGroup(outcome, () => true)) }
   }
 
-  /** Without dice, so that the seeds go on as before. */
+  /** Uses no random numbers, so that existing seeds run as before. */
   #changeRates(process: SimProcess, agency: Agency): void {
     const units = unitsOf(agency.id)
     const unit = units[this.#refs % units.length]

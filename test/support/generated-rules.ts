@@ -39,7 +39,7 @@ export function generatedRules(random: SeededRandom, about: Night, change: Parti
   })
 }
 
-/** Up to eight rows of restrictions, of every kind, around `about`, and sometimes notice and window of 2027. */
+/** Up to eight rows of restrictions, of every kind, around `about`, and sometimes an advance notice and a booking window. */
 export function generatedRestrictions(random: SeededRandom, about: Night): Restrictions {
   const rows = Array.from({ length: random.below(9) }, (): Restriction => {
     const rule = random.pick(DATE_RULES)

@@ -12,7 +12,7 @@ export class MemoryAsOfRows implements AsOfRows {
   readonly pages: number[] = []
   /** The last archived entry of each unit; its entries up to it are no longer in the journal. */
   readonly archived = new Map<string, number>()
-  /** Whatever was archived is older. */
+  /** Everything archived is older. */
   oldestAt = Number.NEGATIVE_INFINITY
   /** Runs before each page. */
   beforePage: () => void | Promise<void> = () => {}

@@ -42,7 +42,7 @@ export const AGENCY: Agency = {
   createdAt: 0,
 }
 
-/** When and where stays are sold, where no test depends on it. */
+/** The moment of sale in tests that do not depend on it. */
 export const MOMENT: SaleMoment = { now: Date.UTC(2027, 0, 1), timeZone: AGENCY.timezone, checkinTime: '15:00' }
 
 /** A plan that no test of something else meets the limits of. */

@@ -21,7 +21,7 @@ export interface Slowdown {
   readonly calmMs: number
   readonly besetMs: number
   readonly ratio: number
-  /** Of all rounds, in their order: budgets are per minute, so the first ones show a burst and the last ones what is left after it. */
+  /** The ratios of all rounds, in order: budgets are per minute, so the first rounds show a burst and the last what remains after it. */
   readonly ratios: readonly number[]
   readonly statuses: string
 }
@@ -31,7 +31,7 @@ export interface ShareWindows {
   readonly attacks: Readonly<Record<string, Attack['requests']>>
   /**
    * The p99 of another agency's reads beside it, against its own: the median of the rounds.
-   * @param target the address that is attacked; that of another service shows how much of it is the machine's doing
+   * @param target the address that is attacked; the address of another service shows how much is due to the machine
    */
   slowdown(requests: Attack['requests'], target?: string): Promise<Slowdown>
   close(): Promise<void>

@@ -144,11 +144,11 @@ describe('J9: the entries of a record', () => {
   const ofParts = (...parts: (EntryPart | undefined)[]) =>
     foundIn(sampleLog(sampleEvents(parts.length - 1), { parts }), {}, { limit: 2 })
 
-  test('stand one after the other, all of them, however many records have several', async () => {
+  test('are consecutive and complete, however many records have several', async () => {
     expect(await ofParts([1, 2], [2, 2], undefined, [1, 3], [2, 3], [3, 3], [1, 2], [2, 2])).toEqual([])
   })
 
-  test('are named when others stand between them, when some are missing, and when the log ends before the last', async () => {
+  test('are reported if others are between them, if some are missing, and if the log ends before the last', async () => {
     expect(await ofParts([1, 2], undefined, [2, 2])).toEqual([`journal ${at(1)}`, `journal ${at(3)}`])
     expect(await ofParts([1, 3], [3, 3], undefined)).toEqual([`journal ${at(1)}`])
     expect(await ofParts([1, 3], [2, 2], undefined)).toEqual([`journal ${at(1)}`])
@@ -156,7 +156,7 @@ describe('J9: the entries of a record', () => {
     expect(await ofParts(undefined, [1, 3], [2, 3])).toEqual([`journal ${at(3)}`])
   })
 
-  test('make all bookings of a group, and no other', async () => {
+  test('make all bookings of a group, and are the only ones to do so', async () => {
     const [set, ...created] = sampleEvents(5) as [UnitEvent, ...BookingCreated[]]
     const ofGroups = (...groups: (string | null)[]) => [
       set,

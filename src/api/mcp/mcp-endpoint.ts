@@ -54,7 +54,7 @@ export interface McpEndpoint {
   fetch(request: Request): Response | Promise<Response>
 }
 
-/** An admitted POST while its answer is not known. */
+/** An admitted POST that has not been answered yet. */
 interface Call extends Open<Admission> {
   /** Set when the caller should try again later. */
   retryAfterS: number | null

@@ -12,7 +12,7 @@ import { dateText, text } from '../../http/text-schema.ts'
 import type { PartnerCall } from './partner-route.ts'
 import { partnerRoute, withInventory } from './partner-route.ts'
 
-/** What an answer about the past costs. */
+/** What an answer about the past costs (docs/partner-additions.md#10-what-was-known-when). */
 const AS_OF_REQUESTS = 10
 
 const GET_AVAILABILITY = {
@@ -22,10 +22,10 @@ const GET_AVAILABILITY = {
   tag: 'Availability and prices',
   summary: "Get a unit's blocked nights",
   description:
-    'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or reserved for cleaning. ' +
+    'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance), reserved for cleaning or not for sale. ' +
     `A date absent from \`blockedNights\` is sellable. \`to\` is at most ${RANGE_DAYS_MAX} days after \`from\`. With \`asOf\`, the answer is that ` +
-    'of an earlier moment, made from the journal. It needs the scope `read:bookings` too, and costs ten requests, of a minute and of a month; a ' +
-    'refusal costs one. Before the unit existed it is 404, and 410 when what the unit was is no longer kept.',
+    'of an earlier moment. It then also needs the scope `read:bookings`, and costs ten requests, of the minute and of the month; a refusal ' +
+    'costs one. If the unit did not exist at that moment, the answer is 404; if its history is no longer kept, 410.',
   scope: 'read:availability',
   scopesWith: { parameter: 'asOf', scopes: 'read:bookings' },
   isConditional: true,
@@ -33,7 +33,7 @@ const GET_AVAILABILITY = {
     unit: text({ minLength: 1, description: 'Slug of the unit.', examples: ['sea-view'] }),
     from: dateText('Range start, inclusive.'),
     to: dateText(`Range end, exclusive; at most ${RANGE_DAYS_MAX} days after \`from\`.`),
-    asOf: asOfField('Answers as at this moment: with the bookings and rules that had been made up to then.'),
+    asOf: asOfField('Answers as of this moment, with the bookings and rules of that time.'),
   }),
   answer: {
     status: 200,
@@ -83,7 +83,7 @@ function availability({ ledger, request, query }: Call, state: UnitState, range:
   return taggedUnlessHeld(request, tag, () => blockedNights(state, query, range))
 }
 
-/** The unit is found by its present slug, and must be one that is sold now. Its tag is not that of the present answer, which has another slug. */
+/** The unit is found by its current slug, and must be listed now. The tag is never that of a current answer, which may have another slug. */
 async function availabilityAsOf(call: Call, asOf: string, range: NightRange): Promise<Outcome> {
   const { ledger, agency, query, open, request } = call
   const at = asOfInstant(asOf, ledger.clock)

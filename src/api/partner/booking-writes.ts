@@ -30,7 +30,7 @@ import { type PartnerCall, partnerRoute } from './partner-route.ts'
 
 type BookingDone = Extract<FoundOutcome, { readonly kind: 'done' }>
 
-/** How a command that makes or changes one booking is answered. */
+/** Runs a command on one booking once per `Idempotency-Key`, and answers with the booking. */
 function answeredOnce(
   call: PartnerWrite,
   answer: { readonly status: number; readonly canonicalBody: () => string },
@@ -174,17 +174,16 @@ export const CANCEL = [
   }),
 ]
 
-/** Writes of partners on bookings are made once per `Idempotency-Key` if the request has one (docs/design.md#additive-headers). */
-
 type PartnerWrite = Pick<PartnerCall<unknown>, 'ledger' | 'request' | 'agency' | 'key' | 'caller'>
 
-/** Makes what is kept of an answer from its text. */
+/** Makes the stored answer from the text of the answer. */
 export type KeepText = (text: string) => IdempotencyDraft
 
 /**
- * Runs a command on bookings once per key, and answers with the text of what it has done.
+ * Runs a command on bookings, once per `Idempotency-Key` if the request has one, and answers with the text of what it did
+ * (docs/design.md#additive-headers).
  * @param answer.status of the answer
- * @param answer.canonicalBody what makes two requests the same, as text; only called if there is a key
+ * @param answer.canonicalBody equal texts mean equal requests; only called if there is a key
  * @param command receives, if there is a key, the function that stores the answer in the record of the change
  */
 export async function writeOnce<Done extends { readonly kind: 'done' }>(
@@ -242,7 +241,7 @@ async function recordedRefusal(
   return recorded(refusal)
 }
 
-/** Null for the answer of a group: it names several. */
+/** Null for the answer of a group, which has several bookings. */
 function bookingIdIn(body: string): string | null {
   const { booking } = JSON.parse(body) as { booking?: { id?: string } }
   return booking?.id ?? null

@@ -14,7 +14,7 @@ const QUERY = Type.Object({
     text({ description: 'Exact status. An unknown status gives an empty list.', examples: ['confirmed'] }),
   ),
   unit: Type.Optional(text({ description: 'Unit slug. An unknown slug gives an empty list.', examples: ['sea-view'] })),
-  group: Type.Optional(text({ description: 'Group id. An unknown group gives an empty list.' })),
+  group: Type.Optional(text({ description: 'Id of a group. An unknown group gives an empty list.' })),
   ...PAGE_QUERY,
   ...LIMIT_QUERY,
 })

@@ -18,8 +18,9 @@ const GET_CALENDAR = {
   tag: 'Availability and prices',
   summary: 'Get the calendars of many units',
   description:
-    'Unavailable nights of every unit in one answer, as runs. `prices=true` adds the price and the minimum stay of every night, and needs the ' +
-    'scope `read:rates` too; `restrictions=true` adds which days a stay can arrive and depart on. Ask again with `If-None-Match`: as long as nothing in the agency has changed, the answer is 304.',
+    'Unavailable nights of every unit in one answer, as runs. `prices=true` adds the price and the minimum stay of every night, and also ' +
+    'needs the scope `read:rates`; `restrictions=true` adds the dates on which a stay can arrive and depart. Ask again with ' +
+    '`If-None-Match`: as long as nothing in the agency has changed, the answer is 304.',
   scope: 'read:availability',
   scopesWith: { parameter: 'prices', scopes: { true: 'read:rates' } },
   isConditional: true,
@@ -39,7 +40,7 @@ const GET_CALENDAR = {
     restrictions: Type.Optional(
       choice(['true', 'false'], {
         default: 'false',
-        description: 'Adds `arrival`, `departure`, `maxStay` and `minStay`: what the restrictions of the agency allow.',
+        description: 'Adds `arrival`, `departure` and `maxStay`, and `minStay` with restrictions.',
       }),
     ),
     page: PAGE_QUERY.page,
@@ -74,7 +75,7 @@ export const CALENDAR = [
   }),
 ]
 
-/** What changes in restrictions while nothing in the ledger does: the first and last arrival by notice and window. */
+/** What restrictions change by the passing of time alone: the first and last arrival by advance notice and booking window. */
 function arrivalsKey(units: readonly Unit[], agency: Agency, now: number): string {
   let key = ''
   for (const unit of units) {

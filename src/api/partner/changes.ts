@@ -21,10 +21,10 @@ const LIST_CHANGES = {
   method: 'GET',
   path: '/partner/v1/changes',
   tag: 'Events',
-  summary: 'List changes of bookings, and of rates and units, without gaps',
+  summary: 'List changes to bookings, and to rates and units, without gaps',
   description:
-    'Every booking change of the agency in one order: exactly the webhook events. `include` adds the changes of rates and units. A change is returned to every reader whose ' +
-    'cursor is before it. With `wait`, the answer comes as soon as there is a change. With `Accept: text/event-stream` ' +
+    'Every booking change of the agency in one order: exactly the webhook events. `include` adds changes to rates and units. A change ' +
+    'is returned to every reader whose cursor is before it. With `wait`, the answer comes as soon as there is a change. With `Accept: text/event-stream` ' +
     'the same changes come as server-sent events: `id` is the cursor, `event` the kind, `data` the change; the header `Last-Event-ID` ' +
     `takes precedence over \`after\`. A key can have ${WAITING_PER_KEY_MAX} waiting requests and streams.`,
   scope: 'read:bookings',
@@ -34,8 +34,8 @@ const LIST_CHANGES = {
     include: Type.Optional(
       choice(['rates', 'units', 'rates,units', 'units,rates'], {
         description:
-          '`rates`, `units` or both, separated by a comma. `rates` adds `rates.updated` and needs the scope `read:rates` too; `units` ' +
-          'adds `unit.updated` and needs `read:units`. A cursor may be used with and without it.',
+          '`rates`, `units` or both, separated by a comma. `rates` adds `rates.updated` and also needs the scope `read:rates`; `units` ' +
+          'adds `unit.updated` and also needs `read:units`. A cursor can be used with and without `include`.',
       }),
     ),
   }),

@@ -14,7 +14,10 @@ import { partnerRoute } from './partner-route.ts'
 
 const { holdHours, guest } = NEW_BOOKING_FIELDS
 
-const GROUP = Type.Object({ groupId: Type.String({ description: 'Opaque.' }), bookings: Type.Array(BookingJson) })
+const GROUP = Type.Object({
+  groupId: Type.String({ description: 'Opaque id of the group.' }),
+  bookings: Type.Array(BookingJson),
+})
 
 const CREATE_GROUP = {
   id: 'createGroup',
@@ -23,9 +26,9 @@ const CREATE_GROUP = {
   tag: 'Bookings',
   summary: 'Create several bookings at once, all or none',
   description:
-    'Each stay is decided like a booking of its own, in the order given, as if every stay before it were booked, also one that is ' +
-    'refused. If any is refused, nothing is booked: the response is the refusal of the first, with `refusals` of all. Status, lifetime ' +
-    'of the hold and guest are those of all bookings. `If-Match` is not accepted. There is one event per booking.',
+    'Each stay is checked like a single booking, in the order given, as if every stay before it were booked, even a refused one. If any ' +
+    'is refused, nothing is booked: the response is the refusal of the first refused stay, and `refusals` lists all of them. `status`, ' +
+    '`holdHours` and `guest` apply to all bookings. `If-Match` is not accepted. There is one event per booking.',
   scope: 'write:bookings',
   body: Type.Object({ stays: GROUP_STAYS_FIELD, status: HOLD_OR_CONFIRMED, holdHours, guest }),
   bodyExample: {
@@ -67,7 +70,7 @@ const CANCEL_GROUP = {
   tag: 'Bookings',
   summary: 'Cancel the bookings of a group',
   description:
-    'Cancels all bookings of the group that are not cancelled yet, all or none. Cancelling a cancelled group is not an error.',
+    'Cancels all bookings of the group that are not cancelled yet, all or none. Cancelling again is not an error.',
   scope: 'write:bookings',
   pathParameters: { groupId: { description: 'Id of the group.', example: 'grp_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
   body: Type.Object({ reason: optionalText(255) }),
@@ -75,7 +78,7 @@ const CANCEL_GROUP = {
   bodyExample: { reason: 'Wedding called off' },
   answer: {
     status: 200,
-    description: 'All bookings of the group, in the order in which they were made.',
+    description: 'All bookings of the group, in the order of its stays.',
     schema: GROUP,
   },
   problems: ['VALIDATION', 'NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED'],
@@ -88,7 +91,7 @@ export const GROUPS = [
     const stays = staysOf(body.stays)
     if ('code' in stays) return stays
     const { status = 'confirmed', holdHours = null, guest = null } = body
-    // What is of all stays comes last: a stay may have members of any name.
+    // What applies to all stays comes last, because a stay may have additional members of any name.
     const wanted = body.stays.map((each, i) => wantedOf({ ...each, status, holdHours, guest }, stays[i] as Stay))
     const slugs = body.stays.map(({ unit }) => unit)
     const canonicalBody = () => JSON.stringify([slugs, wanted])
@@ -115,9 +118,9 @@ export const GROUPS = [
   }),
 ]
 
-const NO_IF_MATCH = invalidField('If-Match', 'must be left out: a group is not booked at a quoted price')
+const NO_IF_MATCH = invalidField('If-Match', 'must not be sent: a group cannot be booked at a quoted price')
 
-/** The stays of all, or why two dates make none. */
+/** The stays, or the refusal of the first pair of dates that makes none. */
 function staysOf(stays: readonly { arrival: string; departure: string }[]): readonly Stay[] | Problem {
   const found: Stay[] = []
   for (const [i, each] of stays.entries()) {

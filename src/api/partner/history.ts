@@ -12,7 +12,7 @@ const GET_HISTORY = {
   path: '/partner/v1/bookings/{id}/history',
   tag: 'Bookings',
   summary: 'Get the history of a booking',
-  description: 'Every change of the booking that was announced, oldest first, without personal data and free text.',
+  description: 'Every change of the booking that fired an event, oldest first, without personal data or free text.',
   scope: 'read:bookings',
   pathParameters: { id: { description: 'Id of the booking.', example: 'bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8' } },
   answer: {
@@ -21,7 +21,7 @@ const GET_HISTORY = {
     schema: historySchema(
       choice(['you', 'partner', 'agency', 'system'], {
         description:
-          '`you`: this key; `partner`: another key; `agency`: its people or the operator; `system`: a hold that expired.',
+          '`you`: this key; `partner`: another key; `agency`: the agency or its operator; `system`: a hold that expired.',
       }),
     ),
   },

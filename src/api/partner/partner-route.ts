@@ -59,7 +59,7 @@ export interface PartnerCall<O> {
   readonly path: PathOf<O>
   readonly query: QueryOf<O>
   readonly body: BodyOf<O>
-  /** For what costs more than one request (`chargeMore`). */
+  /** For answers that cost more than one request (`chargeMore`). */
   readonly open: Open<Admission>
   stream(): StreamCall
 }

@@ -1,6 +1,6 @@
 /**
  * The changes of an agency as its own people see them: every entry of its log. Beyond what partners see, these are new lifetimes of
- * holds, expected extensions, units and rates.
+ * holds, expected extensions, and every change of a unit or its rates.
  */
 
 import { type BookingEvent, type BookingFacts, isUnitSet } from '../../core/domain/booking.ts'
@@ -9,7 +9,7 @@ import { decodeEntry, envelopeIn } from '../../core/journal/entry-codec.ts'
 import type { Envelope } from '../../core/journal/record.ts'
 import type { ChangeInLog, FeedView } from '../../events/changes/change-page.ts'
 
-/** What the journal says of an entry that sets rates. Only this tells it from other changes of a unit: each has the whole unit. */
+/** The route of an entry that sets rates. Only this tells it from other changes of a unit, restrictions included: each has the whole unit. */
 export const SET_RATES_ROUTE = 'PUT /portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates'
 
 export const BOOKING_EVENTS = {

@@ -23,14 +23,15 @@ export const DRY_RUN = Type.Object({
   ),
 })
 
-/** Beside `booking`, if restrictions would refuse the stay to partners. */
+/** Beside `booking` if restrictions would refuse the stay to partners (docs/partner-additions.md#8-restrictions). */
 export const WARNINGS = Type.Optional(
   Type.Object(PROBLEMS.RESTRICTED.members, {
-    description: 'Only if restrictions of the unit would refuse this stay to partners: they do not bind the agency.',
+    description:
+      'Present only if restrictions of the unit would refuse this stay to partners; they do not bind the agency.',
   }),
 )
 
-/** The member for an answer; nothing is added when there is nothing to say. */
+/** The member for an answer; none if there are no warnings. */
 export function warningsMember(warnings: Restrained | null | undefined) {
   return warnings == null ? {} : { warnings: restrainedJson(warnings) }
 }

@@ -13,14 +13,13 @@ const GET_HISTORY = {
   path: `${BOOKING_PATH}/history`,
   tag: 'Bookings',
   summary: 'Get the history of a booking',
-  description:
-    'Every change of the booking that partners were told of, oldest first, without personal data and free text.',
+  description: 'Every change of the booking that fired an event, oldest first, without personal data or free text.',
   answer: {
     status: 200,
     description: 'The changes.',
     schema: historySchema(
       choice(['partner', 'agency', 'system'], {
-        description: '`partner`: an API key; `agency`: its people or the operator; `system`: a hold that expired.',
+        description: '`partner`: an API key; `agency`: the agency or its operator; `system`: a hold that expired.',
       }),
     ),
   },

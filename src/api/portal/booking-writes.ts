@@ -74,9 +74,8 @@ const CREATE_BOOKING = {
   tag: 'Bookings',
   summary: 'Create a booking of any type and status',
   description:
-    'A night is never sold twice. Minimum stay, restrictions, cleaning nights and expected extensions do not apply to the agency: `warnings` names the restrictions that ' +
-    'would refuse the stay to partners. The total comes ' +
-    'from the pricing engine.',
+    'A night is never sold twice. Minimum stay, restrictions, cleaning nights and expected extensions do not apply to the agency: ' +
+    '`warnings` lists the restrictions that would refuse the stay to partners. The total comes from the pricing engine.',
   takesDryRun: true,
   query: DRY_RUN,
   body: NEW_BOOKING,
@@ -236,8 +235,8 @@ function versionSeen(request: Request): { readonly ifVersion?: number } | Proble
 }
 
 /**
- * The request without its unit, defaults filled in, or a fault that no schema of a single member finds.
- * @param within what the dates are members of, with a dot after it; empty: of the body itself
+ * The request without its unit, defaults filled in, or a refusal that the schema cannot express.
+ * @param within path of the object that has the dates, with a trailing dot; empty: the body itself
  */
 export function wantedOf(body: Static<typeof NEW_BOOKING>, within = ''): Omit<BookingRequest, 'unit'> | Problem {
   const stay = stayOf(body, within)

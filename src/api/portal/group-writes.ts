@@ -29,13 +29,16 @@ import { label } from './portal-schema.ts'
 
 const { holdHours, guest } = NEW_BOOKING_FIELDS
 
-const GROUP = { groupId: Type.String({ description: 'Opaque.' }), bookings: Type.Array(AgencyBookingJson) }
+const GROUP = {
+  groupId: Type.String({ description: 'Opaque id of the group.' }),
+  bookings: Type.Array(AgencyBookingJson),
+}
 
-/** Beside the bookings, of the stays that restrictions would refuse to partners. */
+/** Beside the bookings: one for each stay that restrictions would refuse to partners. */
 const WARNINGS = Type.Optional(
   Type.Array(Type.Object({ stay: Type.Integer({ minimum: 0 }), ...PROBLEMS.RESTRICTED.members }), {
     description:
-      'Only if restrictions would refuse some of these stays to partners: they do not bind the agency. `stay` is the index.',
+      'Present only if restrictions would refuse some of these stays to partners; they do not bind the agency. `stay` is the index.',
   }),
 )
 
@@ -47,8 +50,9 @@ const CREATE_GROUP = {
   tag: 'Bookings',
   summary: 'Create several bookings at once, all or none',
   description:
-    'Each stay is decided like a booking of its own, in the order given, as if every stay before it were booked. If any is refused, ' +
-    'nothing is booked: the response is the refusal of the first, with `refusals` of all. Everything but the stays is the same for all bookings.',
+    'Each stay is checked like a single booking, in the order given, as if every stay before it were booked. If any is refused, nothing ' +
+    'is booked: the response is the refusal of the first refused stay, and `refusals` lists all of them. The members outside `stays` ' +
+    'apply to all bookings.',
   takesDryRun: true,
   query: DRY_RUN,
   body: Type.Object({
@@ -73,7 +77,7 @@ const CREATE_GROUP = {
     dryRun: {
       status: 200,
       description:
-        'Only with `dryRun=true`: the bookings as they would be, and the price of each at current rates. Ids are placeholders, and `guest` is null.',
+        'Only with `dryRun=true`: the bookings as they would be, and in `quotes` the price of each at current rates. Ids are placeholders, and `guest` is null.',
       schema: Type.Object({ ...GROUP, quotes: Type.Array(nullable(QuoteJson)), warnings: WARNINGS }),
     },
   },
@@ -89,16 +93,15 @@ const CANCEL_GROUP = {
   tag: 'Bookings',
   summary: 'Cancel the bookings of a group',
   description:
-    'Cancels all bookings of the group that are not cancelled yet, all or none. Cancelling a cancelled group is not an error.',
+    'Cancels all bookings of the group that are not cancelled yet, all or none. Cancelling again is not an error.',
   takesDryRun: true,
   query: DRY_RUN,
-  body: Type.Object({ reason: optionalText(255, 'Stored with the bookings that are cancelled.') }),
+  body: Type.Object({ reason: optionalText(255, 'Stored with each booking that is cancelled.') }),
   isBodyOptional: true,
   bodyExample: { reason: 'Wedding called off' },
   answer: {
     status: 200,
-    description:
-      'All bookings of the group, in the order in which they were made. With `dryRun=true`, as they would be.',
+    description: 'All bookings of the group, in the order of its stays. With `dryRun=true`, as they would be.',
     schema: Type.Object(GROUP),
   },
 } as const satisfies PortalOperation
@@ -111,7 +114,7 @@ export const GROUP_WRITES = [
       const { type = 'guest', status = 'confirmed', source = 'portal', holdHours = null, guest = null } = body
       const wanted: Omit<BookingRequest, 'unit'>[] = []
       for (const [i, stay] of body.stays.entries()) {
-        // What is of all stays comes last: a stay may have members of any name.
+        // What applies to all stays comes last, because a stay may have additional members of any name.
         const each = wantedOf({ ...stay, type, status, source, holdHours, guest, expectedUntil: null }, `stays[${i}].`)
         if ('code' in each) return each
         wanted.push(each)
@@ -153,7 +156,7 @@ export const GROUP_WRITES = [
 type Write = Pick<AgencyCall<unknown>, 'ledger' | 'agency' | 'keep'>
 type Mode = ReturnType<typeof modeOf>
 
-/** The booking commands have recorded it, unless it was a dry run's. */
+/** The booking commands have recorded it in the audit trail, except for a dry run. */
 function refusal(problem: Problem, mode: Mode): Outcome {
   return mode === 'dry_run' ? problem : recorded(problem)
 }
@@ -162,13 +165,13 @@ function tried(body: object): Outcome {
   return { kind: 'tried', answer: { status: 200, body: JSON.stringify(body) } }
 }
 
-/** The member for an answer; nothing is added when there is nothing to say. */
+/** The member for an answer; none if there are no warnings. */
 function warningsMember(each: readonly (Restrained | null)[]) {
   const warnings = each.flatMap((warning, stay) => (warning === null ? [] : { stay, ...restrainedJson(warning) }))
   return warnings.length === 0 ? {} : { warnings }
 }
 
-/** As for one booking: guest and notes are not kept a second time. */
+/** As for one booking, guest and notes are not stored a second time. */
 function keptGroup({ keep }: Write): KeepGroup | undefined {
   return keep.of(({ groupId, bookings, inventory, warnings }: Parameters<KeepGroup>[0]) => ({
     groupId,

@@ -27,7 +27,7 @@ const PORTAL_PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      'The `ETag` of the restrictions that the change is based on, or a list of them. If the unit has others by then, nothing is changed, ' +
+      'The `ETag` of the restrictions that the change is based on, or a list of tags. If the unit has others by then, nothing is changed, ' +
       'and the response is 412 `RESTRICTIONS_CHANGED`. `*`, or no header: any restrictions.',
     schema: { type: 'string' },
     example: '"Xk0m1yqCjfJ9bW2hA7sLrQ"',

@@ -1,4 +1,4 @@
-/** What restrictions would do before they are saved: which arrivals would no longer be sold, and which would be. Nothing is written. */
+/** What restrictions would do, before they are saved: which arrivals partners could no longer book, and which they newly could. Nothing is written. */
 import { type Static, Type } from '@sinclair/typebox'
 import { saleMoment } from '../../core/bookings/booking-turns.ts'
 import { formatNight, NIGHT_MAX, type Night, STAY_NIGHTS_MAX, type Stay } from '../../core/domain/night.ts'
@@ -19,10 +19,12 @@ const NIGHTS_DEFAULT = 2
 const REFUSALS = Type.Array(
   Type.Object({
     rule: choice(['minStay', ...REFUSING_RULES]),
-    date: dateText('The date that the rule looked at.'),
+    date: dateText('The date that the rule was checked for.'),
     value: Type.Union([Type.Boolean(), Type.Integer()]),
   }),
-  { description: 'The rules that refuse the stay, with these restrictions or with the saved ones.' },
+  {
+    description: 'The rules that refuse the stay: with these restrictions, or with the saved ones if `isSold` is true.',
+  },
 )
 
 const PREVIEW_RESTRICTIONS = {
@@ -33,8 +35,8 @@ const PREVIEW_RESTRICTIONS = {
   tag: 'Units',
   summary: 'Show what restrictions would do, without saving them',
   description:
-    'For stays of one length: on which arrivals of `[from, to)` they are sold now but would not be with these restrictions, and the ' +
-    'reverse, decided as for a booking by a partner. Stays that exist stay as they are, and their nights are sold in neither case.',
+    'For stays of one length: the arrivals in `[from, to)` that partners can book now but could not with these restrictions, and the ' +
+    'reverse. Existing bookings are not affected; arrivals that they or cleaning nights make impossible are counted in neither case.',
   isWrite: false,
   body: Type.Object({
     restrictions: NEW_RESTRICTIONS,
@@ -58,18 +60,18 @@ const PREVIEW_RESTRICTIONS = {
   },
   answer: {
     status: 200,
-    description: 'What would be different.',
+    description: 'The difference that these restrictions make.',
     schema: Type.Object({
       nights: Type.Integer({ description: 'Length of the stays.' }),
-      soldNow: Type.Integer({ description: 'On so many arrivals the stay is sold with the saved restrictions.' }),
-      soldThen: Type.Integer({ description: 'The same with these restrictions.' }),
+      soldNow: Type.Integer({ description: 'The number of arrivals that can be booked with the saved restrictions.' }),
+      soldThen: Type.Integer({ description: 'The same number with these restrictions.' }),
       changes: Type.Array(
         Type.Object({
           arrival: dateText('First night of the stay.'),
-          isSold: Type.Boolean({ description: 'Whether it would be sold with these restrictions.' }),
+          isSold: Type.Boolean({ description: 'Whether it can be booked with these restrictions.' }),
           refusals: REFUSALS,
         }),
-        { description: 'The arrivals that differ, in their order.' },
+        { description: 'The arrivals that differ, in ascending order.' },
       ),
     }),
   },

@@ -22,8 +22,7 @@ const GET_RESTRICTIONS = {
   path: `${UNIT_PATH}/restrictions`,
   tag: 'Units',
   summary: "Get a unit's restrictions",
-  description:
-    'The `ETag` is that of the restrictions: send it as `If-Match` to replace these restrictions and no others.',
+  description: 'Send the `ETag` as `If-Match` to replace these restrictions only if nobody has changed them since.',
   isConditional: true,
   answer,
 } as const satisfies PortalOperation
@@ -36,8 +35,8 @@ const SET_RESTRICTIONS = {
   tag: 'Units',
   summary: "Replace a unit's restrictions",
   description:
-    'Which stays are sold to partners and guests. A later row wins over an earlier one for the same date and rule. Bookings that exist ' +
-    'are not touched, and those that the agency makes itself are not refused: their answers have `warnings`.',
+    'Which stays partners and guests can book. A later row wins over an earlier one for the same date and rule. Existing bookings are ' +
+    'not affected, and bookings that the agency makes itself are not refused: their answers have `warnings`.',
   isTagged: true,
   body: NEW_RESTRICTIONS,
   bodyExample: {

@@ -14,7 +14,7 @@ import { Slices } from '../../lib/slices.ts'
 
 /** A quarter of a millisecond of CPU. */
 const STAYS_PER_SLICE = 200
-/** So many dates of restrictions take as long as a stay. */
+/** This many dates of restrictions take as long as one stay. */
 const DATES_PER_STAY = 40
 
 type TapeStatus = TapeStay['status']
@@ -67,23 +67,24 @@ export const TapeJson = Type.Object(
     ),
     restrictions: Type.Optional(
       Type.Array(
-        row('What is closed of a unit.', [
+        row('Closed days of a unit.', [
           integer('unit: its index in `units`'),
           Type.String({
             description:
-              'A digit per day from `from` on, the sum of 1 (closed to arrival), 2 (closed to departure) and 4 (the night is not sold). Zeros at the end are left out.',
+              'A digit per day from `from` on: the sum of 1 (closed to arrival), 2 (closed to departure) and 4 (the night is not for sale). ' +
+              'Trailing zeros are left out.',
           }),
         ]),
-        { description: 'Of units with such restrictions in the window. Absent if there are none.' },
+        { description: 'One for each unit with closed days in the window. Absent if there are none.' },
       ),
     ),
     groups: Type.Optional(
       Type.Array(
-        row('Stays that were booked together.', [
+        row('The stays of a group.', [
           Type.String({ description: 'groupId' }),
           Type.Array(Type.Integer(), { description: 'Their indexes in `stays`; the others are not in the window.' }),
         ]),
-        { description: 'Absent if none of these stays was booked together with others.' },
+        { description: 'Absent if no shown stay is of a group.' },
       ),
     ),
     stays: Type.Array(

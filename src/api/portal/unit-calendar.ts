@@ -20,12 +20,12 @@ const GET_CALENDAR = {
   tag: 'Calendars',
   summary: "Get a unit's booked and cleaning nights",
   description:
-    'Nights that are not listed are free. A booked night is not also listed as cleaning. With `asOf` it is the calendar of an earlier moment, ' +
-    'made from the journal: 404 before the unit existed, 410 when what the unit was is no longer kept.',
+    'Nights that are not listed are free. A booked night is not also listed as cleaning. With `asOf`, the answer is the calendar of an ' +
+    'earlier moment. If the unit did not exist at that moment, the answer is 404; if its history is no longer kept, 410.',
   query: Type.Object({
     from: dateText('First night.'),
     to: dateText(`The day after the last night; at most ${STAY_NIGHTS_MAX} days after from.`),
-    asOf: asOfField('The calendar as at this moment: with the bookings and rules that had been made up to then.'),
+    asOf: asOfField('The calendar as of this moment, with the bookings and rules of that time.'),
   }),
   answer: {
     status: 200,

@@ -195,7 +195,7 @@ function fieldsOf(unit: Unit): Fields {
   return { ...master, ...prices }
 }
 
-/** @param rules what these fields say nothing of stays as it is there */
+/** @param rules kept as they are: the fields do not contain them */
 function unitOf(fields: Fields, rules: Pick<UnitRules, 'rates' | 'restrictions'>): Omit<Unit, 'id'> {
   const { basePrice, cleaningFee, extraBedFee, minStay, turnoverNights, ...master } = fields
   return { ...master, rules: { ...rules, basePrice, cleaningFee, extraBedFee, minStay, turnoverNights } }

@@ -31,7 +31,7 @@ const events = () =>
     Type.Array(choice(WEBHOOK_EVENTS), {
       minItems: 1,
       maxItems: 50,
-      description: `The events that it gets. \`${UNIT_EVENTS.join('` and `')}\` are sent only to endpoints that name them.`,
+      description: `The events that the endpoint gets. \`${UNIT_EVENTS.join('` and `')}\` are sent only to endpoints that list them here.`,
     }),
   )
 const endpointAnswer = {
@@ -49,7 +49,7 @@ const REGISTER = {
   tag: 'Webhooks',
   summary: 'Register a webhook endpoint',
   description:
-    'The signing secret is shown only in this response. Without `events`, the endpoint gets those of bookings.',
+    'The signing secret is shown only in this response. Without `events`, the endpoint gets the events of bookings.',
   body: Type.Object({ url: url(), description: description(), events: events() }),
   bodyExample: { url: 'https://example.com/hooks', description: 'Channel manager' },
   answer: {
@@ -225,7 +225,7 @@ export const WEBHOOK_ENDPOINTS = [
   ),
 ]
 
-/** Each once. */
+/** Without duplicates. */
 function inOrder(events: readonly WebhookEventKind[]): readonly WebhookEventKind[] {
   return WEBHOOK_EVENTS.filter((event) => events.includes(event))
 }

@@ -12,7 +12,7 @@ export const WebhookEndpointJson = Type.Object(
     id: Type.String(),
     url: Type.String(),
     description: nullable(Type.String()),
-    events: Type.Array(choice(WEBHOOK_EVENTS), { description: 'The events that it gets.' }),
+    events: Type.Array(choice(WEBHOOK_EVENTS), { description: 'The events that the endpoint gets.' }),
     status: choice(['active', 'disabled'], {
       description: '`disabled`: switched off after too many consecutive failures.',
     }),
@@ -46,7 +46,7 @@ export const DeliveryJson = Type.Object(
     eventId: Type.String(),
     event: choice([...WEBHOOK_EVENTS, 'ping']),
     bookingId: nullable(
-      Type.String({ description: 'Id of the booking that the event is about; null if it is about none.' }),
+      Type.String({ description: 'Id of the booking that the event is about; null if it is not about a booking.' }),
     ),
     status: choice(['pending', 'held', 'delivered', 'dead', 'dropped']),
     attempts: Type.Array(

@@ -107,7 +107,7 @@ export interface AgencyBookings {
   ): Promise<Listed<AgencyBooking>>
 }
 
-/** An entry of a booking in the journal, with its time and who made it. */
+/** A journal entry of a booking, with its time and its actor. */
 export interface BookingEntry extends StoredEntry {
   readonly at: Instant
   readonly actor: Actor
@@ -116,8 +116,8 @@ export interface BookingEntry extends StoredEntry {
 /** The port behind the history of a booking: never behind what an answer said (J2). */
 export interface BookingHistory {
   /**
-   * The announced entries that are kept of a booking, on whatever units it was, from the newest on, at most `limit`.
-   * @param before only those before this one; null: all
+   * The announced entries of a booking that are kept, in all units it has been in, newest first, at most `limit`.
+   * @param before only entries before this one; null: all
    */
   read(
     agencyId: string,
@@ -148,7 +148,7 @@ export interface TapeStay {
   readonly version: number
   readonly adults: number
   readonly children: number
-  /** `grp_…`; null for a booking that was made alone. */
+  /** `grp_…`; null for a booking without a group. */
   readonly groupId: string | null
 }
 

@@ -60,7 +60,7 @@ export type Outcome =
       readonly seq: number | null
       /** Of a dry run: what the stay costs at the present rates; null if nobody pays for it, or it is cancelled. */
       readonly quote?: Quote | null
-      /** Of a stay that the agency itself makes or changes: the restrictions that would refuse it to others. */
+      /** For a stay that the agency makes or changes: the restrictions that would refuse it to partners. */
       readonly warnings?: Restrained | null
     }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
@@ -107,12 +107,12 @@ export function newBookingOf(
   }
 }
 
-/** What quotes and bookings of the agency are priced with, beside the unit's own rates. */
+/** What quotes and bookings of the agency are priced with, in addition to the unit's own rates. */
 export function tariffOf({ currency }: Agency, { feeTypes }: Inventory): Tariff {
   return { currency, feeTypes }
 }
 
-/** When and where a stay of the unit is sold: what notice and window of its restrictions are measured from. */
+/** What the advance notice and the booking window of the unit are measured from. */
 export function saleMoment({ checkinTime }: Unit, { timezone }: Agency, now: Instant): SaleMoment {
   return { now, timeZone: timezone, checkinTime }
 }
@@ -128,7 +128,7 @@ export interface BookingRow {
 export interface BookingRows {
   /** Null for an unknown id, and for a booking of another agency. */
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>
-  /** In the order in which they were made; none for an unknown id, and for a group of another agency. */
+  /** In the order in which they were made; empty for an unknown group or one of another agency. */
   ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]>
   /** Holds of all agencies whose lifetime has elapsed at `at`: as `Holds.expired`. */
   expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]>
@@ -233,7 +233,7 @@ export interface Turn {
   readonly inventory: Inventory
 }
 
-/** The same for a command on several units, by unit id. */
+/** The same for a command on several units. The states are by unit id. */
 export interface GroupTurn {
   readonly states: ReadonlyMap<string, UnitState>
   readonly inventory: Inventory
@@ -258,14 +258,14 @@ export class BookingTurns {
     )
   }
 
-  /** The same with several units, each named once (U4). Those that are not in memory are loaded before the first one is held. */
+  /** The same with several units, each named once (U4). Units that are not in memory are loaded before the first mailbox is acquired. */
   async ofAll<T>(write: Write, unitIds: readonly string[], run: (turn: GroupTurn) => Promise<T>): Promise<T> {
     const units = unitIds.map((unitId) => ({ agencyId: write.agency.id, unitId }))
     await this.#directory.activate(units)
     return this.#directory.turnOfAll(units, (states) => this.#run(write, (inventory) => run({ states, inventory })))
   }
 
-  /** Runs with the bookings of a group and the units that they are in. Another write may move one of them while we wait: look again. */
+  /** Runs with the bookings of a group and their units. If another write moves a booking while we wait, look again. */
   async ofGroup<O>(
     write: Write,
     groupId: string,

@@ -109,8 +109,8 @@ export class DurableWrites {
   }
 
   /**
-   * As `settle`, of several changes of bookings that are durable together (J9).
-   * @returns the number of the first, which those of the others follow; null when there are none
+   * Like `settle`, for several changes of bookings that become durable together (J9).
+   * @returns the sequence number of the first entry, which the others follow; null if there are no changes
    */
   async settleGroup(
     write: Write,

@@ -1,8 +1,8 @@
 /**
  * Several stays at once: booked, and cancelled, together or not at all.
  *
- * - U4 The turns of all their units are held while they are decided and written.
- * - J9 All of them are one record of the journal.
+ * - U4 The turns of all units are held while the stays are decided and written.
+ * - J9 All stays of a write are one record of the journal.
  */
 import { assert } from '../../lib/assert.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
@@ -26,25 +26,25 @@ import {
 } from './booking-turns.ts'
 import { type AuditSource, type DurableWrites, refusalLine } from './durable-writes.ts'
 
-/** The stays of a group have status, lifetime of the hold, type, source and guest in common. */
+/** The stays of a group have the same status, hold lifetime, type, source and guest. */
 export interface GroupRequest {
   /** Null: there is no such unit. */
   readonly stays: readonly (BookingRequest | null)[]
 }
 
-/** What a group's bookings have become. */
+/** The bookings of a group after the command. */
 export interface GroupDone {
   readonly kind: 'done'
   readonly groupId: string
-  /** In the order of the stays. Cancelled: in that order, also those that were cancelled before. */
+  /** In the order of the stays; after a cancellation, those that were cancelled before included. */
   readonly bookings: readonly Booking[]
-  /** The units as they were in its turn. */
+  /** The units as they were in the turn. */
   readonly inventory: Inventory
-  /** Of the first entry of this write, which those of the others follow; null when nothing changed. */
+  /** The sequence number of the first entry of this write, which the others follow; null if nothing changed. */
   readonly seq: number | null
-  /** Of a new stay, by its place: the restrictions that would refuse it to others. */
+  /** For each stay, in order: the restrictions that would refuse it to partners; null: none. */
   readonly warnings: readonly (Restrained | null)[]
-  /** Of a dry run: what each stay costs at the present rates; null if nobody pays for it. */
+  /** Only for a dry run: the price of each stay at current rates; null if nobody pays for it. */
   readonly quotes?: readonly (Quote | null)[]
 }
 
@@ -54,7 +54,7 @@ export interface GroupRefused {
   readonly refusals: readonly StayRefusal[]
 }
 
-/** Makes what is kept for an `Idempotency-Key` from the group that is about to become durable. */
+/** Makes the answer that is stored for an `Idempotency-Key` from the group that is about to become durable. */
 export type KeepGroup = (group: Pick<GroupDone, 'groupId' | 'bookings' | 'inventory' | 'warnings'>) => IdempotencyDraft
 
 export class GroupCommands {
@@ -69,7 +69,7 @@ export class GroupCommands {
   }
 
   /**
-   * Books all of the stays or none, each decided as if those before it were booked.
+   * Books all stays or none, each decided as if those before it were booked.
    * @throws JournalError, MailboxFullError when nothing was written, or the outcome is unknown
    */
   book(
@@ -159,7 +159,7 @@ export class GroupCommands {
     })
   }
 
-  /** A refusal is in the audit trail before it is answered. @param code left out: something does not exist */
+  /** A refusal is in the audit trail before it is answered. @param code of the refusal; left out: something does not exist */
   async #recordRefusal(write: Write, code = 'NOT_FOUND'): Promise<void> {
     if (write.isDryRun) return
     await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, null))

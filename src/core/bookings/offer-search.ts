@@ -203,7 +203,7 @@ class StaysOfUnits {
     return steps
   }
 
-  /** Most units of an agency have the same notice and window: those of the unit before are kept. */
+  /** Most units of an agency have the same notice and window, so the result for the previous unit is kept. */
   #arrivalsOf({ restrictions = NO_RESTRICTIONS }: UnitRules, checkinTime: string): ArrivalRange {
     const { advanceNoticeHours, bookingWindowDays } = restrictions
     const last = this.#arrivalsBefore

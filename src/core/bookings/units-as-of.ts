@@ -1,9 +1,9 @@
 /**
- * Units as they were at an earlier moment. Only the log knows: its entries up to then are replayed, from the newest snapshot before it or
- * from the unit's first entry, by the same `apply` that runs live. What is in memory of the unit is neither read nor changed.
+ * Units as they were at an earlier moment. Only the log knows: its entries up to that moment are replayed, from the newest snapshot before
+ * it or from the unit's first entry, by the same `apply` that runs live. The unit's state in memory is neither read nor changed.
  *
- * The entries come in pages and are applied in slices, so that others are answered in between. A replay is one turn of its agency's share of
- * lists.
+ * The entries are read in pages and applied in slices, so that other requests are answered in between. A replay takes one place of its
+ * agency's share of lists.
  */
 
 import { Slices } from '../../lib/slices.ts'
@@ -16,13 +16,13 @@ import type { StoredSnapshot } from '../journal/snapshot-codec.ts'
 
 /** Where the log of a unit stood at a moment. */
 export interface AsOfPlace {
-  /** The unit's last entry up to then; null: it has none that is kept. */
+  /** The unit's last entry up to that moment; null: none that is kept. */
   readonly untilSeq: number | null
-  /** The last of these entries that sets the unit; null: none that is kept. */
+  /** The last entry up to that moment that sets the unit; null: none that is kept. */
   readonly setSeq: number | null
-  /** The unit's last entry that was archived; 0: none was. */
+  /** The unit's last archived entry; 0: none was archived. */
   readonly archivedSeq: number
-  /** Those that include no later entry, newest first. */
+  /** The snapshots that include no later entry, newest first. */
   readonly snapshots: readonly StoredSnapshot[]
 }
 
@@ -35,9 +35,9 @@ export interface AsOfRows {
   inTurn<T>(agencyId: string, read: (signal: AbortSignal) => Promise<T>): Promise<T>
   find(unit: UnitAddress, at: Instant): Promise<AsOfPlace>
   /**
-   * The unit's entries after `after` and up to `place.untilSeq`, in order, at most `limit`. Of those that set the unit only `place.setSeq`:
-   * each has the whole unit, so the earlier ones are void.
-   * @returns null when some of them were archived meanwhile
+   * The unit's entries after `after` and up to `place.untilSeq`, in order, at most `limit`. Of the entries that set the unit, only
+   * `place.setSeq`: each has the whole unit, so earlier ones have no effect.
+   * @returns null if some of them were archived in the meantime
    */
   entries(
     unit: UnitAddress,
@@ -46,24 +46,24 @@ export interface AsOfRows {
 }
 
 /**
- * `before_unit`: the unit did not exist yet. `expired`: what it was is no longer kept. `refused`: `pay` returned `refusal`.
- * `entries`: how many were applied.
+ * `before_unit`: the unit did not exist yet. `expired`: its history at that moment is no longer kept. `refused`: `pay` returned
+ * `refusal`. `entries`: how many were applied.
  */
 export type UnitAsOf<R> =
   | { readonly kind: 'found'; readonly state: UnitState; readonly entries: number }
   | { readonly kind: 'before_unit' | 'expired' }
   | { readonly kind: 'refused'; readonly refusal: R }
 
-/** Rows of more would hold the event loop for longer than a slice. */
+/** Reading more rows at once would block the event loop for longer than a slice. */
 export const ENTRIES_PER_PAGE = 100
 /** Applying so many takes well under a millisecond. */
 export const ENTRIES_PER_SLICE = 50
 /**
- * So many count as one part of a large answer (`AnswerPace`). They take more CPU than other parts do, but in slices that are much shorter, and
- * a key pays ten requests for them.
+ * This many count as one part of a large answer (`AnswerPace`). They take more CPU than other parts, but in much shorter slices, and a key
+ * pays ten requests for them.
  */
 export const ENTRIES_PER_PART = 2_000
-/** A month may be archived while its entries are read. The next month is not archived right after it. */
+/** A month may be archived while its entries are read, but hardly another one right after it. */
 const ATTEMPTS_MAX = 3
 
 export class UnitsAsOf {
@@ -80,7 +80,7 @@ export class UnitsAsOf {
   /**
    * The unit as it was after its last entry with a time up to `at`.
    * @param at not in the future
-   * @param pay called once, when it is certain that there is an answer and before the work begins: null, or what refuses it
+   * @param pay called once, when it is certain that there is an answer and before the work begins: returns null, or a refusal
    * @throws ListReadError as `AsOfRows.inTurn`; CorruptLedgerError when what is stored is damaged
    */
   read<R = never>(unit: UnitAddress, at: Instant, pay: () => R | null = () => null): Promise<UnitAsOf<R>> {
@@ -96,11 +96,11 @@ export class UnitsAsOf {
         const entries = await this.#replay(state, unit, place, signal)
         if (entries !== null) return { kind: 'found', state, entries }
       }
-      throw new Error(`Cannot read unit ${unit.unitId} as it was: one month after the other is archived`)
+      throw new Error(`Cannot read unit ${unit.unitId} as it was: months are being archived, one after the other`)
     })
   }
 
-  /** What the replay begins with: the newest good snapshot, or nothing if all entries are kept. */
+  /** What the replay begins with: the newest good snapshot, or an empty state if all entries are kept. */
   #beginning({ unitId }: UnitAddress, place: AsOfPlace): UnitState | 'before_unit' | 'expired' {
     const { untilSeq, archivedSeq, snapshots } = place
     if (untilSeq === null) return archivedSeq === 0 ? 'before_unit' : 'expired'
@@ -109,14 +109,14 @@ export class UnitsAsOf {
       if (state !== null) return state
     }
     if (archivedSeq === 0) return UnitState.empty(unitId)
-    // The snapshot that takes the place of archived entries may include later ones than these.
+    // The snapshot that replaces archived entries may include entries after this moment.
     if (snapshots.length === 0) return 'expired'
     throw new CorruptLedgerError(
       `Cannot read unit ${unitId} as it was: its entries up to ${archivedSeq} were archived, and the snapshots after them are damaged`,
     )
   }
 
-  /** @returns how many entries were applied; null when some were archived meanwhile */
+  /** @returns how many entries were applied; null if some were archived in the meantime */
   async #replay(state: UnitState, unit: UnitAddress, place: AsOfPlace, signal: AbortSignal): Promise<number | null> {
     const slices = this.#newSlices()
     let applied = 0

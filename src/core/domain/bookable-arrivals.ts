@@ -24,10 +24,10 @@ export interface MinStayRun {
   readonly minStay: number
 }
 
-/** What restrictions refuse to stays of the window's length. */
+/** The arrivals and nights that restrictions refuse to stays of the window's length. */
 export interface RestrictedWindow {
   readonly stays: RestrictedStays
-  /** Of the window's first night in the sets of `stays`: it covers the whole window. */
+  /** Bit offset of the window's first night in the sets of `stays`, which cover the whole window. */
   readonly offset: number
   readonly range: ArrivalRange
 }

@@ -50,7 +50,7 @@ export interface BookingFacts {
   readonly updatedAt: Instant
   /** Counts the changes of this booking, starting at 1. */
   readonly version: number
-  /** `grp_…`, of the bookings that were made together with it; null: none were. */
+  /** `grp_…`, shared by the bookings that were made together; null: it was made alone. */
   readonly groupId: string | null
 }
 
@@ -81,7 +81,7 @@ export function isCleanedAfter(type: BookingType): boolean {
   return type === 'guest' || type === 'owner_stay'
 }
 
-/** What every published form of a booking says of it: which booking, of which unit and group, and where it stands. */
+/** What every published form of a booking says of it: its id, unit, group, type, status and source. */
 export function bookingIdentity(booking: BookingFacts, unit: Pick<Unit, 'slug' | 'name'>): BookingIdentity {
   const identity = {
     id: booking.id,
@@ -113,7 +113,7 @@ export function bookedStay(booking: BookingFacts) {
   }
 }
 
-/** Dates, half-open. */
+/** A half-open range of dates. */
 export interface DateSpan {
   /** Null: no beginning. */
   readonly from: Night | null
@@ -127,7 +127,7 @@ export interface DateSpan {
 export interface UnitSet {
   readonly kind: 'unit_set' | 'rates_set'
   readonly unit: Unit
-  /** Where prices, minimum stays or restrictions may be others than before. Left out: nothing that anyone is told of has changed. */
+  /** The dates for which prices, minimum stays or restrictions may have changed. Left out: the entry is not announced. */
   readonly changed?: DateSpan
 }
 
@@ -174,14 +174,14 @@ export function isUnitSet(event: LoggedEvent): event is UnitSet {
 /** The webhook events of bookings (docs/contract.md#event-kinds). */
 export const BOOKING_EVENTS = ['booking.created', 'booking.updated', 'booking.cancelled'] as const
 
-/** Those of units, which are shown only to those who ask for them (docs/partner-additions.md#9-changes-of-rates-and-units). */
+/** The events of units, sent only to readers and endpoints that ask for them (docs/partner-additions.md#9-changes-of-rates-and-units). */
 export const UNIT_EVENTS = ['rates.updated', 'unit.updated'] as const
 export type UnitEventKind = (typeof UNIT_EVENTS)[number]
 
 export const WEBHOOK_EVENTS = [...BOOKING_EVENTS, ...UNIT_EVENTS] as const
 export type WebhookEventKind = (typeof WEBHOOK_EVENTS)[number]
 
-/** Which entries fire them; `event_of` in sql/001_schema.sql says the same. */
+/** The kind of entry that fires each of them; `event_of` in sql/001_schema.sql says the same. */
 export const KIND_OF = {
   'rates.updated': 'rates_set',
   'unit.updated': 'unit_set',

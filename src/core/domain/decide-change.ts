@@ -30,7 +30,7 @@ interface ChangeBooking {
   readonly pricing?: Pricing | undefined
   readonly tariff: Tariff
   readonly at: Instant
-  /** Of the unit that the booking is to be in. */
+  /** For the unit that the booking will be in. */
   readonly moment: SaleMoment
 }
 

@@ -7,13 +7,13 @@ import type { UnitState } from './unit-state.ts'
 /** A stay, and the unit that it is in. Null: there is no such unit. */
 export type GroupStay = { readonly state: UnitState; readonly command: BookStay } | null
 
-/** Why a stay of a group is refused. `stay`: its index. Null: its unit does not exist. */
+/** Why a stay of a group is refused. `stay`: its index. `rejection`: null if its unit does not exist. */
 export interface StayRefusal {
   readonly stay: number
   readonly rejection: Rejection | null
 }
 
-/** A stay of a group that is accepted, and what the agency should know about it. */
+/** An accepted stay of a group, and the warnings for the agency. */
 interface AcceptedStay {
   readonly event: BookingCreated
   readonly warnings: Restrained | null
@@ -21,12 +21,12 @@ interface AcceptedStay {
 
 export type GroupDecision =
   | { readonly kind: 'accepted'; readonly stays: readonly AcceptedStay[] }
-  /** All that are refused, in order; at least one. */
+  /** All refused stays, in order; at least one. */
   | { readonly kind: 'refused'; readonly refusals: readonly StayRefusal[] }
 
 /**
- * Each stay is decided like one that is booked alone, as if every one before it were booked, also one that is refused. The states are
- * not changed: of a unit with another stay of the group, a copy has those before it.
+ * Each stay is decided like a single booking, as if every stay before it were booked, even a refused one. The states are not changed: if a
+ * unit has several stays of the group, the earlier ones are added to a copy.
  */
 export function decideGroup(stays: readonly GroupStay[]): GroupDecision {
   const copies = new Map<string, UnitState>()

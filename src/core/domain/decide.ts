@@ -53,7 +53,7 @@ export interface BookStay {
 }
 
 export type Decision<Event> =
-  /** `warnings`: what the agency should know about a stay that it would not sell to others. */
+  /** `warnings`: the restrictions that would refuse an agency's stay to partners; null: none. */
   | { readonly kind: 'accepted'; readonly event: Event; readonly warnings?: Restrained | null }
   | { readonly kind: 'unchanged'; readonly booking: Booking }
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
@@ -85,7 +85,7 @@ export function decideBookStay(state: UnitState, command: BookStay): Decision<Bo
   }
 }
 
-/** What restrictions say of a guest stay of the agency's own. Null: nothing. */
+/** The restrictions that would refuse an agency's own guest stay to partners. Null: none. */
 export function warningsOf(state: UnitState, booking: NewBooking | Booking, moment: SaleMoment): Restrained | null {
   return booking.type === 'guest' && isLive(booking) ? restrainedBy(state, booking, moment) : null
 }

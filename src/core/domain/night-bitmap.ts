@@ -52,7 +52,7 @@ export class NightBitmap {
   setWeekdays(from: Night, to: Night, weekdays: number, isSet: boolean): void {
     if (from >= to) return
     this.#cover(from, to)
-    /** Of words whose first night is a Thursday (day 0), a Friday, and so on. */
+    /** Masks for words whose first night is a Thursday (day 0), a Friday, and so on. */
     const patterns = Array.from({ length: 7 }, (_, first) => {
       let pattern = 0
       for (let bit = 0; bit < 32; bit++) if ((weekdays >> (((first + bit + 3) % 7) + 1)) & 1) pattern |= 1 << bit
@@ -67,7 +67,7 @@ export class NightBitmap {
     }
   }
 
-  /** All nights of `other` as well. */
+  /** Adds all nights of `other`. */
   addAll(other: NightBitmap): void {
     const { from, to } = BITMAP_SPAN
     let first = other.firstIn(from, to)

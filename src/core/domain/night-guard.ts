@@ -11,7 +11,7 @@ export interface BelowMinStay {
   readonly minStay: number
 }
 
-/** Restrictions of the agency that refuse a stay, and what it can sell instead. */
+/** Restrictions of the agency that refuse a stay, and the alternatives. */
 export interface Restrained {
   readonly restrictions: readonly Refusal[]
   /** The nearest arrivals, within 30 days either way, on which a stay of the same length would be accepted now; null: none. */
@@ -88,12 +88,12 @@ export type StayConflict = TurnoverBlockConflict | ExpectedExtensionConflict | B
 export type Rejection = RuleRefusal | StayConflict | QuoteChanged | InvalidTransition | InvalidChange | VersionChanged
 
 /**
- * Which rules are enforced: minimum stay, cleaning block and expected extension apply to partners only; the night guard
- * applies to the agency too (docs/design.md#portal-api).
+ * Which rules are enforced: minimum stay, restrictions, cleaning block and expected extension apply to partners only; the
+ * night guard applies to the agency too (docs/design.md#portal-api).
  */
 export type Enforcement = 'partner' | 'agency'
 
-/** How far from the wanted arrival a refusal by restrictions looks for others. */
+/** How far from the requested arrival a refusal by restrictions looks for alternatives. */
 const ALTERNATIVES_NIGHTS = 30
 
 /** How many nights after the wanted arrival a refusal searches for an alternative date. */
@@ -113,13 +113,13 @@ export function stayConflictCodes(state: UnitState, stay: Stay): StayConflict['c
   return codes
 }
 
-/** The rule of the agency that refuses the stay to partners: its minimum stay, then its restrictions. Null: none. */
+/** What refuses the stay to partners with a 422: the minimum stay, or else the restrictions. Null: nothing. */
 export function ruleRefusal(state: UnitState, stay: Stay, moment: SaleMoment): RuleRefusal | null {
   const refusal = refusalByRules(state.rules, stay, moment)
   return refusal?.code === 'RESTRICTED' ? { ...refusal, alternatives: alternativesTo(state, stay, moment) } : refusal
 }
 
-/** The same without what can be sold instead, which costs sixty times as much. */
+/** The same without the alternatives, which cost sixty times as much. */
 export function refusalByRules(
   rules: UnitRules,
   stay: Stay,
@@ -131,7 +131,7 @@ export function refusalByRules(
   return restrictions.length === 0 ? null : { code: 'RESTRICTED', restrictions }
 }
 
-/** The restrictions that refuse the stay, minimum stays apart; null when there are none. */
+/** The restrictions that refuse the stay, other than minimum stays; null if there are none. */
 export function restrainedBy(state: UnitState, stay: Stay, moment: SaleMoment): Restrained | null {
   const { restrictions } = state.rules
   if (restrictions === undefined) return null
@@ -164,8 +164,7 @@ export function firstStayConflict(state: UnitState, stay: Stay, moment: SaleMome
 
 /**
  * The night guard, which cannot be overridden. `own`: nights that count as free because the booking being changed
- * occupies them itself. `moment`: of a
- * partner's stay, to which all rules apply; left out for the agency's.
+ * occupies them itself. `moment`: only for a partner's stay, to which all rules apply.
  */
 export function nightConflict(
   state: UnitState,

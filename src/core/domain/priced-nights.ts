@@ -99,7 +99,7 @@ interface PricedNights {
   readonly sums: Float64Array
   /** In order, of all the nights. */
   readonly minStays: readonly MinStayRun[]
-  /** By length of stay, of all the nights: what the unit's restrictions refuse. Made when it is asked for. */
+  /** By length of stay, for all these nights: what the unit's restrictions refuse. Made on first use. */
   readonly restricted: Map<number, RestrictedStays>
   /** What they were computed from: rules are never changed, only replaced. */
   readonly rates: Rates
@@ -111,7 +111,7 @@ interface PricedNights {
 /** Searches of nearby windows are to find the same nights priced: a span begins at a multiple of `step` and has `min` nights or more. */
 const SPAN_NIGHTS = { step: 64, min: 256 } as const
 
-/** Lengths of stay of which a unit's restrictions are kept. */
+/** For how many lengths of stay a unit's restrictions are kept. */
 const LENGTHS_MAX = 8
 
 /** Nights of all units together: 8 bytes each, so 32 MB; 2 more for each length of stay, where there are restrictions. */

@@ -49,7 +49,7 @@ export function effectiveMinStay(rules: UnitRules, arrival: Night): number {
   return seasonOn(rules.rates.seasons, arrival)?.minStay ?? rules.minStay
 }
 
-/** Minimum nights of this stay: of its season or unit, and of the restrictions on its arrival and its nights. */
+/** The minimum nights for this stay: the largest of its season or unit and of the restrictions on its arrival and nights. */
 export function minStayOf(rules: UnitRules, stay: Stay): number {
   const min = effectiveMinStay(rules, stay.arrival)
   return rules.restrictions === undefined ? min : Math.max(min, restrictedMinStay(rules.restrictions, stay))

@@ -1,7 +1,7 @@
 /**
- * The agency's restrictions on which stays of a unit are sold (docs/partner-additions.md#8-restrictions): the table of the
- * specification, as pure functions. Partners and their guests are refused, the agency is warned, and a booking that exists is never
- * touched. Minimum stays of restrictions join that of the season or unit and are refused with it (`minStayOf`).
+ * The agency's restrictions on which stays in a unit can be booked (docs/partner-additions.md#8-restrictions): the table of the
+ * specification, as pure functions. Partners and their guests are refused, the agency is warned, and an existing booking is never
+ * affected. Minimum stays of restrictions join that of the season or unit, and refuse with the same code (`minStayOf`).
  */
 import { dayOf, HOUR_MS, localInstant, MINUTE_MS } from '../../lib/clock.ts'
 import {
@@ -42,15 +42,15 @@ export interface Restriction {
   /** Null: all. */
   readonly weekdays: readonly IsoWeekday[] | null
   readonly rule: DateRule
-  /** Of `SWITCH_RULES` whether it is on; else nights, 1 to 366. */
+  /** For `SWITCH_RULES`, whether it is on; otherwise nights, 1 to 366. */
   readonly value: boolean | number
 }
 
 export interface Restrictions {
   readonly rows: readonly Restriction[]
-  /** So long before check-in a stay must be booked. Null: any time. */
+  /** How long before check-in a stay must be booked at least. Null: any time. */
   readonly advanceNoticeHours: number | null
-  /** So many days ahead an arrival may be. Null: any. */
+  /** How many days ahead an arrival can be at most. Null: any. */
   readonly bookingWindowDays: number | null
 }
 
@@ -60,7 +60,7 @@ export const RESTRICTIONS_MAX = 500
 export const ADVANCE_NOTICE_HOURS_MAX = 8_760
 export const BOOKING_WINDOW_DAYS_MAX = 1_096
 
-/** What notice and window are measured from and in. `now`: milliseconds since 1970. */
+/** What advance notice and booking window are measured from. `now`: milliseconds since 1970. */
 export interface SaleMoment {
   readonly now: number
   /** IANA name, of the agency. */
@@ -69,7 +69,7 @@ export interface SaleMoment {
   readonly checkinTime: string
 }
 
-/** The rules that refuse a stay on their own, in the order in which they are named: minimum stays join those of season and unit. */
+/** The rules that refuse with `RESTRICTED`, in the order in which they are listed. Minimum stays join those of season and unit instead. */
 export const REFUSING_RULES = [
   'closedToArrival',
   'closedToDeparture',
@@ -79,19 +79,19 @@ export const REFUSING_RULES = [
   'bookingWindowDays',
 ] as const
 
-/** A rule that refuses a stay, with the date that it looked at. */
+/** A rule that refuses a stay, with the date that it was checked for. */
 export interface Refusal {
   readonly rule: (typeof REFUSING_RULES)[number]
   readonly date: Night
   readonly value: boolean | number
 }
 
-/** All problems in restrictions; empty when they can be stored. `field`: the path in the portal's request body. */
+/** All problems in restrictions; empty if they can be stored. `field`: the path in the portal's request body. */
 export function restrictionsProblems(restrictions: Restrictions): { field: string; message: string }[] {
   const { rows } = restrictions
   const problems: { field: string; message: string }[] = []
   const add = (field: string, rest: string) => problems.push({ field, message: `${field} ${rest}` })
-  if (rows.length > RESTRICTIONS_MAX) add('restrictions', `must have at most ${RESTRICTIONS_MAX} elements`)
+  if (rows.length > RESTRICTIONS_MAX) add('restrictions', `must have at most ${RESTRICTIONS_MAX} items`)
   rows.forEach(({ from, to, weekdays, rule, value }, i) => {
     const at = `restrictions[${i}]`
     if (from !== null && to !== null && from >= to)
@@ -131,10 +131,10 @@ function valueIn(word: number, rule: DateRule): number {
 }
 
 const BLOCK_NIGHTS = 512
-/** Dates of one unit that are kept compiled: 8 KB each two years and a half. */
+/** Blocks of one unit that are kept compiled: 2 KB each, about a year and five months. */
 const BLOCKS_MAX = 8
 
-/** The rows of a unit compiled: what they say about a date is one look-up, however many there are. */
+/** The compiled rows of a unit: what they say about a date is one look-up, however many rows there are. */
 export class RestrictedDates {
   readonly #rows: readonly Restriction[]
   readonly #blocks = new Map<number, Int32Array>()
@@ -149,12 +149,12 @@ export class RestrictedDates {
     return this.#used.has(rule)
   }
 
-  /** As `valueIn` its word. */
+  /** `valueIn` of the date's word. */
   valueOn(rule: DateRule, night: number): number {
     return valueIn(this.wordOn(night), rule)
   }
 
-  /** Of all rules at once, each at its `PLACE`. */
+  /** The values of all rules, each at its `PLACE`. */
   wordOn(night: number): number {
     return this.#block(Math.floor(night / BLOCK_NIGHTS))[night % BLOCK_NIGHTS] ?? 0
   }
@@ -191,7 +191,7 @@ function weekdayBits(weekdays: readonly IsoWeekday[] | null): number {
   return weekdays === null ? -1 : weekdays.reduce((bits, weekday) => bits | (1 << weekday), 0)
 }
 
-/** Restrictions are never changed, only replaced: what is compiled from them stays valid for as long as they are there. */
+/** Restrictions are never changed, only replaced, so what is compiled from them stays valid as long as they exist. */
 const compiledDates = new WeakMap<Restrictions, RestrictedDates>()
 
 function datesOf(restrictions: Restrictions): RestrictedDates {
@@ -202,7 +202,7 @@ function datesOf(restrictions: Restrictions): RestrictedDates {
   return dates
 }
 
-/** The largest minimum stay that restrictions set for the stay: that of its arrival, and those of its nights. 0: none. */
+/** The largest minimum that restrictions set for the stay, by its arrival and its nights. 0: none. */
 export function restrictedMinStay(restrictions: Restrictions, { arrival, departure }: Stay): number {
   const dates = datesOf(restrictions)
   let min = dates.valueOn('minStayArrival', arrival)
@@ -212,8 +212,8 @@ export function restrictedMinStay(restrictions: Restrictions, { arrival, departu
 }
 
 /**
- * The shortest stay from this arrival on that is as long as every minimum it touches.
- * @param min what else it has to be, in nights
+ * The shortest stay from this arrival on that meets the minimum of every night it includes.
+ * @param min the minimum of season or unit, in nights
  */
 export function restrictedMinStayFrom(restrictions: Restrictions, arrival: Night, min: number): number {
   const dates = datesOf(restrictions)
@@ -223,7 +223,7 @@ export function restrictedMinStayFrom(restrictions: Restrictions, arrival: Night
   return nights
 }
 
-/** The rules that refuse the stay, minimum stays apart: in the order of the specification's table. Empty: none. */
+/** The rules that refuse the stay, other than minimum stays, in the order of the specification's table. Empty: none. */
 export function refusalsOf(restrictions: Restrictions, stay: Stay, moment: SaleMoment): Refusal[] {
   const { arrival, departure } = stay
   const { rows, advanceNoticeHours, bookingWindowDays } = restrictions
@@ -284,8 +284,8 @@ export function restrictedRange(
 }
 
 /**
- * For charts: a digit per date of `[from, to)`, the sum of 1 (closed to arrival), 2 (closed to departure) and 4 (the night is not sold).
- * Zeros at the end are left out.
+ * For charts: a digit per date of `[from, to)`, the sum of 1 (closed to arrival), 2 (closed to departure) and 4 (the night is not for sale).
+ * Trailing zeros are left out.
  */
 export function closedDates(restrictions: Restrictions, from: Night, to: Night): string {
   const dates = datesOf(restrictions)
@@ -299,7 +299,7 @@ export function closedDates(restrictions: Restrictions, from: Night, to: Night):
   return digits.slice(0, length)
 }
 
-/** The nights that are not sold at all; null when there are none. Written word by word, however many rows there are. */
+/** The nights that are not for sale (`stopSell`); null if there are none. Set a word at a time, however many rows there are. */
 export function stopSoldNights({ rows }: Restrictions): NightBitmap | null {
   const stops = rows.filter(({ rule }) => rule === 'stopSell')
   if (stops.length === 0) return null
@@ -309,7 +309,7 @@ export function stopSoldNights({ rows }: Restrictions): NightBitmap | null {
   return nights.isEmpty() ? null : nights
 }
 
-/** On which dates a stay can arrive at this moment, by notice and window alone. Both inclusive; infinite where there is no limit. */
+/** The dates on which a stay can arrive at this moment, by advance notice and booking window alone. Both inclusive; infinite: no limit. */
 export interface ArrivalRange {
   readonly earliest: number
   readonly latest: number
@@ -330,8 +330,8 @@ export function arrivalRange(restrictions: Restrictions, { now, timeZone, checki
 }
 
 /**
- * Dates that were asked about lately, by what they were computed from: a search asks about a thousand units in one moment, and
- * a time zone costs more than all else. Times of check-in are whole minutes, and clocks change at whole minutes.
+ * Dates that were computed recently, by what they were computed from: a search needs them for a thousand units at one moment, and time zones
+ * cost more than everything else. Check-in times are whole minutes, and clocks change at whole minutes.
  */
 const knownDates = new Map<string, number>()
 const KNOWN_MAX = 10_000
@@ -347,7 +347,7 @@ function inMinute(key: string, compute: () => number): number {
 
 /** The first date whose check-in is not earlier than the instant. */
 function earliestCheckin(instant: number, checkinTime: string, timeZone: string): number {
-  // Of two instants of one minute, a check-in at its beginning is early enough only for the beginning: the minute is rounded up.
+  // A check-in at the beginning of a minute is too early for every later instant of that minute, so the instant is rounded up.
   const minute = Math.ceil(instant / MINUTE_MS)
   return inMinute(`${minute} ${timeZone} ${checkinTime}`, () => {
     const limit = minute * MINUTE_MS
@@ -363,13 +363,13 @@ function dayNumber(instant: number, timeZone: string): number {
   return inMinute(`${minute} ${timeZone}`, () => parseNight(dayOf(instant, timeZone)) ?? NIGHT_MIN)
 }
 
-/** What restrictions refuse to stays of one length, as bits from a night on: arrivals, and nights that no stay may have. */
+/** What restrictions refuse to stays of one length, as bits from a night on: arrivals, and nights that no such stay may include. */
 export interface RestrictedStays {
   readonly arrivals: Uint32Array
   readonly nights: Uint32Array
 }
 
-/** @returns of the nights `[from, to)`, bit `i & 31` of word `i >> 5` for the night `from + i` */
+/** @returns for the nights `[from, to)`: bit `i & 31` of word `i >> 5` belongs to the night `from + i` */
 export function restrictedStays(restrictions: Restrictions, nights: number, from: Night, to: Night): RestrictedStays {
   const dates = datesOf(restrictions)
   const words = (to - from + 31) >> 5

@@ -1,6 +1,6 @@
 /**
- * What a change of a unit announces to those who follow the feed (docs/partner-additions.md#9-changes-of-rates-and-units), and between
- * which dates its prices, minimum stays or restrictions may be others now.
+ * The event of a change of a unit (docs/partner-additions.md#9-changes-of-rates-and-units), and the dates for which its prices, minimum
+ * stays or restrictions may have changed.
  */
 import type { DateSpan, UnitSet } from './booking.ts'
 import { addNights, NIGHT_MIN, type Night } from './night.ts'
@@ -10,7 +10,7 @@ import type { Unit, UnitRules } from './unit.ts'
 const EVERYWHERE: DateSpan = { from: null, to: null }
 
 /**
- * The event of a unit that is created or changed: of its rates if nothing else is different.
+ * The event of a unit that is created or changed: `rates_set` if only rates or restrictions differ.
  * @param before null for a new unit
  */
 export function unitSet(before: Unit | null, unit: Unit): UnitSet {
@@ -30,13 +30,13 @@ function isListed(unit: Unit | null): boolean {
 }
 
 /**
- * The dates on which the price or the name of the season, the minimum stay or a restriction may differ between two sets of rules that are
- * otherwise equal; null when nothing differs. Every date that differs is inside.
+ * The dates for which the price, the season's name, the minimum stay or a restriction may differ between two sets of rules that are otherwise
+ * equal; null if nothing differs. Every date that differs is included.
  */
 export function changedDates(before: UnitRules, after: UnitRules): DateSpan | null {
   if (!isSame(everywhere(before), everywhere(after))) return EVERYWHERE
   const rows = differing(before.restrictions?.rows ?? [], after.restrictions?.rows ?? [])
-  // A stay must be as long as the minimum of each night it touches: it changes for arrivals before the night too.
+  // A stay must meet the minimum of every night it includes, so earlier arrivals are affected too.
   const reach = rows.some(({ rule }) => rule === 'minStayThrough') ? longestMinimum(before, after) - 1 : 0
   const spans = [
     ...differing(before.rates.seasons, after.rates.seasons),
@@ -45,7 +45,7 @@ export function changedDates(before: UnitRules, after: UnitRules): DateSpan | nu
   return spans.length === 0 ? null : hullOf(spans)
 }
 
-/** What applies whatever the date is. */
+/** What applies to every date. */
 function everywhere({ rates, restrictions }: UnitRules) {
   const { weekdayAdjustments, lengthOfStayDiscounts } = rates
   const { advanceNoticeHours = null, bookingWindowDays = null } = restrictions ?? {}
@@ -53,8 +53,8 @@ function everywhere({ rates, restrictions }: UnitRules) {
 }
 
 /**
- * The elements of two lists between what they begin and end with in common. Dates that none of these names have what they had: they depend
- * on the common elements alone, and those are in the same order.
+ * The elements of both lists that are left when their common beginning and common end are removed. A date that none of these cover has not
+ * changed: it depends on the common elements alone, and they are in the same order.
  */
 function differing<T>(before: readonly T[], after: readonly T[]): T[] {
   const shorter = Math.min(before.length, after.length)
@@ -89,7 +89,7 @@ function hullOf(spans: readonly DateSpan[]): DateSpan {
   return { from, to }
 }
 
-/** Whether two values say the same. A member that is undefined says nothing. */
+/** Deep equality. A member that is undefined equals one that is missing. */
 function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false

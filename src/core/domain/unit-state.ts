@@ -52,9 +52,9 @@ export class UnitState implements UnitFacts {
   readonly departures: NightBitmap
   /** The nights kept free for cleaning after departures. Derived; such a night may also be occupied. */
   cleaning = NO_CLEANING
-  /** The nights that the agency does not sell; null: none. Derived. */
+  /** The nights that restrictions take off sale; null: none. Derived. */
   #stopSold: NightBitmap | null
-  /** The nights that are not for sale although nobody stays there: `cleaning`, and those that the agency does not sell. Derived. */
+  /** The nights that are unavailable without a booking: `cleaning`, and those that restrictions take off sale. Derived. */
   closed = NO_CLEANING
   rules: UnitRules
   extensions: readonly ExpectedExtension[]
@@ -126,13 +126,13 @@ export class UnitState implements UnitFacts {
     this.readerTag = null
   }
 
-  /** A state of its own, for decisions that depend on stays which are not booked: `addStay` adds them. */
+  /** An independent copy, for decisions that depend on stays which are not booked yet: `addStay` adds them. */
   copy(): UnitState {
     const { unitId, rules, occupied, departures, extensions, seq } = this
     return new UnitState(unitId, { rules, occupied: occupied.clone(), departures: departures.clone(), extensions, seq })
   }
 
-  /** Takes the nights of a stay, whatever it overlaps. A live state gets its stays from events alone (U3). */
+  /** Occupies the nights of a stay, even if it overlaps others. A live state gets its stays only from events (U3). */
   addStay(stay: Pick<BookingFacts, 'type' | 'arrival' | 'departure'>): void {
     this.occupied.setRange(stay.arrival, stay.departure)
     if (!isCleanedAfter(stay.type)) return

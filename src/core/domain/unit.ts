@@ -105,7 +105,7 @@ export function sortedRates(rates: Rates): Rates {
 
 function seasonsProblems(seasons: readonly Season[]): RatesProblem[] {
   const problems: RatesProblem[] = []
-  if (seasons.length > SEASONS_MAX) problems.push(problem('seasons', `must have at most ${SEASONS_MAX} elements`))
+  if (seasons.length > SEASONS_MAX) problems.push(problem('seasons', `must have at most ${SEASONS_MAX} items`))
   seasons.forEach((season, i) => {
     const at = `seasons[${i}]`
     if (season.name.length === 0 || season.name.length > SEASON_NAME_LENGTH_MAX)
@@ -213,7 +213,7 @@ export interface Unit {
   readonly checkinTime: string
   readonly checkoutTime: string
   readonly instantBook: boolean
-  /** What listings must show by law (docs/partner-additions.md#7-details). */
+  /** The registration number that listings must show by law (docs/partner-additions.md#7-details). */
   readonly registrationNumber: string | null
   readonly rules: UnitRules
 }

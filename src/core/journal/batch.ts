@@ -2,7 +2,7 @@
  * One group commit.
  *
  * - J3 Sequence numbers are given here, without gaps in each shard, in the order of the records.
- * - J9 A record is all or nothing, whatever it holds: its entries have consecutive numbers, and say how many they are.
+ * - J9 A record is all or nothing: its entries have consecutive numbers, and if there are several, each says how many there are.
  */
 
 import { assert, unreachable } from '../../lib/assert.ts'
@@ -52,7 +52,7 @@ export function encodeBatch(records: readonly JournalRecord[], log: LogEnd): Num
 
 const NO_ENTRIES: readonly Entry[] = []
 
-/** An entry that has its record for itself does not say so. */
+/** Undefined for the only entry of a record. */
 function partOf({ length }: readonly Entry[], i: number): EntryPart | undefined {
   return length === 1 ? undefined : [i + 1, length]
 }

@@ -65,7 +65,7 @@ export interface EntryPlace {
   readonly previousLink: Link
   /** Of the shard's chain. */
   readonly chainKey: Uint8Array
-  /** Left out: its record has no other entry. */
+  /** Left out: it is the only entry of its record. */
   readonly part?: EntryPart | undefined
 }
 
@@ -134,13 +134,13 @@ export function envelopeIn({ payload, seq }: Pick<StoredEntry, 'payload' | 'seq'
   return envelope
 }
 
-/** Null: its record has no other entry. A name in a text is escaped, so no text looks like the member. */
+/** Null: it is the only entry of its record. Quotes inside texts are escaped, so no text can look like the member. */
 export function partIn({ payload }: Pick<StoredEntry, 'payload'>): EntryPart | null {
   if (!payload.includes('"part":[')) return null
   return (JSON.parse(payload) as { part?: EntryPart }).part ?? null
 }
 
-/** The group of the booking that an entry creates; null: it creates none, or none of a group. */
+/** The group of the booking that an entry creates; null: it creates no booking, or one without a group. */
 export function groupIn({ kind, payload }: Pick<StoredEntry, 'kind' | 'payload'>): string | null {
   if (kind !== 'booking_created' || !payload.includes('"groupId":"')) return null
   return (JSON.parse(payload) as { after: Partial<LoggedBooking> }).after.groupId ?? null
@@ -203,7 +203,7 @@ function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: Sto
   }
 }
 
-/** Entries from before changes of units were announced have no `changed`: they announce nothing. */
+/** Entries from before changes of units were announced have no `changed`, and fire no event. */
 function decodeUnitSet(kind: UnitSet['kind'], { unit, changed }: { unit: Json; changed?: Json }): UnitSet {
   const set = { kind, unit: decodeUnit(unit) }
   if (changed === undefined) return set
@@ -227,7 +227,7 @@ function withCreatedAt(after: Partial<LoggedBooking>): Partial<LoggedBooking> {
   return createdAt === undefined ? after : { ...after, createdAt }
 }
 
-/** A unit without a registration number does not name it, as in entries from before units had one. */
+/** A unit without a registration number is encoded without the member, as before units had one. */
 function encodeUnit(unit: Unit): Json {
   return { ...unit, registrationNumber: unit.registrationNumber ?? undefined, rules: encodeRules(unit.rules) }
 }

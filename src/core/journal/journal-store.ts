@@ -56,7 +56,7 @@ export interface NumberedRecord {
   /** Of the record's agency. */
   readonly shard: number
   readonly record: JournalRecord
-  /** In the order of the record's, with consecutive numbers (J9). */
+  /** In the order of the record's entries, with consecutive numbers (J9). */
   readonly entries: readonly EncodedEntry[]
 }
 

@@ -33,7 +33,7 @@ export interface JournalLimits {
   readonly waitingMax: number
   /** Those of one agency; left out: as many as of all. */
   readonly agencyWaitingMax?: number
-  /** Entries in one batch, and records without one. */
+  /** Entries in one batch; a record without an entry counts as one. */
   readonly batchMax: number
   /** How long a record waits for a database that is away or too slow, before it is refused as not written. */
   readonly queuedMsMax: number

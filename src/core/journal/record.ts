@@ -99,9 +99,9 @@ export interface Entry {
 export interface JournalRecord {
   readonly agencyId: string
   readonly at: Instant
-  /** Nearly always one. They get consecutive numbers, in this order. */
+  /** Nearly always a single one. They get consecutive numbers, in this order. */
   readonly entries?: readonly Entry[]
-  /** Of every booking that the record creates. */
+  /** The guest of every booking that the record creates. */
   readonly guest?: GuestDraft
   /** Only without an entry: the entry of a change is its line in the audit trail. */
   readonly audit?: AuditDraft

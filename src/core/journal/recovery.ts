@@ -68,8 +68,8 @@ function replay(state: UnitState, tail: readonly StoredEntry[]): RecoveredUnit {
 }
 
 /**
- * Applies an entry. What `apply` asserts is true of everything that was decided; of what was stored it is only expected.
- * @throws CorruptLedgerError when the entry cannot be read, or does not follow
+ * Applies a stored entry. What `apply` asserts holds for everything that was decided, but stored data may be damaged.
+ * @throws CorruptLedgerError when the entry cannot be read, or does not fit the state
  */
 export function applyStored(state: UnitState, entry: StoredEntry): void {
   const event = decodeEntry(entry)

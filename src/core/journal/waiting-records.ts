@@ -7,7 +7,7 @@ import type { JournalRecord } from './record.ts'
 const OVERDUE_CHECK_MS = 250
 
 export interface Appended {
-  /** The sequence number of the record's first entry in its shard, which those of the others follow; null for a record without an entry. */
+  /** The sequence number of the record's first entry in its shard, which the others follow; null for a record without an entry. */
   readonly seq: number | null
 }
 
@@ -21,7 +21,7 @@ export interface WaitingRecord {
   readonly reject: (error: JournalError) => void
 }
 
-/** What a record takes of a batch: as much as its entries, if it has several. */
+/** How much of a batch a record takes: the number of its entries, at least 1. */
 export function sizeOf({ entries }: JournalRecord): number {
   return entries === undefined || entries.length === 0 ? 1 : entries.length
 }
@@ -72,7 +72,7 @@ export class WaitingRecords {
     return this.#queue.find(fits)
   }
 
-  /** The first of them that fit, of a size of at most `max`, or one that is larger; the others keep their places. */
+  /** The first records that fit into `max`, or a single one that is larger; the others keep their places. */
   take(max: number, fits: (waiting: WaitingRecord) => boolean): WaitingRecord[] {
     const batch: WaitingRecord[] = []
     const passed: WaitingRecord[] = []
@@ -85,7 +85,7 @@ export class WaitingRecords {
         continue
       }
       size += sizeOf(next.record)
-      // Nothing overtakes it: it comes first in the next batch.
+      // Nothing overtakes it: it will be the first of the next batch.
       if (size <= max || batch.length === 0) batch.push(next)
       else passed.push(next)
     }

@@ -2,7 +2,7 @@
  * Finds the actor of every unit. Actors are virtual: activated on first use from snapshot and journal tail, passivated
  * when idle or when more than the configured number are resident.
  *
- * - U4 A change of several units holds all their mailboxes, acquired in id order.
+ * - U4 A write to several units holds all their mailboxes, acquired in the order of their ids.
  * - U5 A unit with a pending turn stays in memory until that turn has run.
  * - S3 A unit that is ahead of the log this process knows is not loaded: the process was replaced, and the entries may still be lost.
  * - C5 In a cluster, a unit of a shard that is given up takes no turn any more. The turn that runs ends; then the unit is forgotten.
@@ -208,8 +208,8 @@ export class UnitDirectory {
   }
 
   /**
-   * Runs `turn` as the only writer of all these units (U4), each named once. The mailboxes are acquired in the order of their ids: whoever
-   * waits for one holds only lower ones, so no two of them wait for each other.
+   * Runs `turn` as the only writer of all these units (U4), each named once. The mailboxes are acquired in the order of their ids: a turn
+   * that waits for one holds only lower ones, so no two turns wait for each other.
    * @param turn gets the states by unit id
    */
   turnOfAll<T>(

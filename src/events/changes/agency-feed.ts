@@ -1,5 +1,5 @@
 /**
- * What the readers of one agency share that are shown the same of it: the newest changes, one read of the log for all at the same
+ * What those readers of an agency share that are shown the same events: the newest changes, one read of the log for all at the same
  * place, and the moment at which there is something new. A reader at the end of the log costs no read, neither while it waits nor when
  * it is woken (measured: a read costs Postgres more than the booking).
  *

@@ -39,7 +39,7 @@ export interface ChangesRequest extends Pick<Waiting, 'keyId' | 'sessionId' | 'i
   readonly agencyId: string
   /** Whose share of the waiting places it takes from; left out: the agency's. */
   readonly ownerId?: string
-  /** Events of units that are shown beside what the feed shows to all. In the order of `UNIT_EVENTS`. */
+  /** The events of units that are shown in addition, in the order of `UNIT_EVENTS`. */
   readonly include?: readonly UnitEventKind[]
   /** As it was sent; null: from today's end. */
   readonly after: string | null
@@ -77,7 +77,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
   readonly #clock: Clock
   readonly #historyId: string
   readonly #endOf: (agencyId: string) => ShardHead
-  /** Of each agency one for every choice of events that somebody has asked for. */
+  /** For each agency, one for every choice of events that a reader has asked for. */
   readonly #agencies = new Map<string, AgencyFeed<C>[]>()
   readonly #cursors = new Map<string, Cursors>()
   readonly #places: WaitingPlaces

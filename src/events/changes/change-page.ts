@@ -25,7 +25,7 @@ export interface ReadChanges {
 /** Where to read from: after a place, or from the oldest entry that is kept. */
 export type ReadFrom = LogPosition | 'start'
 
-/** Which entries are shown: all of them, or those of bookings that webhooks announce, and of units those that fire one of these events. */
+/** Which entries are shown: all, or the announced entries of bookings and those entries of units that fire one of these events. */
 export type Shown = 'all' | readonly UnitEventKind[]
 
 /** Whether an entry is shown. `changes_after` in sql/001_schema.sql does the same. */
@@ -52,7 +52,7 @@ export interface ChangeRows {
 /** What a feed shows of an agency's log. Readers differ in what they may see; how they read is the same. */
 export interface FeedView<C extends ChangeInLog> {
   readonly cursorKind: CursorKind
-  /** Unless a request asks for more. */
+  /** Unless a request includes more. */
   readonly shown: Shown
   /** Called once for each change that is kept in memory. @throws CorruptLedgerError when the entry is not as it was written: a change is never left out */
   changeOf(entry: ChangeEntry, cursors: Cursors): C
@@ -82,7 +82,7 @@ export interface ChangePage<C extends ChangeInLog = Change> {
   readonly upTo: number
 }
 
-/** What partners see: the webhook events, those of units if they ask for them. */
+/** What partners see: the webhook events, those of units only if they include them. */
 export const PARTNER_VIEW: FeedView<Change> = {
   cursorKind: 'partner',
   shown: [],

@@ -1,5 +1,5 @@
 /**
- * - W7 An endpoint gets every announced entry after its cursor that fires one of its events, once. No entry depends on a wake: all agencies are looked at when
+ * - W7 An endpoint gets every announced entry after its cursor that fires one of its events, once. No entry depends on a wake: all agencies are checked when
  *   the sender starts, and every minute.
  * - J8 A statement that takes too long is followed by smaller ones, and each agency of it goes alone until it gets through: one whose
  *   backlog is at fault, or whose endpoint is locked, is made for beside the others, not before them.

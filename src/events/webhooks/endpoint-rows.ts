@@ -33,7 +33,7 @@ export interface EndpointChange {
   /** A different address resets the failure count. */
   readonly url?: string
   readonly description?: string | null
-  /** Of what happens from now on, and of what has waited. */
+  /** Apply to every event for which no delivery has been made, waiting ones included. */
   readonly events?: readonly WebhookEventKind[]
   /**
    * Enables the endpoint with a failure count of 0, after it resends or drops the pending deliveries and the events that have

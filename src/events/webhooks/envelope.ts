@@ -38,8 +38,8 @@ interface ChangedUnit {
 }
 
 /**
- * The body of a webhook event (docs/contract.md#events): the booking as of the event, without guest data, or which unit was changed, and
- * where. The same event has the same text, byte for byte, on every attempt (W3): do not reorder its members.
+ * The body of a webhook event (docs/contract.md#events): the booking as of the event, without guest data, or which unit changed, and for
+ * which dates. The same event has the same text, byte for byte, on every attempt (W3): do not reorder its members.
  */
 export function webhookBody({ id, kind, at, seq, about }: WebhookEvent): string {
   const data = 'unit' in about ? unitData(about, seq) : bookingData(about)
@@ -56,7 +56,7 @@ function bookingData({ booking, sourceRef, envelope }: ChangedBooking) {
   }
 }
 
-/** The version of a unit is the number of the last entry that changed it. */
+/** The version of a unit is the sequence number of the last entry that changed it. */
 function unitData({ unit, changed }: ChangedUnit, seq: number) {
   const date = (night: Night | null) => (night === null ? null : formatNight(night))
   return { unitId: unit.id, unitSlug: unit.slug, version: seq, from: date(changed.from), to: date(changed.to) }

@@ -18,7 +18,7 @@ interface EndpointDraft {
   readonly url: string
   /** At most `DESCRIPTION_LENGTH_MAX` characters. */
   readonly description: string | null
-  /** Left out: those of bookings. */
+  /** Left out: the events of bookings. */
   readonly events?: readonly WebhookEventKind[]
 }
 
@@ -85,7 +85,7 @@ export class WebhookCommands {
     allowHosts: readonly string[]
     /** The sender must look again: a delivery is due, or an endpoint changed. */
     onChange: (change: { agencyId: string; endpointId: string }) => void
-    /** The agency may have an endpoint for these events from now on. Called before that is stored. */
+    /** From now on the agency may have an endpoint for these events. Called before that is stored. */
     onEvents?: (agencyId: string, events: readonly WebhookEventKind[]) => void
   }) {
     this.#rows = options.rows

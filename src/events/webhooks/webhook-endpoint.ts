@@ -8,7 +8,7 @@ export interface WebhookEndpoint {
   readonly id: string
   readonly url: string
   readonly description: string | null
-  /** The events that it gets, in the order of `WEBHOOK_EVENTS`; at least one. */
+  /** The events that the endpoint gets, in the order of `WEBHOOK_EVENTS`; at least one. */
   readonly events: readonly WebhookEventKind[]
   /** `disabled`: after too many consecutive failures; its pending deliveries are held, and later events wait. */
   readonly status: 'active' | 'disabled'

@@ -1,4 +1,4 @@
-/** What requests for the past have in common: the moment they ask for, and why there may be no answer. */
+/** What requests with `asOf` have in common: reading the moment, and refusing it. */
 
 import { Type } from '@sinclair/typebox'
 import type { UnitAsOf } from '../../core/bookings/units-as-of.ts'
@@ -10,7 +10,7 @@ import { timestampText } from '../text-schema.ts'
 
 export const asOfField = (description: string) => Type.Optional(timestampText(description))
 
-/** The moment in a parameter that has passed the schema, or why it cannot be asked for. */
+/** The moment in a parameter that has passed the schema, or its refusal. */
 export function asOfInstant(asOf: string, clock: Pick<Clock, 'now'>): Instant | Problem {
   const at = parseInstant(asOf)
   assert(at !== null, 'Cannot take a moment: it has not passed the schema')
@@ -19,7 +19,7 @@ export function asOfInstant(asOf: string, clock: Pick<Clock, 'now'>): Instant | 
 
 const HISTORY_EXPIRED = problem(
   'HISTORY_EXPIRED',
-  'What the unit was at this moment is no longer kept: ask for a later one',
+  'The history of the unit at asOf is no longer kept: ask for a later moment',
   {},
 )
 

@@ -42,7 +42,7 @@ export const BookingJson = Type.Object(
     holdExpiresAt: nullableTimestamp('When the hold expires; null unless the booking is an active hold.'),
     cancelledAt: nullableTimestamp('When the booking was cancelled; null unless it is.'),
     cancelReason: Type.Union([Type.String(), Type.Null()], { description: '`hold_expired` for a hold that expired.' }),
-    groupId: Type.Optional(Type.String({ description: 'Only of a booking that was made together with others.' })),
+    groupId: Type.Optional(Type.String({ description: 'Present only if the booking was made in a group.' })),
   },
   { $id: 'Booking' },
 )

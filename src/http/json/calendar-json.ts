@@ -68,40 +68,42 @@ export const UnitCalendarJson = Type.Object(
       Type.Array(Type.Integer({ minimum: 1 }), {
         maxItems: RANGE_DAYS_MAX,
         description:
-          'Only with `prices=true` or `restrictions=true`. Element i is the minimum stay, in nights, of an arrival on `from` + i; with ' +
-          '`restrictions=true`, of one that is long enough for the minimum of every night it touches.',
+          'Only with `prices=true` or `restrictions=true`. Element i is the minimum stay, in nights, for an arrival on `from` + i, as the season ' +
+          'or the unit has it; with `restrictions=true`, the shortest stay that meets the minimum of every night it includes.',
       }),
     ),
     arrival: Type.Optional(
       Type.String({
         description:
-          'Only with `restrictions=true`. Character i is 1 if a stay can arrive on `from` + i, and 0 if the date is closed to arrival, too soon or too far ahead. Nights that are not sold are in `blocked`.',
+          'Only with `restrictions=true`. Character i is 1 if a stay can arrive on `from` + i, and 0 if the date is closed to arrival, too ' +
+          'soon for the advance notice or beyond the booking window. Nights that are not for sale are in `blocked`.',
       }),
     ),
     departure: Type.Optional(
       Type.String({
         description:
-          'Only with `restrictions=true`. Character i is 1 if a stay can depart on `from` + i, and 0 if the date is closed to departure. One character more than there are nights: that of `to`.',
+          'Only with `restrictions=true`. Character i is 1 if a stay can depart on `from` + i, and 0 if the date is closed to departure. The ' +
+          'last character is that of `to`.',
       }),
     ),
     maxStay: Type.Optional(
       Type.Array(Type.Integer({ minimum: 0 }), {
         maxItems: RANGE_DAYS_MAX,
         description:
-          'Only with `restrictions=true`. Element i is the maximum stay, in nights, of an arrival on `from` + i; 0: none.',
+          'Only with `restrictions=true`. Element i is the maximum stay, in nights, for an arrival on `from` + i; 0: none.',
       }),
     ),
   },
   { $id: 'UnitCalendar' },
 )
 
-/** What a calendar has besides the unavailable nights. */
+/** What a calendar has in addition to the unavailable nights. */
 export interface CalendarMembers {
   readonly prices?: boolean
   readonly restrictions?: boolean
 }
 
-/** Steps that so many dates are counted as. */
+/** This many dates count as one step. */
 const DATES_PER_STEP = 16
 
 /** Writes one unit after the other. */
@@ -121,7 +123,7 @@ export class CalendarText {
     return this.#steps
   }
 
-  /** @param arrivals only with restrictions: what notice and window of the unit allow at this moment */
+  /** @param arrivals only with restrictions: what the advance notice and booking window of the unit allow now */
   add(slug: string, state: UnitState, arrivals: ArrivalRange = ANY_ARRIVAL): void {
     const { from, to } = this.#range
     const blocked: string[] = []

@@ -9,19 +9,19 @@ import { Slices } from '../../lib/slices.ts'
 import { choice, dateText } from '../text-schema.ts'
 import { timestampOf } from './booking-json.ts'
 
-/** The history of a booking (docs/partner-additions.md#10-what-was-known-when). @param by who a change can be by, as the surface shows it */
+/** The history of a booking (docs/partner-additions.md#10-what-was-known-when). @param by the schema of who made a change, as the surface shows it */
 export function historySchema<B extends TSchema>(by: B) {
   return Type.Object({
     history: Type.Array(
       Type.Object(
         {
-          version: Type.Integer({ minimum: 1, description: 'Of the booking after the change.' }),
+          version: Type.Integer({ minimum: 1, description: 'Version of the booking after the change.' }),
           at: Type.String({ format: 'date-time', description: 'When the change was made.' }),
           event: choice(['booking.created', 'booking.updated', 'booking.cancelled'], {
-            description: 'As its webhook event is called.',
+            description: 'The webhook event of the change.',
           }),
           status: choice(BOOKING_STATUSES),
-          unitSlug: Type.String({ description: 'Of the unit after the change, as it was called then.' }),
+          unitSlug: Type.String({ description: 'The unit after the change, by the slug that it had then.' }),
           arrival: dateText('The first night.'),
           departure: dateText('The departure day.'),
           totalAmount: Type.Integer({ description: "In minor units of the agency's currency." }),
@@ -32,16 +32,16 @@ export function historySchema<B extends TSchema>(by: B) {
       {
         maxItems: HISTORY_MAX,
         description:
-          `The announced changes that are kept, oldest first; at most the newest ${HISTORY_MAX}. Each shows the booking as it was after the ` +
-          'change. Lifetimes of holds and expected extensions are not announced, and may raise `version` in between.',
+          `The changes that fired an event, oldest first, as far as they are kept; at most the newest ${HISTORY_MAX}. Each shows the booking ` +
+          "as it was after the change. A hold's new lifetime and an expected extension fire none, but may raise `version` in between.",
       },
     ),
   })
 }
 
-/** Changes of one booking that are shown. It can be changed without end. */
+/** A booking can be changed any number of times: at most this many changes are shown. */
 export const HISTORY_MAX = 10_000
-/** Rows of more would hold the event loop for longer than a slice. */
+/** Reading more rows at once would block the event loop for longer than a slice. */
 const ENTRIES_PER_PAGE = 100
 /** Decoding so many takes well under a millisecond. */
 const ENTRIES_PER_SLICE = 50
@@ -50,7 +50,7 @@ type HistoryEntry = Static<ReturnType<typeof historySchema>>['history'][number]
 
 /**
  * The body of a booking's history.
- * @param byOf who a change was by, as the surface shows it
+ * @param byOf who made a change, as the surface shows it
  * @throws ListReadError when the agency's share of lists is in use; CorruptLedgerError when an entry is damaged: a change is never left out
  */
 export async function historyText(

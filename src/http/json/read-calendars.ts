@@ -21,7 +21,7 @@ export const CalendarsJson = Type.Object({
 interface CalendarsRequest {
   readonly range: NightRange
   readonly with: CalendarMembers
-  /** Of the answer: what notice and window are measured from. */
+  /** Advance notice and booking window are measured from it. Milliseconds since 1970. */
   readonly now: number
   readonly page: Page
 }
@@ -57,7 +57,7 @@ export async function calendarsText(
   return `${head},"units":${calendars.text},${paging}`
 }
 
-/** On which dates stays of the unit can arrive at this moment, by notice and window. */
+/** The dates on which a stay in the unit can arrive now, by advance notice and booking window. */
 export function arrivalsOf({ rules: { restrictions }, checkinTime }: Unit, agency: Agency, now: number): ArrivalRange {
   if (restrictions === undefined) return ANY_ARRIVAL
   return arrivalRange(restrictions, { now, timeZone: agency.timezone, checkinTime })

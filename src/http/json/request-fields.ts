@@ -98,10 +98,10 @@ export const NEW_BOOKING_FIELDS = {
   guest: Type.Optional(nullable(GUEST)),
 }
 
-/** How many stays are booked at once (docs/partner-additions.md#11-several-stays-at-once). */
+/** How many stays a group can have (docs/partner-additions.md#11-several-stays-at-once). */
 const GROUP_STAYS = { minItems: 2, maxItems: 20 } as const
 
-/** The stays of a group; the rest of a new booking they have in common. */
+/** The stays of a group. Everything else in a new booking is the same for all of them. */
 export const GROUP_STAYS_FIELD = Type.Array(
   Type.Object({
     ...STAY_FIELDS,
@@ -111,7 +111,7 @@ export const GROUP_STAYS_FIELD = Type.Array(
   }),
   {
     ...GROUP_STAYS,
-    description: 'Each is decided as if those before it were booked. All of them are booked, or none.',
+    description: 'Each is checked as if those before it were booked. All of them are booked, or none.',
   },
 )
 

@@ -13,11 +13,11 @@ import { choice, dateText, nullable } from '../text-schema.ts'
 import { nightOf } from './request-fields.ts'
 
 const VALUE = Type.Union([Type.Boolean(), Type.Integer({ minimum: 1, maximum: STAY_NIGHTS_MAX })], {
-  description: '`true` or `false` for closedToArrival, closedToDeparture and stopSell; else nights.',
+  description: '`true` or `false` for closedToArrival, closedToDeparture and stopSell; otherwise a number of nights.',
 })
 const ROW = {
-  from: nullable(dateText('First date; null: no beginning.')),
-  to: nullable(dateText('The day after the last date; null: no end.')),
+  from: nullable(dateText('First date; null: no limit.')),
+  to: nullable(dateText('The day after the last date; null: no limit.')),
   weekdays: nullable(
     Type.Array(Type.Integer({ minimum: 1, maximum: 7 }), {
       minItems: 1,
@@ -30,12 +30,12 @@ const RULE = { rule: choice(DATE_RULES), value: VALUE }
 const NOTICE = Type.Integer({
   minimum: 0,
   maximum: ADVANCE_NOTICE_HOURS_MAX,
-  description: 'Hours before check-in on the arrival date by which a stay must be booked; null: none.',
+  description: 'A stay must be booked at least this many hours before check-in on the arrival date; null: no limit.',
 })
 const WINDOW = Type.Integer({
   minimum: 1,
   maximum: BOOKING_WINDOW_DAYS_MAX,
-  description: "Days from today, in the agency's time zone, up to which an arrival can be booked; null: any.",
+  description: "An arrival can be at most this many days after today in the agency's time zone; null: no limit.",
 })
 
 export const RestrictionsJson = Type.Object(
@@ -47,7 +47,7 @@ export const RestrictionsJson = Type.Object(
   { $id: 'Restrictions' },
 )
 
-/** A member that is left out is null or empty: PUT sets all of the restrictions. */
+/** An omitted member is null or empty: PUT replaces all restrictions. */
 export const NEW_RESTRICTIONS = Type.Object({
   restrictions: Type.Optional(
     Type.Array(
@@ -80,7 +80,7 @@ export function restrictionsJson(restrictions: Restrictions = NO_RESTRICTIONS): 
   }
 }
 
-/** As the portal takes them. What no schema of a single member finds, `restrictionsProblems` does. */
+/** Restrictions from a request body. `restrictionsProblems` finds what the schema cannot. */
 export function restrictionsOf(body: Static<typeof NEW_RESTRICTIONS>): Restrictions {
   const { restrictions = [], advanceNoticeHours = null, bookingWindowDays = null } = body
   return {
@@ -99,7 +99,7 @@ export function restrictionsOf(body: Static<typeof NEW_RESTRICTIONS>): Restricti
 /** 132 bits. */
 const TAG_CHARS = 22
 
-/** Made from nothing but the restrictions, so that it is still valid after a restart. Their order matters: later rows win. */
+/** Made only from the restrictions, so it is still valid after a restart. Their order matters: later rows win. */
 export function restrictionsTag(restrictions?: Restrictions): string {
   const text = JSON.stringify(restrictionsJson(restrictions))
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, TAG_CHARS)}"`

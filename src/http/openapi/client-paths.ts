@@ -51,7 +51,7 @@ type ResponsesOf<O extends Operation, C extends ProblemCode> = Answer<O['answer'
     [K in StatusOf<C>]: Response & Json<ProblemBody<WithStatus<C, K>> & OfStays<O>>
   }
 
-/** What a refusal says besides, if it is one of several stays. */
+/** The additional members of a refusal that is about the stays of a group. */
 type OfStays<O> = O extends { problemsOfStays: readonly ProblemCode[] }
   ? { [N in keyof typeof REFUSED_STAYS]?: Static<(typeof REFUSED_STAYS)[N]> }
   : unknown

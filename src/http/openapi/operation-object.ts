@@ -162,7 +162,7 @@ function isOfStays({ problemsOfStays = [] }: Operation, code: ProblemCode): bool
   return problemsOfStays.includes(code)
 }
 
-/** Where the code is one of all operations, it may also be about something else. */
+/** A code that every operation can answer with may also refuse something other than a stay: then it has no such members. */
 function stayProblemSchema(code: ProblemCode, surface: SurfaceDescription): TSchema {
   const { stay, refusals } = REFUSED_STAYS
   const isOfAll = surface.problems.includes(code)

@@ -46,27 +46,27 @@ const EVENT_DATA = Type.Object(
 const UNIT_EVENT_DATA = Type.Object(
   {
     unitId: Type.String(),
-    unitSlug: Type.String({ description: 'Its slug after the change.' }),
+    unitSlug: Type.String({ description: 'Slug of the unit after the change.' }),
     version: Type.Integer({ minimum: 1, description: 'Increases with every change to the unit. Versions have gaps.' }),
     from: nullable(
-      dateText('The first date for which prices, minimum stays or restrictions may differ. Null: there is none.'),
+      dateText('The first date for which prices, minimum stays or restrictions may have changed. Null: no first date.'),
     ),
-    to: nullable(dateText('The date after the last of them. Null: there is none. Both null: every date may differ.')),
+    to: nullable(dateText('The day after the last such date. Null: no last date. Both null: every date.')),
   },
-  { $id: 'UnitEventData', description: 'Which unit was changed, and for which dates. Contains no prices.' },
+  { $id: 'UnitEventData', description: 'Which unit changed, and for which dates. Contains no prices.' },
 )
 
 const EVENTS: Record<WebhookEventKind, string> = {
   'booking.created': 'A booking was created through the portal, the website or a partner key.',
   'booking.updated': "A booking's status, dates or unit changed.",
   'booking.cancelled': 'A booking was cancelled and its nights were released.',
-  'rates.updated': "A unit's rates or restrictions changed. Only for endpoints that name it among their `events`.",
+  'rates.updated': "A unit's rates or restrictions changed. Sent only to endpoints whose `events` include it.",
   'unit.updated':
-    'A unit was created, or its master data changed, its base price and minimum stay included. Only for endpoints that name it ' +
-    'among their `events`.',
+    'A unit was created, or its master data changed, including base price and minimum stay. Sent only to endpoints whose `events` ' +
+    'include it.',
 }
 
-/** What an event has beside its kind and its data. */
+/** The members of an event other than its kind and data. */
 const EVENT_MEMBERS = {
   id: Type.String({ description: 'Unique per event: treat repeated ids as duplicates.' }),
   occurredAt: Type.String({ format: 'date-time' }),

@@ -79,7 +79,7 @@ export async function answerOf<T>(
   return data
 }
 
-/** As the service has it. `tag`: its entity tag; null when it is not known, as of a write that was answered before. */
+/** A value as the service has it. `tag`: its entity tag; null if unknown, as in the answer to a repeated write. */
 export interface Tagged<T> {
   readonly value: T
   readonly tag: string | null

@@ -17,7 +17,7 @@ type Answer<P extends Path, M extends keyof PortalPaths[P] = 'get' & keyof Porta
 /** What rates would do, before they are saved. */
 export type Preview = Answer<OfAgency<'/units/{unitSlug}/rates/preview'>, 'post'>
 
-/** The same of restrictions. */
+/** The same for restrictions. */
 export type RestrictionsPreview = Answer<OfAgency<'/units/{unitSlug}/restrictions/preview'>, 'post'>
 
 type Usage = Answer<OfAgency<'/usage'>>

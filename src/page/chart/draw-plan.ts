@@ -165,14 +165,14 @@ function barOf(stay: Stay, next: Stay | undefined, turnoverNights: number): Bar 
   }
 }
 
-/** Days one after the other that are closed in one way. For `stopped`, nights. */
+/** Consecutive days that are closed in one way; for `stopped`, nights. */
 interface ClosedRun {
   readonly kind: 'stopped' | 'no-arrival' | 'no-departure'
   readonly from: Day
   readonly to: Day
 }
 
-/** What is closed of the free days of a unit: where somebody stays there is nothing to sell, and a night that is not for sale says it all. */
+/** The closed days of a unit that are marked: only free days, and a night that is not for sale has no other mark. */
 export function closedRunsOf(
   unit: ChartUnit,
   stays: readonly Stay[],

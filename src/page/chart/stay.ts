@@ -1,6 +1,6 @@
 import type { Day } from '../format/days.ts'
 
-/** What restrictions close of `[from, to)`: a digit per day from `from` on, the sum of the three below. What is missing is 0. */
+/** The days in `[from, to)` that restrictions close: a digit per day from `from` on, the sum of the three below. Missing digits are 0. */
 interface ClosedDays {
   readonly from: Day
   readonly to: Day
@@ -22,11 +22,11 @@ export interface ChartUnit {
   readonly minStay: number
   readonly turnoverNights: number
   readonly isArchived: boolean
-  /** The first one that has a day counts. */
+  /** For each day, the first element that covers it counts. */
   readonly closed: readonly ClosedDays[]
 }
 
-/** The sum of what is closed on a day. */
+/** How a day is closed: the sum of the three values above. */
 export function closedOn({ closed }: ChartUnit, day: Day): number {
   const days = closed.find(({ from, to }) => day >= from && day < to)
   return days === undefined ? 0 : Number(days.digits[day - days.from] ?? 0)
@@ -55,7 +55,7 @@ export interface Stay {
   readonly version: number
   readonly adults: number
   readonly children: number
-  /** The same for stays that were booked together; null for a stay that was booked alone. */
+  /** Equal for stays that were booked together; null for a stay that was booked alone. */
   readonly groupId: string | null
 }
 

@@ -57,7 +57,7 @@ interface TapeChartProps {
   readonly openId: string | null
   readonly inFlight: ReadonlySet<string>
   readonly proposals: readonly Proposal[]
-  /** The stay that would be where it is proposed. */
+  /** The stay that a proposal would move. It is drawn faded at its old place. */
   readonly movedId: string | null
   readonly initial: { readonly day: Day; readonly row: number }
   readonly handle: RefObject<ChartHandle>

@@ -98,7 +98,7 @@ export function stayOfBooking(booking: Schema<'Booking'>): Stay {
   }
 }
 
-/** @param closed which no unit has itself */
+/** @param closed the closed days, which `unit` does not have */
 export function unitOfJson(unit: Schema<'Unit'>, closed: ChartUnit['closed']): ChartUnit {
   const { slug, name, city, area, bedrooms, maxGuests, minStay, turnoverNights, status } = unit
   const isArchived = status === 'archived'

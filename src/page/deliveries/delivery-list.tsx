@@ -26,7 +26,7 @@ const EVENT_WORDS: Readonly<Record<Delivery['event'], string>> = {
   'booking.created': 'Booking made',
   'booking.updated': 'Booking changed',
   'booking.cancelled': 'Booking cancelled',
-  'rates.updated': 'Rates changed',
+  'rates.updated': 'Rates or restrictions changed',
   'unit.updated': 'Unit changed',
   ping: 'Test message',
 }

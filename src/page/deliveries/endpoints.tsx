@@ -34,7 +34,7 @@ function hostOf(url: string): string {
 
 export type EndpointEvent = Endpoint['events'][number]
 
-/** What an endpoint can be sent, as the agency chooses it. */
+/** What the agency can choose to send to an endpoint. */
 export const EVENT_CHOICES: readonly {
   readonly events: readonly EndpointEvent[]
   readonly label: string
@@ -43,28 +43,28 @@ export const EVENT_CHOICES: readonly {
 }[] = [
   {
     events: ['booking.created', 'booking.updated', 'booking.cancelled'],
-    label: 'Changes of bookings',
+    label: 'Changes to bookings',
     short: 'bookings',
     hint: 'A booking is made, changed or cancelled',
   },
   {
     events: ['rates.updated'],
-    label: 'Changes of rates',
+    label: 'Changes to rates',
     short: 'rates',
-    hint: 'Seasons, discounts or restrictions change: which unit and between which dates, not the prices',
+    hint: 'Rates or restrictions change: the message names the unit and the dates, not the prices',
   },
   {
     events: ['unit.updated'],
-    label: 'Changes of units',
+    label: 'Changes to units',
     short: 'units',
     hint: 'A unit is added, or its details or base price change',
   },
 ]
 
-/** `Changes of bookings and rates`. */
+/** `Changes to bookings and rates`. */
 export function eventsText(events: readonly EndpointEvent[]): string {
   const chosen = EVENT_CHOICES.filter((choice) => choice.events.some((event) => events.includes(event)))
-  return `Changes of ${new Intl.ListFormat('en-GB').format(chosen.map(({ short }) => short))}`
+  return `Changes to ${new Intl.ListFormat('en-GB').format(chosen.map(({ short }) => short))}`
 }
 
 /** As the service counts: after so many failures in a row an endpoint is switched off. */

@@ -16,8 +16,8 @@ interface ActionWords {
 
 const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = {
   'POST bookings': ['made a booking', 'make a booking'],
-  'POST bookings/group': ['made bookings together', 'make bookings together'],
-  'POST bookings/group/{}/cancel': ['cancelled bookings together', 'cancel bookings together'],
+  'POST bookings/group': ['made a group of bookings', 'make a group of bookings'],
+  'POST bookings/group/{}/cancel': ['cancelled a group of bookings', 'cancel a group of bookings'],
   'PATCH bookings/{}': ['changed a booking', 'change a booking'],
   'POST bookings/{}/cancel': ['cancelled a booking', 'cancel a booking'],
   'POST bookings/{}/erase-texts': ['erased the texts', 'erase the texts'],
@@ -59,7 +59,7 @@ export function actionWords(route: string): ActionWords {
 }
 
 export type AuditEntry = Schema<'AuditEntry'>
-/** What the history of one booking shows of an entry. */
+/** The part of an audit entry that the history of a booking shows. */
 export type HistoryLine = Omit<AuditEntry, 'bookingId' | 'requestId'>
 
 export interface ActorWords {
@@ -104,8 +104,8 @@ const WHO = {
 } as const
 
 /**
- * The history that the journal has of a booking, newest first, each change beside what was before it.
- * @param history oldest first; without its first changes, what was before is not known
+ * The history of a booking from the journal, newest first, each change with the state before it.
+ * @param history oldest first; if its first changes are no longer kept, the state before the oldest is not known
  */
 export function historyLines(
   history: readonly Schema<'HistoryEntry'>[],

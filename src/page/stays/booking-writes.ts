@@ -1,4 +1,4 @@
-/** The requests that make and change bookings, and their dry runs, which say beforehand what would come of it. */
+/** The requests that make and change bookings, and their dry runs, which show the outcome beforehand. */
 import { useRef } from 'preact/hooks'
 import { answerOf, client } from '../api/client.ts'
 import type { Problem } from '../api/problem.ts'
@@ -30,11 +30,11 @@ interface Quote {
   readonly lines: readonly Schema<'QuoteLine'>[]
 }
 
-/** What a stay would be. */
+/** The outcome of a dry run for one stay. */
 export interface TriedStay {
   /** Null when nobody pays for the stay. */
   readonly quote: Quote | null
-  /** Of a stay that restrictions would refuse to partners. */
+  /** Only if restrictions would refuse the stay to partners. */
   readonly warnings?: Schema<'Warnings'> | undefined
 }
 
@@ -76,7 +76,7 @@ export function cancelBooking(reason: string, path: BookingPath, header: WriteHe
   )
 }
 
-/** Cancels what is left of stays that were booked together. @param reason as entered; empty: none. @throws Problem */
+/** Cancels all stays of a group that are not cancelled yet. @param reason as entered; empty: none. @throws Problem */
 export function cancelGroup(
   reason: string,
   path: Path & { readonly groupId: string },
@@ -95,7 +95,7 @@ interface Path {
   readonly agencySlug: string
 }
 
-/** Stays to be made: one, or several at once, which are alike in all that is not of `stays`. */
+/** One or several stays to be made. The members outside `stays` apply to all of them. */
 export interface NewStays {
   readonly stays: readonly {
     readonly unit: string
@@ -117,7 +117,7 @@ export interface NewStays {
   } | null
 }
 
-/** Makes all of them or none. @returns them in the same order. @throws Problem */
+/** Makes all stays or none. @returns them in the same order. @throws Problem */
 export async function createStays(path: Path, wanted: NewStays, headers: WriteHeaders): Promise<readonly Booking[]> {
   const { stays, shared } = bodyOf(wanted)
   const [only, another] = stays
@@ -130,7 +130,7 @@ export async function createStays(path: Path, wanted: NewStays, headers: WriteHe
   return (await answerOf(client.POST('/portal/v1/agencies/{agencySlug}/bookings/group', { params, body }))).bookings
 }
 
-/** What they would cost. @returns them in the same order. @throws Problem the refusal that the write would get */
+/** A dry run of `createStays`. @returns the outcomes in the same order. @throws Problem the refusal that the write would get */
 export async function tryStays(path: Path, wanted: NewStays, signal: AbortSignal): Promise<readonly TriedStay[]> {
   const { stays, shared } = bodyOf(wanted)
   const [only, another] = stays

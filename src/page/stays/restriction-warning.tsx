@@ -11,7 +11,7 @@ interface RestrictionWarningProps {
   readonly onArrival?: (day: Day) => void
 }
 
-/** What would refuse a stay to partners, and when it would be sold. The agency may book it all the same. Draws nothing without warnings. */
+/** The restrictions that would refuse a stay to partners, and the alternatives. The agency can still book it. Draws nothing without warnings. */
 export function RestrictionWarning({ warnings, onArrival }: RestrictionWarningProps) {
   if (warnings === undefined) return null
   const { previousArrival, nextArrival } = warnings.alternatives
@@ -27,11 +27,11 @@ export function RestrictionWarning({ warnings, onArrival }: RestrictionWarningPr
         ))}
       </ul>
       {onArrival !== undefined && others.length === 0 && (
-        <p>No arrival within 30 days either way would be sold for as many nights.</p>
+        <p>They could not book the same number of nights from any arrival within 30 days.</p>
       )}
       {onArrival !== undefined && others.length > 0 && (
         <p class="restriction-others">
-          Sold for as many nights:
+          They could book the same number of nights from:
           {others.map((day) => (
             <Button key={day} size="s" onClick={() => onArrival(day)}>
               Arrival {dayText(day, 'short')}

@@ -1,4 +1,4 @@
-/** Restrictions of a unit in words, and what they say of a day. Pure. */
+/** Restrictions of a unit in words, and which rules apply to a day. Pure. */
 import type { Schema } from '../api/schema.ts'
 import { type Day, dayOf, dayText, weekdayOf } from '../format/days.ts'
 import { plural } from '../format/numbers.ts'
@@ -9,7 +9,7 @@ export type DateRule = Restriction['rule']
 
 interface RuleWords {
   readonly label: string
-  /** What a later row says that lifts it; null: its value is a number of nights. */
+  /** The label of a row that lifts the rule; null: its value is a number of nights. */
   readonly off: string | null
 }
 
@@ -18,20 +18,20 @@ export const RULES: Readonly<Record<DateRule, RuleWords>> = {
   closedToArrival: { label: 'Closed to arrival', off: 'Open to arrival' },
   closedToDeparture: { label: 'Closed to departure', off: 'Open to departure' },
   stopSell: { label: 'Not for sale', off: 'For sale' },
-  minStayArrival: { label: 'Minimum stay by arrival', off: null },
-  minStayThrough: { label: 'Minimum stay over the night', off: null },
-  maxStay: { label: 'Maximum stay by arrival', off: null },
+  minStayArrival: { label: 'Minimum stay on arrival', off: null },
+  minStayThrough: { label: 'Minimum stay through', off: null },
+  maxStay: { label: 'Maximum stay on arrival', off: null },
 }
 export const DATE_RULES = Object.keys(RULES) as DateRule[]
 
-/** `Closed to arrival`, `Open to arrival`, `Minimum stay by arrival: 3 nights`. @param value false: the rule is lifted */
+/** `Closed to arrival`, `Open to arrival`, `Minimum stay on arrival: 3 nights`. @param value false: the rule is lifted */
 export function ruleText(rule: DateRule, value: boolean | number): string {
   const { label, off } = RULES[rule]
   if (off === null) return `${label}: ${plural(Number(value), 'night')}`
   return value === false ? off : label
 }
 
-/** Rows whose dates have been read. */
+/** The rows of a list, with their dates parsed. */
 export class RestrictedDays {
   readonly #rows: readonly (Pick<Restriction, 'rule' | 'value' | 'weekdays'> & { from: Day; to: Day })[]
 
@@ -43,7 +43,7 @@ export class RestrictedDays {
     }))
   }
 
-  /** What holds on a day, as the service reads the list: of each rule the last row of the day. One that is off is not among them. */
+  /** The rules of a day, as the service reads the list: for each rule, the last row that covers the day. Rules that are off are left out. */
   on(day: Day): ReadonlyMap<DateRule, number | true> {
     const held = new Map<DateRule, number | true>()
     for (const { rule, value, from, to, weekdays } of this.#rows) {
@@ -54,7 +54,7 @@ export class RestrictedDays {
     return held
   }
 
-  /** As the tape has it: a digit per day from `from` on, the sum of 1 (closed to arrival), 2 (closed to departure) and 4 (not for sale). */
+  /** As on the tape: a digit per day from `from` on, the sum of 1 (closed to arrival), 2 (closed to departure) and 4 (not for sale). */
   digits(from: Day, to: Day): string {
     let digits = ''
     let length = 0
@@ -80,7 +80,7 @@ export interface RuleRefusal {
     | 'stopSell'
     | 'advanceNoticeHours'
     | 'bookingWindowDays'
-  /** `YYYY-MM-DD`: the date that it looked at. */
+  /** `YYYY-MM-DD`: the date that it was checked for. */
   readonly date: string
   readonly value: boolean | number
 }
@@ -95,11 +95,11 @@ export function refusalText({ rule, value }: Pick<RuleRefusal, 'rule' | 'value'>
     case 'stopSell':
       return 'a night is not for sale'
     case 'minStay':
-      return `minimum stay ${plural(Number(value), 'night')}`
+      return `minimum stay of ${plural(Number(value), 'night')}`
     case 'maxStay':
-      return `maximum stay ${plural(Number(value), 'night')}`
+      return `maximum stay of ${plural(Number(value), 'night')}`
     case 'advanceNoticeHours':
-      return `less than ${plural(Number(value), 'hour')} before check-in`
+      return `check-in is less than ${plural(Number(value), 'hour')} away`
     case 'bookingWindowDays':
       return `more than ${plural(Number(value), 'day')} ahead`
   }
@@ -118,6 +118,7 @@ export function refusalSentence({ rule, date, value }: RuleRefusal): string {
     case 'maxStay':
       return `An arrival on ${day} has a ${refusalText({ rule, value })}`
     case 'advanceNoticeHours':
+      return `On ${day}, ${refusalText({ rule, value })}`
     case 'bookingWindowDays':
       return `${day} is ${refusalText({ rule, value })}`
   }

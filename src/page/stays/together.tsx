@@ -1,4 +1,4 @@
-/** Stays that were booked together: the others of one, and the cancellation of all. */
+/** Stays that were booked together: a list of them, and a button that cancels all. */
 import './together.css'
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../api/client.ts'
@@ -15,16 +15,16 @@ import { money, plural } from '../format/numbers.ts'
 import { cancelGroup } from './booking-writes.ts'
 import { type Booking, stayDates, stayName } from './stay-name.ts'
 
-/** More than the service books at once. */
+/** As many as the service books at once. */
 const STAYS_MAX = 20
 
 interface TogetherProps {
   readonly groupId: string
-  /** The stay that is looked at, and its version: the list is read again for each. */
+  /** The stay that is shown, and its version: the list is read again when either changes. */
   readonly id: string
   readonly version: number
   readonly hrefOf: (id: string) => string
-  /** All stays of the group, after they were cancelled. */
+  /** Called with all stays of the group after they were cancelled. */
   readonly onCancelled?: (bookings: readonly Booking[]) => void
 }
 
@@ -88,7 +88,7 @@ export function Together({ groupId, id, version, hrefOf, onCancelled }: Together
 
 interface CancelGroupProps {
   readonly groupId: string
-  /** Those that are not cancelled. */
+  /** The stays that are not cancelled. */
   readonly left: readonly Booking[]
   readonly onDone: (bookings: readonly Booking[]) => void
   readonly onClose: () => void

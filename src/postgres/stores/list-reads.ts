@@ -49,8 +49,8 @@ export class ListReads {
   }
 
   /**
-   * The same for a read of several statements, one after the other: they are one turn of the agency.
-   * @param read sends them with `sql`. `signal` is aborted when its caller no longer waits, and nothing more should be sent
+   * The same for a read that sends several statements, one after the other: they take one place of the agency.
+   * @param read sends them with `sql`, and nothing more once `signal` is aborted because its caller no longer waits
    */
   async run<T>(agencyId: string, read: (signal: AbortSignal) => PromiseLike<T>): Promise<T> {
     const waiting = new AbortController()

@@ -7,7 +7,7 @@ import { classifyDatabaseError } from '../client/database-error.ts'
 import type { ListReads } from './list-reads.ts'
 import { entryOf } from './loaded-rows.ts'
 
-/** A row of `unit_as_of`: the first one is the place, the others are snapshots. */
+/** A row of `unit_as_of`: the first is the place, the others are snapshots. */
 interface AsOfRow {
   seq: number | null
   setSeq: number | null
@@ -33,7 +33,7 @@ export class PostgresAsOfRows implements AsOfRows {
     const [place, ...snapshots] = await this.#lists.sql<AsOfRow[]>`
       select seq::float8 as "seq", set_seq::float8 as "setSeq", archived_seq::float8 as "archivedSeq", format, hash, state
       from unit_as_of(${uuidOf(agencyId)}, ${uuidOf(unitId)}, ${new Date(at)})`
-    if (place === undefined) throw new Error('Cannot read a unit as it was: the database did not answer with its place')
+    if (place === undefined) throw new Error('Cannot read a unit as it was: the database returned no rows')
     const { seq: untilSeq, setSeq, archivedSeq } = place
     return {
       untilSeq,

@@ -7,7 +7,7 @@ import { entryOf } from './loaded-rows.ts'
 
 type HistoryRow = StoredEntry & { at: Date; actorKind: Actor['kind']; actorId: string | null }
 
-/** Reads what the journal has of a booking. */
+/** Reads the journal entries of a booking. */
 export class PostgresBookingHistory implements BookingHistory {
   readonly #lists: ListReads
 

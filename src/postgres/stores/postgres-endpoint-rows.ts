@@ -41,7 +41,7 @@ export class PostgresEndpointRows implements EndpointRows {
     this.#epochOf = epochOf
   }
 
-  /** Agencies that have an endpoint for any of these events, of whatever status but deleted. */
+  /** Agencies that have an endpoint for any of these events, deleted endpoints excluded. */
   async agencies(events: readonly WebhookEventKind[] = WEBHOOK_EVENTS): Promise<readonly string[]> {
     const rows = await this.#sql<{ agencyId: string }[]>`
       select distinct agency_id as "agencyId" from webhook_endpoint where status <> 'deleted' and events && ${wordsText(events)}::text::text[]`

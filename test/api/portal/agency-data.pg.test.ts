@@ -246,7 +246,7 @@ describe('webhook endpoints', () => {
     expect(audit).toHaveLength(5)
   })
 
-  test('have events, which the agency chooses; the default is the contract’s three, and those of rates and units may be added', async () => {
+  test('have events that the agency chooses: by default the contract’s three; those of rates and units can be added', async () => {
     const bookings = ['booking.created', 'booking.updated', 'booking.cancelled']
     const all = [...bookings, 'rates.updated', 'unit.updated']
     const { webhookEndpoint: plain } = (await service.ask(`${path}/webhook-endpoints`, { url: URL_OF_NOBODY })).body

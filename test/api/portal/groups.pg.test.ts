@@ -47,7 +47,7 @@ const left = async () => {
 }
 
 describe('a group of the agency', () => {
-  test('is held to the night guard alone, has its guest and its notes, and is priced', async () => {
+  test('is checked by the night guard alone, has its guest and notes, and is priced', async () => {
     const { status, body } = await group([...PAIR, stay('sea-view', '02', '03')], { guest: GUEST, source: 'phone' })
     expect(status).toBe(201)
     expect(body.bookings).toMatchObject([
@@ -71,7 +71,7 @@ describe('a group of the agency', () => {
     ])
   })
 
-  test('comes with warnings of the stays that restrictions would refuse to partners', async () => {
+  test('has warnings for the stays that restrictions would refuse to partners', async () => {
     const rules = { restrictions: [{ rule: 'closedToArrival', value: true }] }
     await service.ask(`${path}/units/garden/restrictions`, rules, { method: 'PUT' })
     const expected = [
@@ -87,7 +87,7 @@ describe('a group of the agency', () => {
     expect((await group(PAIR, {}, headers)).body.warnings).toEqual(expected)
   })
 
-  test('in a dry run leaves nothing behind, and shows what it would be and cost', async () => {
+  test('leaves nothing behind in a dry run, which shows the bookings and their prices', async () => {
     const before = await left()
     const tried = await send('?dryRun=true', { stays: PAIR, guest: GUEST })
     expect(tried.status).toBe(200)
@@ -107,7 +107,7 @@ describe('a group of the agency', () => {
     expect((await send(`/grp_${'0'.repeat(32)}/cancel?dryRun=true`, {})).status).toBe(404)
   })
 
-  test('under an Idempotency-Key is made once, and a repeat shows the guest as they are now', async () => {
+  test('is made once per Idempotency-Key, and a repeat shows the current data of the guest', async () => {
     const headers = { 'idempotency-key': 'group' }
     const first = await group(PAIR, { guest: GUEST }, headers)
     const { id } = first.body.bookings[0].guest
@@ -122,7 +122,7 @@ describe('a group of the agency', () => {
     expect(kept?.['body']).not.toContain('Ana')
   })
 
-  test('names the stay whose dates make none', async () => {
+  test('names the stay whose dates are invalid', async () => {
     expect(await group([PAIR[0] as object, stay('garden', '05', '04')])).toMatchObject({
       status: 400,
       body: { errors: [{ field: 'stays[1].departure' }] },

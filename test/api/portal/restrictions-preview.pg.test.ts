@@ -13,7 +13,7 @@ import { startTestService, type TestService } from '../../support/test-service.t
 let service: TestService
 let agency: Agency
 let path: string
-/** Stands still: notice and window are measured from it. */
+/** Stands still, because notice and window are measured from it. */
 const now = Date.now()
 const clock: Clock = {
   now: () => now,
@@ -41,7 +41,7 @@ const book = async (arrival: number, departure: number, type = 'guest') => {
 }
 const RANGE = { from: day(0), to: day(6) }
 
-test('names the arrivals that are lost and gained with the rules that refuse them, and saves nothing', async () => {
+test('lists the arrivals that are closed and opened, with the rules that refuse them, and saves nothing', async () => {
   await service.put(path, { restrictions: [{ from: day(0), to: day(1), rule: 'maxStay', value: 1 }] })
   const before = await service.get(path)
   const restrictions = {
@@ -79,7 +79,7 @@ test('names the arrivals that are lost and gained with the rules that refuse the
   expect(left as unknown).toEqual({ lines: 0 })
 })
 
-test('nights that are booked are sold neither before nor after, and a minimum stay above two is the length of the stays', async () => {
+test('booked nights count neither before nor after, and the stays are as long as a minimum stay above two', async () => {
   await book(0, 4, 'block')
   const restrictions = { restrictions: [{ rule: 'stopSell', value: true }] }
   const { changes } = (await preview({ restrictions, ...RANGE })).body
@@ -88,7 +88,7 @@ test('nights that are booked are sold neither before nor after, and a minimum st
   expect((await preview({ restrictions, ...RANGE })).body.nights).toBe(5)
 })
 
-test('is for everyone of the agency', async () => {
+test('is allowed for every role of the agency', async () => {
   const { secret } = await service.accessToken(agency, 'viewer')
   expect((await preview({ restrictions: {}, ...RANGE }, secret)).status).toBe(200)
 })

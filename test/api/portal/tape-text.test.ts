@@ -56,7 +56,7 @@ test('a stay of a unit that this process does not know of is left out, wherever 
   expect(await written([...Array.from({ length: 1_000 }, () => unknown), stayOf(1)])).toBe(1)
 })
 
-test('stays that were booked together are named by their places in the list, and without any the answer has no such member', async () => {
+test('stays that were booked together are listed by index; without any, the answer has no such member', async () => {
   const written = async (stays: readonly TapeStay[]) => JSON.parse(await tapeText(shown(stays)))
   const [groupId, otherId] = [sampleId('grp', 'a'), sampleId('grp', 'b')]
   const unknown = { ...stayOf(0), unitId: sampleId('unt', 'x'), groupId }
@@ -74,7 +74,7 @@ test('stays that were booked together are named by their places in the list, and
   expect(await written([stayOf(1)])).not.toHaveProperty('groups')
 })
 
-test('only a unit with closed days in the window has a line for them, and without one the answer has no such member', async () => {
+test('only units with closed days in the window are listed with them; without any, the answer has no such member', async () => {
   const closed = (rows: readonly Restriction[]) =>
     sampleUnit({ id: sampleId('unt', 'b'), rules: { ...sampleRules(), restrictions: { ...NO_RESTRICTIONS, rows } } })
   const written = async (...units: Unit[]) =>

@@ -109,7 +109,7 @@ describe('the window', () => {
     expect(cursor).toBeString()
   })
 
-  test('names the stays that were booked together, as far as they are in it', async () => {
+  test('lists which of its stays were booked together', async () => {
     await book('2027-03-02', '2027-03-03')
     expect((await tape()).body).not.toHaveProperty('groups')
     const stays = [

@@ -35,7 +35,7 @@ async function open(count: number) {
 }
 
 describe('a group', () => {
-  test('J9: is one record: entries one after the other, the bookings in the order of the stays', async () => {
+  test('J9: is one record with consecutive entries, the bookings in the order of the stays', async () => {
     const { store, all, groupOf } = await open(3)
     const before = store.journal.length
     const stays = staysIn(all.toReversed(), '2027-03-01', '2027-03-04')
@@ -51,7 +51,7 @@ describe('a group', () => {
     expect((await store.ofGroup(AGENCY.id, groupId)).map(({ booking }) => booking)).toEqual([...bookings])
   })
 
-  test('of which one stay is refused books none, and leaves one line in the audit trail', async () => {
+  test('books none of its stays if one is refused, and leaves one line in the audit trail', async () => {
     const { ledger, store, all, groupOf } = await open(3)
     await ledger.commands.book(AGENCY, requestFor(all[1] as Unit, '2027-03-02', '2027-03-03'), CALLER)
     const before = store.journal.length
@@ -69,13 +69,13 @@ describe('a group', () => {
     expect(free.occupied.isEmpty()).toBe(true)
   })
 
-  test('of unknown units only is refused without a turn', async () => {
+  test('is refused without a turn if all of its units are unknown', async () => {
     const { store, groupOf } = await open(1)
     expect(await groupOf([null, null])).toMatchObject({ refusals: [{ stay: 0 }, { stay: 1 }] })
     expect([...store.audit.values()].map(({ outcome }) => outcome)).toEqual(['NOT_FOUND'])
   })
 
-  test('U1: is in no unit before it is durable, and in all of them at once afterwards', async () => {
+  test('U1: occupies no unit before it is durable, and all of them at once afterwards', async () => {
     const { ledger, store, all, groupOf } = await open(4)
     const taken = () => all.map(({ id }) => ledger.directory.peek(id)?.occupied.count() ?? -1)
     let release = () => {}
@@ -89,7 +89,7 @@ describe('a group', () => {
     expect(all.map(({ id }) => ledger.directory.peek(id)?.seq)).toEqual([0, 1, 2, 3].map((i) => (seq ?? 0) + i))
   })
 
-  test('that is refused by the database books none', async () => {
+  test('books no stay if the database refuses it', async () => {
     const { ledger, store, all, groupOf } = await open(3)
     store.isPoison = ({ entries = [] }) => entries.length === 3
     const kind = await groupOf(staysIn(all, '2027-03-01', '2027-03-04')).catch((error: { kind: string }) => error.kind)
@@ -97,7 +97,7 @@ describe('a group', () => {
     for (const unit of all) expect((await ledger.commands.calendar(AGENCY, unit)).occupied.isEmpty()).toBe(true)
   })
 
-  test('of a dry run has its prices and leaves nothing behind', async () => {
+  test('has prices in a dry run, which leaves nothing behind', async () => {
     const { ledger, store, all } = await open(2)
     const { sends, audit } = store
     const before = sends.length
@@ -110,7 +110,7 @@ describe('a group', () => {
     expect([sends.length, audit.size]).toEqual([before, 0])
   })
 
-  test('whose unit was archived meanwhile is refused for that stay', async () => {
+  test('is refused for a stay whose unit was archived in the meantime', async () => {
     const { ledger, all, groupOf } = await open(2)
     const [, second] = all as [Unit, Unit]
     await ledger.commands.setUnit(AGENCY, second.id, (unit) => unit && { ...unit, status: 'archived' }, CALLER)
@@ -119,7 +119,7 @@ describe('a group', () => {
     })
   })
 
-  test('is found after a restart as it was answered', async () => {
+  test('is the same after a restart as in the answer', async () => {
     const { ledger, all, groupOf } = await open(3)
     const { bookings, groupId } = done(await groupOf(staysIn(all, '2027-03-01', '2027-03-04')))
     await ledger.takeOver()
@@ -129,7 +129,7 @@ describe('a group', () => {
   })
 })
 
-describe('J9: killed at any point, however many steps a process has made of it,', () => {
+describe('J9: if the process is killed at any step,', () => {
   /** More steps than a group takes. */
   const STEPS_MAX = 120
 
@@ -173,7 +173,7 @@ describe('J9: killed at any point, however many steps a process has made of it,'
 })
 
 describe('U4: two groups over the same twenty units', () => {
-  test('in opposite orders, many times at once, all end, and a night is sold once', async () => {
+  test('many at once, in opposite orders, all complete, and a night is sold once', async () => {
     const { ledger, store, all, groupOf } = await open(UNITS_MAX)
     await ledger.takeOver({ residentMax: 5 })
     const pending: Promise<GroupDone | GroupRefused>[] = []
@@ -191,7 +191,7 @@ describe('U4: two groups over the same twenty units', () => {
     expect(store.bookings.size).toBe(UNITS_MAX)
   })
 
-  test('and moves between them in both directions all end', async () => {
+  test('complete beside moves between these units in both directions', async () => {
     const { ledger, store, all, groupOf } = await open(6)
     const made = await Promise.all(
       all.map((unit) => ledger.commands.book(AGENCY, requestFor(unit, '2027-05-01', '2027-05-02'), CALLER)),
@@ -227,13 +227,13 @@ describe('cancelling a group', () => {
       ['cancelled', 'together'],
     ])
     for (const unit of all) expect((await ledger.commands.calendar(AGENCY, unit)).occupied.isEmpty()).toBe(true)
-    // Nothing is left to cancel: a write attempt with its line, and no entry.
+    // Nothing is left to cancel: the attempt leaves an audit line, and no entry.
     const again = done(await groups.cancel(AGENCY, { groupId, reason: 'again' }, CALLER))
     expect([again.seq, again.bookings]).toEqual([null, cancelled.bookings])
     expect([...store.audit.values()].map(({ outcome }) => outcome)).toEqual(['OK'])
   })
 
-  test('of another agency, or of an unknown id, is not found', async () => {
+  test('finds no group of another agency or of an unknown id', async () => {
     const { ledger, store, all, groupOf } = await open(2)
     const { groupId } = done(await groupOf(staysIn(all, '2027-03-01', '2027-03-04')))
     const { groups } = ledger.commands
@@ -243,7 +243,7 @@ describe('cancelling a group', () => {
     expect([...store.audit.values()].map(({ outcome }) => outcome)).toEqual(['NOT_FOUND'])
   })
 
-  test('waits for a booking of it that moves meanwhile', async () => {
+  test('waits for a booking of the group that is being moved', async () => {
     const { ledger, all, groupOf } = await open(3)
     const { bookings, groupId } = done(await groupOf(staysIn(all.slice(0, 2), '2027-03-01', '2027-03-04')))
     const change = { unitId: all[2]?.id ?? '' }

@@ -194,7 +194,7 @@ test('new rates, restrictions, bookings and fees are in the next search', async 
   expect(await totals(inventory.withFeeType(fee))).toEqual([[0, 5_009]])
 })
 
-test('the notice of each unit is measured from its own time of check-in', async () => {
+test('the advance notice of each unit is measured from its own check-in time', async () => {
   // It is midnight in Lisbon: ten hours ahead is 10:00.
   const restrictions = { rows: [], advanceNoticeHours: 10, bookingWindowDays: null }
   const units = ['15:00', '00:00', '10:00'].map((checkinTime, i) =>

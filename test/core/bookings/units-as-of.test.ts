@@ -1,4 +1,4 @@
-/** How a unit is read as it was. That it is what it was then is in test/core/units/unit-model.test.ts and test/contract/known-when.pg.test.ts. */
+/** How a past state is read. That it is the right one is tested in test/core/units/unit-model.test.ts and test/contract/known-when.pg.test.ts. */
 import { beforeEach, describe, expect, test } from 'bun:test'
 import {
   ENTRIES_PER_PAGE,
@@ -23,7 +23,7 @@ let ledger: MemoryLedger
 let rows: MemoryAsOfRows
 let defects: string[]
 let slices: number
-/** Replays that went on while they should have waited. */
+/** Counts replays that continued when they should have paused. */
 let impatient: number
 let asOf: UnitsAsOf
 
@@ -49,7 +49,7 @@ beforeEach(async () => {
   })
 })
 
-/** Books the next nights, a millisecond after whatever was before. @returns when */
+/** Books the next nights, a millisecond after the previous entry. @returns the time */
 async function book(count = 1): Promise<number> {
   for (let i = 0; i < count; i++) {
     await ledger.clock.advance(1)
@@ -88,7 +88,7 @@ function shown(outcome: UnitAsOf<unknown>): string {
 const now = () => asOf.read(ADDRESS, ledger.clock.now())
 
 describe('a unit of 5,000 entries', () => {
-  test('is read in pages and applied in slices, so that nobody waits for more than one of them', async () => {
+  test('is read in pages and applied in slices, so that nobody waits for more than one slice', async () => {
     await book(4_999)
     const found = await now()
     expect(shown(found)).toBe('5000 after 5000 entries')
@@ -97,7 +97,7 @@ describe('a unit of 5,000 entries', () => {
     if (found.kind === 'found') expect(stateHash(found.state)).toBe(stateHash(await current()))
   }, 60_000)
 
-  test('costs no more than what follows the newest snapshot before that moment', async () => {
+  test('costs only the entries after the newest snapshot before that moment', async () => {
     const [early, seq] = [await book(300), await snapshot()]
     const moment = await book(150)
     await book(100)
@@ -107,7 +107,7 @@ describe('a unit of 5,000 entries', () => {
     expect(shown(await asOf.read(ADDRESS, early - 1))).toBe(`${seq - 1} after ${seq - 1} entries`)
   })
 
-  test('does not read what the unit was set to before: each time it is whole', async () => {
+  test('reads only the last entry that sets the unit, because each has the whole unit', async () => {
     for (let i = 0; i < 20; i++) await set({ rules: { ...UNIT.rules, cleaningFee: i } })
     const moment = await book()
     await set({ name: 'Later' })
@@ -117,7 +117,7 @@ describe('a unit of 5,000 entries', () => {
   })
 })
 
-test('what is in memory of the unit stays as it is', async () => {
+test('the state in memory is not changed', async () => {
   const moment = await book(3)
   await book(2)
   const before = stateHash(await current())
@@ -125,7 +125,7 @@ test('what is in memory of the unit stays as it is', async () => {
   expect(stateHash(await current())).toBe(before)
 })
 
-test('entries count up to the last one with a time up to the moment, also where the clock was set back', async () => {
+test('entries count up to the last one with a time up to the moment, even if the clock was set back', async () => {
   await book(2)
   ledger.clock.jumpWall(-1_000)
   const back = await book(2)
@@ -134,7 +134,7 @@ test('entries count up to the last one with a time up to the moment, also where 
 })
 
 describe('a snapshot that cannot be trusted', () => {
-  test('is passed over for an older one, and reported', async () => {
+  test('is reported, and an older one is used', async () => {
     await book(2)
     await snapshot()
     await book(2)
@@ -146,7 +146,7 @@ describe('a snapshot that cannot be trusted', () => {
     expect(defects).toEqual(['its hash does not match'])
   })
 
-  test('is passed over for all entries when there is no other', async () => {
+  test('is ignored, and all entries are read if there is no other', async () => {
     await book(2)
     await snapshot()
     ledger.store.snapshots.splice(0, 1, ...ledger.store.snapshots.map((kept) => ({ ...kept, hash: 'damaged' })))
@@ -154,7 +154,7 @@ describe('a snapshot that cannot be trusted', () => {
   })
 })
 
-test('an entry that is damaged, or missing, is never passed over', async () => {
+test('a damaged or missing entry is never skipped', async () => {
   await book(3)
   const { journal } = ledger.store
   const [, second, third] = journal
@@ -168,7 +168,7 @@ test('an entry that is damaged, or missing, is never passed over', async () => {
 })
 
 describe('a moment', () => {
-  test('before the unit existed is told from one whose entries are no longer kept', async () => {
+  test('before the unit existed differs from one whose entries are no longer kept', async () => {
     const moment = await book(2)
     const seq = await snapshot()
     await book(2)
@@ -177,13 +177,13 @@ describe('a moment', () => {
     rows.oldestAt = moment + 1
     expect((await asOf.read(ADDRESS, 0)).kind).toBe('expired')
     expect((await asOf.read(ADDRESS, moment)).kind).toBe('expired')
-    // Later than whatever was archived, and before the next entry.
+    // After every archived entry, and before the next one.
     rows.oldestAt = moment
     expect(shown(await asOf.read(ADDRESS, moment))).toBe(`${seq} after 0 entries`)
     expect(shown(await now())).toBe(`${seq + 2} after 2 entries`)
   })
 
-  test('before the snapshot that takes the place of archived entries has expired, even if its entries are kept', async () => {
+  test('before the snapshot that replaces archived entries has expired, even if its entries are kept', async () => {
     const archivedAt = await book(2)
     const between = await book(2)
     const seq = await snapshot()
@@ -196,7 +196,7 @@ describe('a moment', () => {
     expect(shown(await asOf.read(ADDRESS, later))).toBe(`${seq + 1} after 1 entries`)
   })
 
-  test('is refused when the snapshot after archived entries is damaged: what is left is not all', async () => {
+  test('is refused if the snapshot after archived entries is damaged, because what is left is incomplete', async () => {
     await book(2)
     const seq = await snapshot()
     await book()
@@ -207,13 +207,13 @@ describe('a moment', () => {
 })
 
 describe('a month that is archived while its entries are read', () => {
-  test('is noticed: the unit is read again, from what takes its place, and paid for once', async () => {
+  test('is noticed: the unit is read again from its replacement, and paid for once', async () => {
     await book(250)
     const seq = await snapshot()
     await book(5)
     let paid = 0
     let page = 0
-    // Not trusted at first, so that everything is read.
+    // Not trusted at first, so everything is read.
     const [good] = ledger.store.snapshots.splice(0, 1)
     rows.beforePage = () => {
       page += 1
@@ -228,15 +228,15 @@ describe('a month that is archived while its entries are read', () => {
     expect([shown(found), paid]).toEqual([`${seq + 5} after 5 entries`, 1])
   })
 
-  test('does not keep a request for ever', async () => {
+  test('does not hold a request forever', async () => {
     await book()
     rows.entries = async () => null
-    await expect(now()).rejects.toThrow('one month after the other is archived')
+    await expect(now()).rejects.toThrow('months are being archived, one after the other')
   })
 })
 
 describe('what an answer costs', () => {
-  test('is paid once it is certain that there is one, and before the work; a refusal costs nothing', async () => {
+  test('is paid once, when it is certain that there is one and before the work; a refusal costs nothing', async () => {
     const moment = await book(3)
     const paid: number[] = []
     const pay = () => {
@@ -249,7 +249,7 @@ describe('what an answer costs', () => {
     expect(paid).toEqual([0])
   })
 
-  test('what cannot be paid is not done', async () => {
+  test('no work is done if it cannot be paid', async () => {
     await book(3)
     expect(await asOf.read(ADDRESS, ledger.clock.now(), () => 'too poor')).toEqual({
       kind: 'refused',
@@ -259,7 +259,7 @@ describe('what an answer costs', () => {
   })
 })
 
-test('when its caller no longer waits, no further page is read', async () => {
+test('no further page is read once the caller no longer waits', async () => {
   await book(450)
   rows.beforePage = () => rows.caller.abort()
   await expect(now()).rejects.toThrow('aborted')

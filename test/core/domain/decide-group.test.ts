@@ -16,7 +16,7 @@ function unitWith(label: string, turnoverNights = 0, minStay = 1): UnitState {
   return state
 }
 
-/** A stay of `nights` from the day `day` on. */
+/** A stay of `nights` nights that arrives on the day `day`. */
 function stayIn(state: UnitState, day: number, nights: number, enforcement: BookStay['enforcement'] = 'partner') {
   const arrival = addNights(FIRST, day)
   const { totalAmount, updatedAt, version, ...booking } = sampleBooking({
@@ -42,11 +42,11 @@ describe('the stays of a group', () => {
     expect(refusedIn([stayIn(a, 0, 3), stayIn(b, 0, 3), stayIn(a, 5, 2)])).toBe('accepted')
     expect(refusedIn([stayIn(a, 0, 3), stayIn(a, 4, 2), stayIn(b, 4, 2)])).toEqual(['1 TURNOVER_BLOCK_CONFLICT'])
     expect(refusedIn([stayIn(a, 0, 3), stayIn(b, 0, 3), stayIn(a, 2, 2)])).toEqual(['2 BOOKING_CONFLICT'])
-    // The other way round nothing is in the way: cleaning comes after a departure.
+    // In the other order nothing is in the way: cleaning comes after a departure.
     expect(refusedIn([stayIn(a, 4, 2), stayIn(a, 0, 3)])).toBe('accepted')
   })
 
-  test('are decided as if one that is refused were booked, too', () => {
+  test('are decided as if a refused one were booked, too', () => {
     const a = unitWith('a', 0, 2)
     expect(refusedIn([stayIn(a, 0, 1), stayIn(a, 0, 2), stayIn(a, 2, 2)])).toEqual(['0 MIN_STAY', '1 BOOKING_CONFLICT'])
     expect(refusedIn([stayIn(a, 0, 3), stayIn(a, 2, 3), stayIn(a, 4, 2)])).toEqual([
@@ -55,7 +55,7 @@ describe('the stays of a group', () => {
     ])
   })
 
-  test('are all refused that would be, an unknown unit with the others', () => {
+  test('are all listed if refused, a stay in an unknown unit included', () => {
     const a = unitWith('a', 0, 2)
     expect(refusedIn([null, stayIn(a, 0, 2), stayIn(a, 9, 1), null])).toEqual([
       '0 NOT_FOUND',
@@ -64,14 +64,14 @@ describe('the stays of a group', () => {
     ])
   })
 
-  test('of the agency are held to the night guard alone, as one that it books alone', () => {
+  test('of the agency are checked by the night guard alone, like a single booking', () => {
     const a = unitWith('a', 2, 3)
     const own = (day: number, nights: number) => stayIn(a, day, nights, 'agency')
     expect(refusedIn([own(0, 1), own(1, 1)])).toBe('accepted')
     expect(refusedIn([own(0, 2), own(1, 1)])).toEqual(['1 BOOKING_CONFLICT'])
   })
 
-  test('leave the units as they are, whatever is decided', () => {
+  test('leave the state of the units unchanged, whatever is decided', () => {
     const a = unitWith('a', 2)
     const before = stateHash(a)
     decideGroup([stayIn(a, 0, 3), stayIn(a, 1, 3), stayIn(a, 9, 3)])
@@ -80,7 +80,7 @@ describe('the stays of a group', () => {
     expect([a.cleaning.isEmpty(), a.closed.isEmpty()]).toEqual([true, true])
   })
 
-  test('are accepted exactly if they could be booked one after the other, with the same totals', () => {
+  test('are accepted if and only if they could be booked one after the other, with the same totals', () => {
     const stays = fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat(12), fc.integer({ min: 1, max: 4 })), {
       minLength: 2,
       maxLength: 6,

@@ -49,7 +49,7 @@ function unitWith(restrictions: Restrictions, bookings: Partial<Booking>[] = [],
   return state
 }
 
-/** What a partner is answered: `quoted` or the refusal. */
+/** The answer to a partner: `quoted`, or the refusal. */
 function answer(state: UnitState, stay: Stay, moment = MOMENT) {
   const quoted = quoteStay(state, { stay, children: 0, extraBed: false, tariff: TARIFF, moment })
   return quoted.kind === 'quoted' ? 'quoted' : quoted.rejection
@@ -69,7 +69,7 @@ const DATES = {
 } as const
 type DateName = keyof typeof DATES
 
-/** Of a stay of three nights: on which of its dates a rule with this value refuses it, and as what. */
+/** For a stay of three nights: on which of its dates a rule with this value refuses it, and how. */
 const TABLE: readonly [DateRule, boolean | number, readonly DateName[], string][] = [
   ['closedToArrival', true, ['arrival'], 'closedToArrival'],
   ['closedToArrival', false, [], ''],
@@ -110,25 +110,25 @@ for (const [rule, value, refusing, refusedAs] of TABLE)
     })
   }
 
-test('a row without from and to is for every date that the service knows', () => {
+test('a row without from and to applies to every date that the service knows', () => {
   for (const arrival of [night('2000-01-01'), ARRIVAL, addNights(NIGHT_MAX, -1)])
     expect(rulesOf(of(row('closedToArrival', true)), { arrival, departure: addNights(arrival, 1) })).toEqual([
       'closedToArrival',
     ])
 })
 
-test('minimum stays join that of season and unit: the largest counts, and is named', () => {
+test('minimum stays join that of season and unit: the largest applies, and is in the refusal', () => {
   const restrictions = of(row('minStayArrival', 3, on(ARRIVAL)), row('minStayThrough', 5, on(addNights(ARRIVAL, 2))))
   const long = addNights(ARRIVAL, 4)
   expect(answer(unitWith(restrictions, [], { minStay: 4 }), STAY)).toEqual({ code: 'MIN_STAY', minStay: 5 })
   expect(answer(unitWith(restrictions, [], { minStay: 7 }), STAY)).toEqual({ code: 'MIN_STAY', minStay: 7 })
-  // The night that wants five is not part of this stay.
+  // The night with a minimum of five is not part of this stay.
   const short = { arrival: ARRIVAL, departure: addNights(ARRIVAL, 2) }
   expect(answer(unitWith(restrictions), short)).toEqual({ code: 'MIN_STAY', minStay: 3 })
   expect(answer(unitWith(restrictions), { arrival: ARRIVAL, departure: addNights(long, 1) })).toBe('quoted')
 })
 
-test('all rules that refuse are named, in the order of the table, with the date each one looked at', () => {
+test('all rules that refuse are listed, in the order of the table, with the date each was checked for', () => {
   const restrictions: Restrictions = {
     rows: [
       row('stopSell', true, { from: addNights(ARRIVAL, 1) }),
@@ -166,7 +166,7 @@ describe('alternatives are the nearest arrivals within 30 days either way that w
     })
   })
 
-  test('the thirtieth day is looked at, the next one is not', () => {
+  test('the thirtieth day is tried, the next one is not', () => {
     const openOn = (days: number) =>
       of(row('closedToArrival', true), row('closedToArrival', false, on(addNights(ARRIVAL, days))))
     expect(answer(unitWith(openOn(30)), STAY)).toMatchObject({ alternatives: { nextArrival: addNights(ARRIVAL, 30) } })
@@ -176,7 +176,7 @@ describe('alternatives are the nearest arrivals within 30 days either way that w
     expect(answer(unitWith(openOn(31)), STAY)).toMatchObject({ alternatives: { nextArrival: null } })
   })
 
-  test('not beyond the dates that the service knows', () => {
+  test('none is beyond the dates that the service knows', () => {
     const first = { arrival: night('2000-01-01'), departure: night('2000-01-03') }
     const last = { arrival: addNights(NIGHT_MAX, -2), departure: NIGHT_MAX }
     const closed = unitWith(
@@ -203,11 +203,11 @@ describe('a refusal for other reasons offers only dates that restrictions allow'
   })
 })
 
-describe('a stay that exists, and the agency itself, are not refused', () => {
+describe('existing bookings, and the agency itself, are not refused', () => {
   const closed = of(row('stopSell', true))
   const booking = sampleBooking({ ...STAY })
 
-  test('the agency is warned of what would refuse a partner', () => {
+  test('the agency is warned of the restrictions that would refuse a partner', () => {
     const decision = decideBookStay(unitWith(closed), {
       booking,
       tariff: TARIFF,
@@ -220,7 +220,7 @@ describe('a stay that exists, and the agency itself, are not refused', () => {
     })
   })
 
-  test('minimum stay is not among the warnings, and neither are bookings that are no guest stays', () => {
+  test('there are no warnings of a minimum stay, and none for bookings other than guest stays', () => {
     const book = (restrictions: Restrictions, change: Partial<Booking> = {}) =>
       decideBookStay(unitWith(restrictions), {
         booking: { ...booking, ...change },
@@ -232,7 +232,7 @@ describe('a stay that exists, and the agency itself, are not refused', () => {
     expect(book(closed, { type: 'maintenance' })).toMatchObject({ kind: 'accepted', warnings: null })
   })
 
-  test('a change of dates or unit is warned of, another change is not', () => {
+  test('there are warnings for a change of dates or unit, and none for other changes', () => {
     const state = unitWith(closed, [booking])
     const change = (params: object) =>
       decideChange(state, state, {
@@ -251,7 +251,7 @@ describe('a stay that exists, and the agency itself, are not refused', () => {
   })
 })
 
-describe('advance notice: check-in on the arrival date is not earlier than now and so many hours', () => {
+describe('advance notice: check-in on the arrival date is not earlier than now plus the hours', () => {
   const notice = (hours: number) => ({ ...NO_RESTRICTIONS, advanceNoticeHours: hours })
   /** @param offsetMs from the moment at which the notice is exactly met */
   const refused = (
@@ -285,14 +285,14 @@ describe('advance notice: check-in on the arrival date is not earlier than now a
     expect(refused(hours, date, at, 59_999)).toBe(true)
   })
 
-  test('a time of check-in that occurs twice is the first; one that is skipped is the moment of the change', () => {
+  test('a check-in time that occurs twice is the first; one that is skipped is the moment of the change', () => {
     expect(localInstant('2027-10-31', '02:30', 'Europe/Berlin')).toBe(Date.parse('2027-10-31T02:30:00+02:00'))
     expect(localInstant('2027-03-28', '02:30', 'Europe/Berlin')).toBe(Date.parse('2027-03-28T01:00:00Z'))
     expect(localInstant('2011-12-30', '15:00', 'Pacific/Apia')).toBe(Date.parse('2011-12-31T00:00:00+14:00'))
   })
 })
 
-describe('booking window: the arrival is not later than today, in the time zone of the agency, and so many days', () => {
+describe('booking window: the arrival is not later than today, in the time zone of the agency, plus the days', () => {
   test.each([
     ['Europe/Lisbon', '2027-07-04T22:59:59Z', '2027-07-04'],
     ['Europe/Lisbon', '2027-07-04T23:00:00Z', '2027-07-05'],
@@ -314,7 +314,7 @@ describe('booking window: the arrival is not later than today, in the time zone 
 })
 
 describe('calendars', () => {
-  test('nights that are not sold are closed, with those of cleaning, until the restriction goes', () => {
+  test('nights off sale are closed, with those of cleaning, until the restriction is removed', () => {
     const stop = of(row('stopSell', true, { from: addNights(ARRIVAL, 10), to: addNights(ARRIVAL, 12) }))
     const state = unitWith(stop, [STAY], { turnoverNights: 1 })
     const closed = () => state.closed.nightsIn(ARRIVAL, addNights(ARRIVAL, 20)).map((each) => each - ARRIVAL)
@@ -331,7 +331,7 @@ describe('calendars', () => {
     expect(state.closed).toBe(state.cleaning)
   })
 
-  test('a range has a character for each arrival, one more for departures, and the maximum stays', () => {
+  test('a range has a character for each arrival, one more for departures, and the maximum stay by arrival', () => {
     const restrictions = of(
       row('closedToArrival', true, on(ARRIVAL)),
       row('closedToDeparture', true, on(addNights(ARRIVAL, 4))),
@@ -346,17 +346,17 @@ describe('calendars', () => {
     })
   })
 
-  test('the minimum of an arrival is that of a stay long enough for every night it touches', () => {
+  test('the minimum for an arrival is the shortest stay that meets the minimum of every night it includes', () => {
     const through = (days: number, value: number) => row('minStayThrough', value, on(addNights(ARRIVAL, days)))
     const restrictions = of(through(1, 3), through(2, 6), through(6, 20))
-    // Two nights touch the one that wants three, three touch the one that wants six, and six do not reach the last.
+    // Two nights include the one with a minimum of three, three include the one with six, and six do not reach the last.
     expect(restrictedMinStayFrom(restrictions, ARRIVAL, 2)).toBe(6)
     expect(restrictedMinStayFrom(restrictions, ARRIVAL, 1)).toBe(1)
     expect(restrictedMinStayFrom(restrictions, ARRIVAL, 7)).toBe(20)
   })
 })
 
-test('restrictions that cannot be stored are named with what would pass', () => {
+test('restrictions that cannot be stored are refused by field', () => {
   const wrong = of(
     row('stopSell', 3),
     row('maxStay', true),
@@ -376,7 +376,7 @@ test('restrictions that cannot be stored are named with what would pass', () => 
   ).toEqual(['restrictions'])
 })
 
-/** Reads like the table, and looks at every row for every date. */
+/** Written like the table: it checks every row for every date. */
 function oracle(restrictions: Restrictions, { arrival, departure }: Stay, unitMinStay: number) {
   const valueOn = (rule: DateRule, date: Night) => {
     let value: boolean | number = false

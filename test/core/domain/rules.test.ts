@@ -200,7 +200,7 @@ describe('a problem names the field and the accepted values', () => {
         ...Array.from({ length: n }, (_, i) => ({ ...july, from: (first + i) as Night, to: (first + i + 1) as Night })),
       )
     expect(messages(many(SEASONS_MAX))).toEqual([])
-    expect(messages(many(SEASONS_MAX + 1))).toEqual([`seasons must have at most ${SEASONS_MAX} elements`])
+    expect(messages(many(SEASONS_MAX + 1))).toEqual([`seasons must have at most ${SEASONS_MAX} items`])
   })
 
   test('all problems are reported at once', () => {

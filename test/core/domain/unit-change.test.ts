@@ -51,7 +51,7 @@ describe('between which dates prices, minimum stays or restrictions may differ',
     expect(changedDates(BEFORE, withRates({ seasons }))).toEqual(span('2027-05-01', '2027-08-01'))
   })
 
-  test('adjustments by weekday, discounts, notice and window: everywhere', () => {
+  test('weekday adjustments, discounts, notice and window: everywhere', () => {
     for (const after of [
       withRates({ weekdayAdjustments: [{ weekday: 5, basisPoints: 1_000 }] }),
       withRates({ lengthOfStayDiscounts: [{ minNights: 7, basisPoints: 1_000 }] }),
@@ -90,7 +90,7 @@ describe('between which dates prices, minimum stays or restrictions may differ',
     expect(changedDates(before, after)).toEqual(span('2027-07-01', '2027-07-20'))
   })
 
-  test('a minimum of every stay that touches a night changes earlier arrivals too, by at most the longest minimum', () => {
+  test('minStayThrough: earlier arrivals too, by at most the longest minimum', () => {
     const row = {
       from: night('2027-07-10'),
       to: night('2027-07-11'),
@@ -102,12 +102,12 @@ describe('between which dates prices, minimum stays or restrictions may differ',
     expect(changedDates(BEFORE, restricted({ rows: [{ ...row, from: night('2000-01-02') }] }))?.from).toBeNull()
   })
 
-  test('rates that are the same: nowhere', () => {
+  test('equal rates: nowhere', () => {
     expect(changedDates(BEFORE, structuredClone(BEFORE))).toBeNull()
     expect(changedDates(BEFORE, restricted({}))).toBeNull()
   })
 
-  test('every date that differs is inside, in 500 changes at random', () => {
+  test('every date that differs is included, in 500 random changes', () => {
     const random = new SeededRandom(Number(process.env['SPAN_SEED'] ?? 9))
     const about = night('2027-06-01')
     for (let round = 0; round < 500; round++) {
@@ -129,7 +129,7 @@ function isInside(date: Night, changed: DateSpan | null): boolean {
   return (changed.from === null || changed.from <= date) && (changed.to === null || date < changed.to)
 }
 
-/** What a partner is shown of a date: by brute force. */
+/** What partners see of a date, by brute force. */
 function termsOf(rules: UnitRules): (date: Night) => string {
   const { seasons, weekdayAdjustments, lengthOfStayDiscounts } = rules.rates
   const { restrictions = NO_RESTRICTIONS } = rules
@@ -146,7 +146,7 @@ function termsOf(rules: UnitRules): (date: Night) => string {
   }
 }
 
-/** Other rules with the same base price and minimum stay: one thing or everything is different. */
+/** Other rules with the same base price and minimum stay, which differ in one thing or in everything. */
 function changedAtRandom(random: SeededRandom, before: UnitRules, about: Night): UnitRules {
   const { rates } = generatedRules(random, about)
   const restrictions = before.restrictions ?? NO_RESTRICTIONS
@@ -180,7 +180,7 @@ function changedAtRandom(random: SeededRandom, before: UnitRules, about: Night):
 describe('which event', () => {
   const unit = sampleUnit({ rules: BEFORE })
 
-  test('other rates or restrictions, and nothing else: rates.updated', () => {
+  test('only other rates or restrictions: rates.updated', () => {
     const rules = withRates({ seasons: [MAY] })
     const changed = span('2027-07-01', '2027-08-01')
     expect(unitSet(unit, { ...unit, rules })).toEqual({ kind: 'rates_set', unit: { ...unit, rules }, changed })
@@ -200,7 +200,7 @@ describe('which event', () => {
     expect(unitSet({ ...unit, status: 'archived' }, unit)).toMatchObject({ kind: 'unit_set', changed: EVERYWHERE })
   })
 
-  test('a change of nothing, and one of a unit that was and stays archived, announce nothing', () => {
+  test('a write that changes nothing, and a change of a unit that stays archived: none', () => {
     expect(unitSet(unit, structuredClone(unit))).toEqual({ kind: 'unit_set', unit })
     const archived = { ...unit, status: 'archived' } as const
     expect(unitSet(archived, { ...archived, name: 'Other' }).changed).toBeUndefined()

@@ -170,7 +170,7 @@ describe('a journal entry', () => {
     )
   })
 
-  test('J9: says which of its record it is, unless it is the only one', () => {
+  test('J9: says which entry of its record it is, unless it is the only one', () => {
     const entry = entryOf({ kind: 'booking_created', after: sampleBooking({ source: '"part":[7,8]' }) })
     const encoded = encodeEntry(AGENCY.id, entry, { ...PLACE, part: [2, 3] })
     expect(partIn(encoded)).toEqual([2, 3])
@@ -213,7 +213,7 @@ describe('a journal entry', () => {
     expect(() => envelopeIn(unit)).toThrow('Cannot read journal entry 7: it has no envelope')
   })
 
-  test('of a unit has its registration number, and without one is what it was before units had one', () => {
+  test('of a unit has its registration number; without one, its bytes are as before units had one', () => {
     const numbered = sampleUnit({ registrationNumber: '00123/AL' })
     expect(decodeEntry(encode({ kind: 'unit_set', unit: numbered }))).toStrictEqual({
       kind: 'unit_set',

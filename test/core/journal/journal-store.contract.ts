@@ -84,7 +84,7 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect([await seqsOf(FIRST), await seqsOf(SECOND)]).toEqual([[1], [1]])
     })
 
-    test('J9: has all entries of a record or none, and finds them all when it is sent again', async () => {
+    test('J9: writes all entries of a record or none, and finds them all when it is sent again', async () => {
       const { store, seqsOf, bookingIds } = await open()
       const term = await store.takeOver('test')
       const group = batchOf(term, [booked('1'), together(booked('2'), booked('3'), booked('4'))])

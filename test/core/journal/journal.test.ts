@@ -302,7 +302,7 @@ describe('poison', () => {
     expect(store.journal.map(({ seq }) => seq)).toEqual([1, 2, 3, 4])
   })
 
-  test('J9: a record of several entries is refused as a whole, and the numbers of the others have no gap', async () => {
+  test('J9: a record of several entries is refused as a whole, and leaves no gap in the numbers', async () => {
     const { store, journal } = await openJournal({ batchMax: 8 })
     store.isPoison = ({ entries = [] }) => entries.some((entry) => isBookingOf(entry, '3'))
     const group = together(booked('2'), booked('3'), booked('4'))

@@ -24,7 +24,7 @@ test('A1: however many writes of one agency wait for the database, another still
   expect(records.push(waitingOf('agc_a'))).toBe(true)
 })
 
-test('a batch has as many entries as it may, however many belong to one record, and nothing overtakes a record that is too large', () => {
+test('a batch is limited by its entries, however many a record has, and nothing overtakes a record that does not fit', () => {
   const records = new WaitingRecords({ clock: new FakeClock(), waitingMax: 20, queuedMsMax: 5_000 })
   const sized = (size: number, agencyId = 'agc_a'): WaitingRecord => {
     const entry = entryOf({ kind: 'unit_set', unit: sampleUnit() })
@@ -40,7 +40,7 @@ test('a batch has as many entries as it may, however many belong to one record, 
   expect(records.size).toBe(0)
 })
 
-test('all of them are refused, however many entries they have', () => {
+test('all records are refused, however many entries they have', () => {
   const records = new WaitingRecords({ clock: new FakeClock(), waitingMax: 20, queuedMsMax: 5_000 })
   let refused = 0
   const entries = Array.from({ length: 3 }, () => entryOf({ kind: 'unit_set', unit: sampleUnit() }))

@@ -320,7 +320,7 @@ test('a unit answers as a list of bookings does, through passivation, crashes an
   )
 }, 120_000)
 
-test('as of any moment a unit is what it was then, through moves between units, passivation and crashes', async () => {
+test('a unit read as of any moment is what it was then, through moves between units, passivation and crashes', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(commands, { minLength: 1, maxLength: 25, size: 'max' }), async (sequence) => {
       const model = new Model()

@@ -231,7 +231,7 @@ describe('changes of units', () => {
   const rates = () => unitSet(sampleId('unt', 'x'), { agencyId: A }, { kind: 'rates_set', changed })
   const unit = () => unitSet(sampleId('unt', 'x'), { agencyId: A }, { changed })
 
-  test('wake those that include them, and nobody else; each reader is shown what it includes, noted or read', async () => {
+  test('wake only readers that include them; each is shown what it includes, from memory or from the log', async () => {
     const { rows, append, book, page, start } = await opened()
     await book()
     const { cursor } = await page(null)

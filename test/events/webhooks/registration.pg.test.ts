@@ -146,7 +146,7 @@ test('events that waited for an endpoint are sent in the order of the log, and l
   expect(times).toEqual({ early: 0, late: 0 })
 })
 
-test('W7: other events are chosen for what no delivery has been made of yet; those that are not chosen do not wait for it', async () => {
+test('W7: a new choice applies to events without a delivery; events that are not chosen do not wait', async () => {
   const agency = await addAgency(ledger, { id: systemIds('agc'), slug: 'chosen' })
   const unit = await addUnit(ledger, agency, sampleUnit({ id: systemIds('unt'), slug: 'chosen' }))
   const commands = openWebhookCommands(ledger, { secretKey: new Uint8Array(32), allowHosts: [RECEIVER] })

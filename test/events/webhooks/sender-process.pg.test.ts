@@ -116,7 +116,7 @@ test('a booking wakes the sender, which would otherwise poll only every two seco
   expect(tookMs.sort((a, b) => a - b)[2]).toBeLessThan(POLL_MS / 2)
 })
 
-test('a change of rates wakes the sender only for an agency that has chosen its events, and goes only to the endpoint that has', async () => {
+test('a change of rates wakes the sender only for an agency that has chosen its event, and is sent only to that endpoint', async () => {
   await register()
   const wakes: string[] = []
   const wake = webhooks.sender.wake.bind(webhooks.sender)
@@ -124,7 +124,7 @@ test('a change of rates wakes the sender only for an agency that has chosen its 
     wakes.push(agencyId)
     wake(agencyId)
   }
-  // Which agencies have chosen them is loaded by now.
+  // By now it is known which agencies have chosen them.
   await Bun.sleep(LOOK_AHEAD_MS + 250)
   const setPrice = (nightlyPrice: number) => {
     const season = { name: 'May', from: night('2027-05-01'), to: night('2027-06-01'), nightlyPrice, minStay: null }

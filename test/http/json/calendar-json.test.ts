@@ -126,7 +126,7 @@ test('200 units are read in slices: none does more than its steps and one unit, 
   const laborious = new CalendarText(range, { prices: true })
   laborious.add('one', laboriousState())
   expect(laborious.steps).toBeGreaterThan(183 + 366)
-  // Also by the nights that its minimum stays look at: 366 of each of 366 arrivals.
+  // Nights that minimum stays read count too: 366 for each of 366 arrivals.
   const restricted = new CalendarText(range, { restrictions: true })
   const through = { from: null, to: null, weekdays: null, rule: 'minStayThrough', value: 366 } as const
   const rules = sampleRules({ restrictions: { rows: [through], advanceNoticeHours: null, bookingWindowDays: null } })

@@ -11,7 +11,7 @@ import { AGENCY, CHAIN_KEYS, night, sampleBooking } from '../../support/samples.
 
 const BOOKING = sampleBooking()
 
-/** Its change to this version: one day longer or shorter. */
+/** The change to this version: one day longer or shorter. */
 function changed(version: number, change: Partial<Booking> = {}): BookingEntry {
   const before = sampleBooking({ version: version - 1, departure: night(`2027-03-0${5 + (version % 2)}`) })
   const after = { ...before, version, departure: night(`2027-03-0${6 - (version % 2)}`), ...change }
@@ -26,7 +26,7 @@ function changed(version: number, change: Partial<Booking> = {}): BookingEntry {
   return encodeEntry(AGENCY.id, entry, place)
 }
 
-/** Of a booking with so many changes. */
+/** The history of a booking with this many changes. */
 class MadeHistory implements BookingHistory {
   readonly pages: { before: BookingEntry | null; limit: number }[] = []
 
@@ -57,7 +57,7 @@ describe('the history of a booking', () => {
     expect(history.pages).toHaveLength(pages)
   })
 
-  test('is written in slices, so that nobody waits for all of it', async () => {
+  test('is written in slices, so that nobody waits for the whole of it', async () => {
     let slices = 0
     const counted = new Slices(50, async () => {
       slices += 1

@@ -8,7 +8,7 @@ import { aStay, aUnit } from './fixture.ts'
 const WINDOW = { from: 100, to: 110 }
 const closed = (digits: string) => aUnit({ closed: [{ ...WINDOW, digits }] })
 
-test('days that are closed alike are one mark each, and a night that is not for sale needs no other', () => {
+test('consecutive days that are closed alike have one mark, and a night that is not for sale has no other', () => {
   expect(closedRunsOf(closed('0113374'), [], WINDOW)).toEqual([
     { kind: 'stopped', from: 105, to: 107 },
     { kind: 'no-arrival', from: 101, to: 105 },
@@ -16,7 +16,7 @@ test('days that are closed alike are one mark each, and a night that is not for 
   ])
 })
 
-test('where somebody stays nothing is marked, but a departure after a free night is', () => {
+test('nothing is marked where there is a stay, but a departure after a free night is', () => {
   const stays = [aStay({ arrival: 103, departure: 105 })]
   expect(closedRunsOf(closed('3333333'), stays, WINDOW)).toEqual([
     { kind: 'no-arrival', from: 100, to: 103 },
@@ -31,7 +31,7 @@ test('a unit without restrictions has no marks', () => {
   expect(closedRunsOf(aUnit(), [aStay()], WINDOW)).toEqual([])
 })
 
-test('pages of the tape add their days, and what was read last of a unit wins over a page that comes later', () => {
+test('pages of the tape add their days, and what was read last for a unit wins over a page that comes later', () => {
   const rows = new ChartRows()
   rows.add([closed('1')], [])
   rows.add([aUnit({ closed: [{ from: 110, to: 120, digits: '04' }] })], [])
@@ -42,7 +42,7 @@ test('pages of the tape add their days, and what was read last of a unit wins ov
   expect(digits()).toEqual([0, 0, 0, 0])
 })
 
-test('a free day says what is closed', () => {
+test('the label of a free day says how it is closed', () => {
   const words = new DayWords('en-GB')
   expect(freeCellLabel(closed('3'), 100, words, null)).toEndWith(', free, closed to arrival, closed to departure')
   expect(freeCellLabel(closed('4'), 100, words, null)).toEndWith(', free, not for sale')

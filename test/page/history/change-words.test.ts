@@ -58,7 +58,7 @@ test('only what differs is told, and nothing that merely ends with the status', 
   ])
 })
 
-test('the history of the journal is told newest first, each change as a difference to the one before it', () => {
+test('the history from the journal is shown newest first, each change as the difference from the previous one', () => {
   const { unitSlug, arrival, departure, totalAmount } = STAY
   const entry = { unitSlug, arrival, departure, totalAmount, status: 'option', at: '2027-01-01T10:00:00.000Z' } as const
   const history = [

@@ -1,4 +1,4 @@
-/** Restrictions on the page against those of the service. */
+/** Compares restrictions on the page with those of the service. */
 import { describe, expect, test } from 'bun:test'
 import { addNights, type Night } from '../../../src/core/domain/night.ts'
 import { closedDates, DATE_RULES, RestrictedDates } from '../../../src/core/domain/restrictions.ts'
@@ -22,7 +22,7 @@ import { night } from '../../support/samples.ts'
 const ABOUT = night('2027-07-05')
 const SEED = Number(process.env['RESTRICTIONS_SEED'] ?? 20_270_705)
 
-test(`the page reads the list as the service does, and a draft that is not changed is what was read (seed ${SEED})`, () => {
+test(`the page reads the list as the service does, and an unchanged draft equals what was read (seed ${SEED})`, () => {
   const random = new SeededRandom(SEED)
   for (let round = 0; round < 200; round++) {
     const restrictions = generatedRestrictions(random, ABOUT)
@@ -45,7 +45,7 @@ test(`the page reads the list as the service does, and a draft that is not chang
 
 const NONE: Restrictions = { restrictions: [], advanceNoticeHours: null, bookingWindowDays: null }
 
-test('what the service would refuse is said at its field', () => {
+test('what the service would refuse is explained at its field', () => {
   const rows = [
     newRow({ from: '2027-07-02', last: '2027-07-01' }),
     newRow({ from: '0002-07-02' }),
@@ -66,7 +66,7 @@ test('what the service would refuse is said at its field', () => {
   ])
 })
 
-test('another rule keeps a value of its kind, and asks for one of another kind', () => {
+test('changing the rule keeps a value of the same kind, and asks for one otherwise', () => {
   expect(withRule(newRow({ value: false }), 'stopSell').value).toBe(false)
   expect(withRule(newRow({}), 'maxStay').value).toBeNull()
   expect(withRule(newRow({ rule: 'maxStay', value: 7 }), 'minStayArrival').value).toBe(7)
@@ -87,7 +87,7 @@ describe('differences in words', () => {
   test('new and removed rows, notice and window', () => {
     expect(restrictionsChanges(of(max), { ...of(stop), advanceNoticeHours: 1, bookingWindowDays: 30 })).toEqual([
       'New: Not for sale · Always',
-      'Removed: Maximum stay by arrival: 7 nights · Always',
+      'Removed: Maximum stay on arrival: 7 nights · Always',
       'Advance notice: none → 1 hour',
       'Booking window: none → 30 days',
     ])
@@ -107,7 +107,7 @@ describe('differences in words', () => {
   })
 })
 
-test('arrivals one after the other that differ for the same reasons are one line', () => {
+test('consecutive arrivals that differ for the same reasons are one line', () => {
   const change = (day: number, isSold: boolean, rule: 'closedToArrival' | 'stopSell') => ({
     arrival: `2027-07-0${day}`,
     isSold,

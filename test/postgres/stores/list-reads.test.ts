@@ -39,7 +39,7 @@ test('a read of several statements takes one place of its agency until it ends, 
   await clock.advance(3_000)
   for (const outcome of await Promise.all(reads)) expect(outcome).toMatchObject({ name: 'ListReadError' })
   expect(started.map(({ aborted }) => aborted)).toEqual(started.map(() => true))
-  // The places are taken until the reads have ended.
+  // The places are in use until the reads have ended.
   const late = start('agency')
   await clock.advance(0)
   expect(started).toHaveLength(LISTS_PER_AGENCY_MAX + 1)

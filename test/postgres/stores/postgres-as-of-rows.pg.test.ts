@@ -1,4 +1,4 @@
-/** The log of a unit up to a moment, as Postgres reads it. What is answered from it is in test/contract/known-when.pg.test.ts. */
+/** The log of a unit up to a moment, as PostgreSQL reads it. Answers made from it are tested in test/contract/known-when.pg.test.ts. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { AsOfRows } from '../../../src/core/bookings/units-as-of.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
@@ -73,7 +73,7 @@ async function copied(): Promise<MemoryAsOfRows> {
   return new MemoryAsOfRows(store)
 }
 
-/** Of every entry, and a millisecond before. */
+/** The time of every entry, and a millisecond before it. */
 async function moments(): Promise<number[]> {
   const times = await database.sql<{ at: Date }[]>`select distinct at from journal`
   return times.flatMap(({ at }) => [at.getTime() - 1, at.getTime()])
@@ -95,11 +95,11 @@ async function expectSame(memory: MemoryAsOfRows): Promise<void> {
   }
 }
 
-test('a unit stands at every moment where it does in memory, and its entries are the same', async () => {
+test('the place at every moment, and its entries, are the same as in memory', async () => {
   await expectSame(await copied())
 }, 60_000)
 
-test('after a month was archived it is the same; what was found before is read again', async () => {
+test('the same holds after a month was archived, and what was found before is read again', async () => {
   const [unit] = units as [Unit]
   const address = { agencyId: agency.id, unitId: unit.id }
   const found = await rows.find(address, now)

@@ -55,9 +55,7 @@ export const LIST_BOOKINGS = toolOf({
       unit: Type.Optional(
         text({ minLength: 1, description: 'Only bookings of the unit with this slug.', examples: ['sea-view'] }),
       ),
-      group: Type.Optional(
-        text({ minLength: 1, description: 'Only bookings that were made together: the `groupId` of one of them.' }),
-      ),
+      group: Type.Optional(text({ minLength: 1, description: 'Only bookings of the group with this `groupId`.' })),
       ...PAGE_ARGUMENTS,
     },
     { additionalProperties: false },

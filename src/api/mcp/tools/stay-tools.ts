@@ -18,10 +18,10 @@ export const QUOTE_STAY = toolOf({
   description:
     'Prices a stay in one unit line by line, exactly as a booking would be invoiced. The stay is half-open: the ' +
     'first night is `arrival` and the guest leaves on `departure`. It has at most 366 nights; a stay below the minimum ' +
-    'is refused with a departure to try instead, and one that the agency restricts (days closed to arrival or departure, maximum ' +
-    'stay, notice, nights not for sale) with what refuses it and the nearest arrivals that would pass. Amounts are integers in the minor unit of `currency` (12345 means ' +
-    '123.45 in EUR). `available` says whether a booking would be accepted now, and `reasons` why not. A quote holds ' +
-    'nothing and books nothing: the nights may be gone a moment later.',
+    'is refused with a departure to try instead. A stay that breaks other restrictions of the agency (days closed to arrival or ' +
+    'departure, maximum stay, advance notice, booking window, nights not for sale) is refused with the reasons and the nearest arrivals ' +
+    'that would be accepted. Amounts are integers in the minor unit of `currency` (12345 means 123.45 in EUR). `available` ' +
+    'says whether a booking would be accepted now, and `reasons` why not. A quote holds nothing and books nothing: the nights may be gone a moment later.',
   input: Type.Object(
     {
       ...STAY_FIELDS,

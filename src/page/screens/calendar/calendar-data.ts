@@ -161,7 +161,7 @@ export class CalendarData {
         if (known === undefined) this.#begin()
         else {
           this.rows.putUnit(unitOfJson(change.data, known.closed))
-          // It may be a change of the restrictions, which no unit has with it. One after the other: the last one counts.
+          // It may be a change of restrictions, which the unit in the event does not have. Read one after the other, so that the last counts.
           this.#closedRead = this.#closedRead.then(() => this.#readClosed(known.slug))
         }
         return
@@ -183,7 +183,7 @@ export class CalendarData {
       const digits = new RestrictedDays(restrictions).digits(from, to)
       if (unit !== undefined) this.rows.putUnit({ ...unit, closed: [{ from, to, digits }] })
     } catch {
-      // The marks stay as they were until the calendar is opened again.
+      // The marks of closed days stay as they are until the calendar is opened again.
     }
   }
 

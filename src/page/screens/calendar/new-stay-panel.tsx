@@ -50,7 +50,7 @@ interface NewStayPanelProps {
   readonly onClose: () => void
 }
 
-/** Makes a booking, hold or block, or several at once for the same guest. What they cost is asked before anything is written. */
+/** Makes a booking, hold or block, or several at once for the same guest. A dry run shows the price before anything is written. */
 export function NewStayPanel({ units, stays, isFree, onProposed, onCreated, onClose }: NewStayPanelProps) {
   const { path, currency } = useSession()
   const [kind, setKind] = useState<Kind>('booking')
@@ -80,7 +80,7 @@ export function NewStayPanel({ units, stays, isFree, onProposed, onCreated, onCl
     onDone: onCreated,
     report: 'inline',
   })
-  // Of other stays while it is asked again.
+  // While the dry run is repeated, the last answer may be about other stays.
   const isTriedOfThese = tried?.length === stays.length
   const totals = (isTriedOfThese ? tried : []).flatMap(({ quote }) => quote?.total ?? [])
   const total = totals.length === 0 ? null : totals.reduce((sum, each) => sum + each, 0)
@@ -91,7 +91,7 @@ export function NewStayPanel({ units, stays, isFree, onProposed, onCreated, onCl
   const isNameMissing = isStay && !isNamed && (guest.email.trim() !== '' || guest.phone.trim() !== '')
   const areHoursMissing = kind === 'hold' && holdHours === null
   const wanted: NewStays = { ...priced, notes, guest: isStay && isNamed ? guest : null }
-  // They may have been made: then the dry run is refused because of it, while trying again answers with them.
+  // The stays may have been made: then they refuse the dry run themselves, while repeating the write answers with them.
   const isUnanswered = creation.isUnanswered(wanted)
   // Whoever submits has seen the price, unless it cannot be asked for now.
   const isTried = problem === null ? !isLoading : problem.isPassing
@@ -144,7 +144,7 @@ export function NewStayPanel({ units, stays, isFree, onProposed, onCreated, onCl
       ) : (
         stays.map((at, place) => (
           <StayOfSeveral
-            // Stays have no identity of their own before they are made.
+            // Stays have no id before they are made.
             key={place}
             {...fieldsOf(at, place)}
             place={place + 1}
@@ -233,12 +233,12 @@ interface PricesProps {
   readonly units: readonly ChartUnit[]
   readonly stays: readonly Placement[]
   readonly tried: readonly TriedStay[]
-  /** Minor units, of all stays. */
+  /** Of all stays, in minor units. */
   readonly total: number
   readonly isFaded: boolean
 }
 
-/** The price of the stay, line by line; of several, each on demand. */
+/** The price of a stay, line by line; for several stays, the lines of each are folded. */
 function Prices({ units, stays, tried, total, isFaded }: PricesProps) {
   const { currency } = useSession()
   const [first] = tried
@@ -270,7 +270,7 @@ function Prices({ units, stays, tried, total, isFaded }: PricesProps) {
   )
 }
 
-/** The one after the last that is free on the same dates; any other one when all are taken. */
+/** The next unit after the last one that is free on the same dates; if all are taken, any other unit. */
 function nextUnit(
   units: readonly ChartUnit[],
   stays: readonly Placement[],
@@ -287,7 +287,7 @@ function nextUnit(
 
 const NO_REFUSALS: ReadonlyMap<number, string> = new Map()
 
-/** Why stays of several are refused, by their place; the service says it of each. */
+/** Why stays of a group are refused, by index. */
 function refusalsOf(problem: Problem | null): ReadonlyMap<number, string> {
   const refusals = problem?.body['refusals']
   if (!Array.isArray(refusals)) return NO_REFUSALS

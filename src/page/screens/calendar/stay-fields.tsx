@@ -8,7 +8,7 @@ import type { TriedStay } from '../../stays/booking-writes.ts'
 import type { Placement } from '../../stays/move-dialog.tsx'
 import { RestrictionWarning } from '../../stays/restriction-warning.tsx'
 
-/** Who stays. Null: not entered. */
+/** How many guests. Null: not entered. */
 export interface Party {
   readonly adults: number | null
   readonly children: number | null
@@ -18,16 +18,16 @@ export interface Party {
 interface StayFieldsProps {
   readonly units: readonly ChartUnit[]
   readonly at: Placement
-  /** Null for a stay without people. */
+  /** Null for a stay without guests. */
   readonly party: Party | null
   readonly warnings: TriedStay['warnings']
-  /** Why the service refuses this one of several stays. */
+  /** Why the service refuses this stay of a group. */
   readonly refusal: string | null
   readonly onPlaced: (at: Placement) => void
   readonly onParty: (party: Party) => void
 }
 
-/** Where and when a new stay is, and for how many. */
+/** Unit, dates and number of guests of a new stay. */
 export function StayFields({ units, at, party, warnings, refusal, onPlaced, onParty }: StayFieldsProps) {
   const { arrival, departure } = at
   return (
@@ -98,7 +98,7 @@ export function StayFields({ units, at, party, warnings, refusal, onPlaced, onPa
   )
 }
 
-/** One of several stays that are booked together, which can be left out again. */
+/** One of several stays that are booked together, with a button that removes it. */
 export function StayOfSeveral({
   place,
   onRemove,

@@ -27,7 +27,7 @@ import { StayActions } from './stay-actions.tsx'
 
 interface StayPanelProps {
   readonly stay: Stay
-  /** Those of the chart, for their names. */
+  /** The units of the chart, for their names. */
   readonly units: readonly ChartUnit[]
   readonly today: Day
   readonly nowS: number
@@ -139,7 +139,7 @@ function StayPrice({ stay }: { stay: Stay }) {
   )
 }
 
-/** What was changed, when and by whom; read when it is opened. */
+/** The changes of the stay, read when the section is opened. */
 function StayHistory(props: { stay: Stay; nameOf: (unit: string) => string }) {
   const [isOpen, setOpen] = useState(false)
   return (

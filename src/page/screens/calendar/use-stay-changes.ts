@@ -22,7 +22,7 @@ interface StayChanges {
   move(stay: Stay, to: Placement, pricing: Pricing): Promise<Problem | null>
   /** Shows a booking that a write has answered with. */
   apply(booking: Booking): void
-  /** Says that a stay was entered, or several at once; what nobody pays for can be undone. */
+  /** Confirms that one or several stays were made. Stays that nobody pays for can be undone. */
   created(bookings: readonly Booking[]): void
 }
 

@@ -12,7 +12,7 @@ import { toast } from '../../design/toast.tsx'
 import { navigate } from '../../route/router.ts'
 import { SigningSecret } from './rotate-secret.tsx'
 
-/** As the service does without a choice. */
+/** The default of the service. */
 const DEFAULT_EVENTS = EVENT_CHOICES[0]?.events ?? []
 
 interface Registered {
@@ -145,7 +145,7 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
   )
 }
 
-/** What it is sent. Those of bookings are chosen together: an endpoint that has only some of them keeps them until its box is changed. */
+/** The events of an endpoint. Those of bookings are chosen together; an endpoint that has only some of them keeps them until its box is changed. */
 function EventChoice({
   events: chosen,
   onChange,

@@ -1,11 +1,11 @@
-/** A grid of days in rows that is one tab stop: arrow keys move in it. What a day shows, and what choosing it does, is its user's. */
+/** A grid of days in rows that is one tab stop: arrow keys move in it. Its user decides what a day shows and what choosing it does. */
 import './day-grid.css'
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { type Day, dayText, weekdayText } from '../../../format/days.ts'
 import { type GridCell, type GridRow, nextDay } from './day-rows.ts'
 
-/** Of a cell: `data-day`. */
+/** The day of the cell that an event is in: its `data-day`. */
 export function dayOfEvent(event: Event): Day | null {
   const { day } = (event.target as HTMLElement).closest<HTMLElement>('[data-day]')?.dataset ?? {}
   return day === undefined ? null : Number(day)
@@ -18,7 +18,7 @@ export function useDayGrid(rows: readonly GridRow[], start: Day) {
   const first = rows[0]?.cells[0]?.day ?? 0
   const last = rows.at(-1)?.cells.at(-1)?.day ?? 0
   return {
-    /** What is pointed at may be of the rows shown before. */
+    /** Null also if the pointed day is no longer shown. */
     pointed: pointed !== null && pointed >= first && pointed <= last ? pointed : null,
     tabStop: focused < first || focused > last ? first : focused,
     setFocused,
@@ -32,7 +32,7 @@ export function useDayGrid(rows: readonly GridRow[], start: Day) {
       grid.current?.querySelector<HTMLElement>(`[data-day="${next}"]`)?.focus()
       return next
     },
-    /** To be spread on the grid. */
+    /** Props to spread on the grid. */
     pointing: {
       ref: grid,
       onPointerOver: (event: Event) => setPointed(dayOfEvent(event)),
@@ -42,7 +42,7 @@ export function useDayGrid(rows: readonly GridRow[], start: Day) {
   }
 }
 
-/** The days of the week above the columns. Each day's name has its own. */
+/** The days of the week above the columns. Hidden from screen readers, because the name of each day includes its own. */
 export function Weekdays({ columns }: { columns: number }) {
   const style = columns > 7 ? 'narrowWeekday' : 'weekday'
   return (
@@ -72,7 +72,7 @@ export function DayRow({ row, children }: { row: GridRow; children: ComponentChi
   )
 }
 
-/** A month, to stand beside others: its name and its weeks. */
+/** A month beside others: its name and its weeks. */
 export function DayMonth({
   month,
   weeks,

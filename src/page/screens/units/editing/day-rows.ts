@@ -12,12 +12,12 @@ export interface GridCell {
 export interface GridRow {
   readonly key: number
   readonly label: string
-  /** Of the first month that is shown of a year. */
+  /** Only for the first month shown of a year. */
   readonly year: string | null
   readonly cells: readonly GridCell[]
 }
 
-/** One row for each of twelve months, in which the days of the week stand below each other. @param start first day of a month */
+/** One row for each of twelve months, with equal days of the week below each other. @param start first day of a month */
 export function monthRows(start: Day): GridRow[] {
   return Array.from({ length: MONTHS }, (_, index) => {
     const [first, end] = [monthStart(start, index), monthStart(start, index + 1)]

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { Icon } from '../../../design/icon.tsx'
 
-/** A row of a list in one line, which opens to its fields and actions. */
+/** A one-line row of a list, which opens to show its fields and actions. */
 export function FoldRow({
   name,
   figure,

@@ -9,7 +9,7 @@ import type { Editing } from './use-draft.ts'
 
 type AnyEditing = Editing<unknown, never>
 
-/** A colleague has saved something else since this was read: says what, and leaves the choice. Drawn only then. */
+/** Drawn if a colleague has saved something else in the meantime: lists what changed, and asks which version to use. */
 export function ConflictNote({
   what,
   changes,
@@ -39,7 +39,7 @@ export function ConflictNote({
   )
 }
 
-/** Says that something is not saved, and what; saves it or gives it up. */
+/** Says what is not saved, and saves or discards it. */
 export function SaveBar({
   action,
   changes,
@@ -47,7 +47,7 @@ export function SaveBar({
 }: {
   /** `Save rates`. */
   action: string
-  /** Without errors. */
+  /** Empty while there are errors. */
   changes: readonly string[]
   editing: Pick<AnyEditing, 'errors' | 'isSaving' | 'problem' | 'theirs' | 'save' | 'discard'>
 }) {

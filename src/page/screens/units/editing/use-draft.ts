@@ -1,58 +1,58 @@
-/** What belongs to a unit and is saved as a whole, such as its rates: as it was read, as it is edited, and what colleagues save meanwhile. */
+/** Something of a unit that is saved as a whole, such as its rates: as read, as edited, and as colleagues save it in the meantime. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Tagged } from '../../../api/client.ts'
 import type { Problem } from '../../../api/problem.ts'
 import { useMutation, type WriteHeaders } from '../../../data/use-mutation.ts'
 import { useResource } from '../../../data/use-resource.ts'
 
-/** A draft, and what it is based on: what is saved as a whole, and beside it `R`, which is not. */
+/** A draft and what it is based on: the value that is saved as a whole, and `R`, which is edited with it but saved otherwise. */
 export interface Drafted<T, R, D> {
   readonly base: Tagged<T> & R
   readonly draft: D
 }
 
 interface DraftOptions<T, R, D> {
-  /** Of the resource. */
+  /** Key of the resource. */
   readonly key: string
   /** Undefined: not read yet. */
   readonly rest: R | undefined
   read(signal: AbortSignal): Promise<Tagged<T>>
   write(value: T, headers: WriteHeaders): Promise<Tagged<T>>
-  /** A text that two values share if they mean the same. */
+  /** A text that is equal for values that mean the same. */
   canonical(value: T): string
   draftOf(base: Tagged<T> & R): D
-  /** What becomes of a draft when something else has been read. Changes that are not saved stay. */
+  /** The draft after something else has been read. Unsaved changes stay. */
   followed(now: Drafted<T, R, D> | null, read: Tagged<T> & R): Drafted<T, R, D>
 }
 
-/** What a view shows of a draft that is edited. */
+/** What a view needs to show and edit a draft. */
 export interface Editing<T, D> {
   readonly slug: string
   readonly draft: D
-  /** In words, by field. */
+  /** Messages by field. */
   readonly errors: ReadonlyMap<string, string>
   readonly isUnsaved: boolean
-  /** What a colleague has saved meanwhile; null: nothing. */
+  /** What a colleague has saved in the meantime; null: nothing. */
   readonly theirs: T | null
   readonly isSaving: boolean
   readonly problem: Problem | null
   change(change: Partial<D> | ((draft: D) => Partial<D>)): void
   discard(): void
   save(): void
-  /** Gives the draft up for the colleague's. */
+  /** Discards the draft in favour of the colleague's version. */
   takeTheirs(): void
-  /** Keeps the draft, as a change of the colleague's. */
+  /** Keeps the draft, now based on the colleague's version. */
   keepMine(): void
 }
 
-/** @param conflict the code that refuses a draft which is based on what is no longer saved */
+/** @param conflict the code that refuses a draft whose base is no longer what is saved */
 export function useDraft<T, R extends object, D>(options: DraftOptions<T, R, D>, conflict: string) {
   const { key, rest, canonical, draftOf } = options
   const { data, error, refresh, change: show } = useResource(key, options.read)
   const [state, setState] = useState<Drafted<T, R, D> | null>(null)
   const read = data === undefined || rest === undefined ? undefined : { ...rest, ...data }
 
-  // Only when something has been read that is different: the two are not read at the same moment.
+  // Only if what was read differs: value and `rest` are not read at the same moment.
   useEffect(() => {
     if (read !== undefined) setState((now) => options.followed(now, read))
   }, [JSON.stringify(read)])
@@ -61,7 +61,7 @@ export function useDraft<T, R extends object, D>(options: DraftOptions<T, R, D>,
     send: ({ value, basedOn }: { value: T; basedOn: string | null }, headers) =>
       options.write(value, basedOn === null ? headers : { ...headers, 'If-Match': basedOn }),
     onDone: (saved) => {
-      // At once: else it would look for a moment as if a colleague had saved the previous ones.
+      // At once, or for a moment the previous value would look as if a colleague had saved it.
       show(() => saved)
       setState((now) => now && { ...now, base: { ...now.base, ...saved } })
     },
@@ -77,7 +77,7 @@ export function useDraft<T, R extends object, D>(options: DraftOptions<T, R, D>,
     state,
     error,
     refresh,
-    /** Writes the value if it differs from what is saved. False: it was refused, and nothing is written. */
+    /** Writes the value if it differs from what is saved. False: it was refused, and nothing was written. */
     async put(value: T): Promise<boolean> {
       if (state === null || canonical(value) === canonical(state.base.value)) return true
       const saved = await put.run({ value, basedOn: state.base.tag })

@@ -1,20 +1,20 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Problem, problemOf } from '../../../api/problem.ts'
 
-/** Longer than between two keys, shorter than one waits for. */
+/** Longer than the time between two keystrokes, and short enough not to be noticed. */
 const PAUSE_MS = 150
 
 interface UsedPreview<A> {
-  /** The last that could be had. */
+  /** The last preview that was answered. */
   readonly preview: A | null
-  /** It is not, or not yet, that of the request. */
+  /** The last answer is not that of the current request. */
   readonly isBehind: boolean
   readonly problem: Problem | null
 }
 
 /**
- * What the service says of something that is not saved yet.
- * @param request null: nothing is asked, and the last answer stays
+ * What the service says about something that is not saved yet.
+ * @param request null: nothing is requested, and the last answer stays
  */
 export function usePreview<Request, A>(
   request: Request | null,

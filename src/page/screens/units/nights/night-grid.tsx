@@ -11,12 +11,12 @@ interface NightGridProps {
   /** First days of the months that are shown. */
   months: readonly Day[]
   nights: Nights
-  /** Compared with them; null: nothing is. */
+  /** The current nights to compare with; null: no comparison. */
   now: Nights | null
   today: Day
 }
 
-/** The nights of a unit; where they differ from now, the lower part of a day is what it is now. */
+/** The nights of a unit. Where a night differs from now, the lower part of its day shows what it is now. */
 export function NightGrid({ months, nights, now, today }: NightGridProps) {
   const weeks = months.map((month) => weekRows(month))
   const { pointed, tabStop, setFocused, onArrow, pointing } = useDayGrid(weeks.flat(), today)
@@ -75,7 +75,7 @@ export function NightGrid({ months, nights, now, today }: NightGridProps) {
       </div>
       <p class="day-readout" aria-live="off">
         {pointed === null ? (
-          <span class="muted">Point at a night for its state.</span>
+          <span class="muted">Point at a night to see its state.</span>
         ) : (
           <>
             <strong>{dayText(pointed, 'long')}</strong> {wordsOf(pointed)}
@@ -94,7 +94,7 @@ export function NightGrid({ months, nights, now, today }: NightGridProps) {
             <span class="day-swatch night-swatch" aria-hidden="true">
               <span class="night-now night-taken" />
             </span>
-            Differs: as it was above, as it is now below
+            Different now: then above, now below
           </li>
         )}
       </ul>

@@ -18,13 +18,13 @@ import { usePreview } from '../editing/use-preview.ts'
 import { NightGrid } from './night-grid.tsx'
 import { differenceText, momentAt, type Nights, nightsOf, POSITIONS, positionOf } from './nights.ts'
 
-/** What is drawn: it stays until the next one is complete. */
+/** What is drawn. It stays until the next picture is complete. */
 interface Picture {
   readonly months: readonly Day[]
   readonly now: Nights
-  /** Null: of now. */
+  /** Null: now. */
   readonly at: number | null
-  /** Null: of now, or there is none, for the reason in `problem`. */
+  /** Null: the picture is of now, or there is none, for the reason in `problem`. */
   readonly past: Nights | null
   readonly problem: Problem | null
 }
@@ -41,7 +41,7 @@ export function NightsView({ slug }: { slug: string }) {
   const slider = useRef<HTMLInputElement>(null)
   const [attempt, setAttempt] = useState(0)
   const asOf = at === null ? null : new Date(at).toISOString()
-  // Not at every step of the slider: browsers refuse an address that changes so often.
+  // Not at every step of the slider: browsers refuse to change the address that often.
   const settled = useSettled(asOf)
   useEffect(() => setQuery({ asOf: settled }, { replace: true }), [settled])
 
@@ -84,8 +84,8 @@ export function NightsView({ slug }: { slug: string }) {
             title={monthsText(picture.months)}
             aside={
               <div class="day-steps">
-                <IconButton icon="left" label="Months before" onClick={() => go(-count)} />
-                <IconButton icon="right" label="Months after" onClick={() => go(count)} />
+                <IconButton icon="left" label="Earlier months" onClick={() => go(-count)} />
+                <IconButton icon="right" label="Later months" onClick={() => go(count)} />
               </div>
             }
           >
@@ -115,7 +115,7 @@ function monthsText(months: readonly Day[]): string {
 interface Moment {
   /** Null: now. */
   readonly at: number | null
-  /** What is in the fields, which may be no moment yet, or one to come. */
+  /** What is in the fields, which may be incomplete or in the future. */
   readonly typed: { readonly date: string; readonly time: string } | null
 }
 
@@ -181,7 +181,7 @@ function MomentCard({
   )
 }
 
-/** The days below the slider, one each week. */
+/** The dates below the slider, one for each week. */
 function Scale({ hour }: { hour: number }) {
   const { timezone } = useSession().agency
   return (
@@ -201,7 +201,7 @@ function momentText(at: number, timezone: string): string {
   return `${dayText(todayIn(timezone, at), 'short').split(/[ ,]/)[0]} ${instantText(at, timezone)}`
 }
 
-/** Of when the picture is, and what is different now. */
+/** The moment of the picture, and what differs now. */
 function Standing({ picture: { at, past, now }, onNow }: { picture: Picture; onNow: () => void }) {
   const { timezone } = useSession().agency
   return (
@@ -226,7 +226,7 @@ function NoPicture({ problem, onRetry }: { problem: Problem; onRetry: () => void
   if (problem.status === 410)
     return (
       <EmptyState icon="clock" title="No longer kept">
-        What this unit’s calendar was then is no longer kept. Choose a later moment.
+        This unit’s history does not go back that far. Choose a later moment.
       </EmptyState>
     )
   if (problem.status === 404)

@@ -5,7 +5,7 @@ import { plural } from '../../../format/numbers.ts'
 
 export type NightState = 'free' | 'taken' | 'cleaning'
 
-/** What is not in it is free. */
+/** Nights that are not in it are free. */
 export type Nights = ReadonlyMap<Day, NightState>
 
 export function nightsOf({ nights }: Schema<'Calendar'>): Nights {
@@ -14,10 +14,10 @@ export function nightsOf({ nights }: Schema<'Calendar'>): Nights {
 
 export const stateOn = (nights: Nights, day: Day): NightState => nights.get(day) ?? 'free'
 
-/** How an earlier picture differs from now: `3 nights differ from now: 2 were free, 1 is free again.` */
+/** How an earlier picture differs from now: `3 nights shown differ from now: 2 were free, 1 is free now.` */
 export function differenceText(then: Nights, now: Nights): string {
   const days = [...new Set([...then.keys(), ...now.keys()])].filter((day) => stateOn(then, day) !== stateOn(now, day))
-  if (days.length === 0) return 'The nights shown are the same now.'
+  if (days.length === 0) return 'The nights shown have not changed since.'
   const wereFree = days.filter((day) => !then.has(day)).length
   const areFree = days.filter((day) => !now.has(day)).length
   const parts = [
@@ -30,7 +30,7 @@ export function differenceText(then: Nights, now: Nights): string {
 
 const HOUR_MS = 3_600_000
 const WEEKS = 4
-/** The last position is now, the one before it the full hour. */
+/** The last position is now, the one before it the last full hour. */
 export const POSITIONS = WEEKS * 7 * 24
 
 /** @param hour the last full hour of the agency's clocks. @returns null: now */
@@ -38,7 +38,7 @@ export function momentAt(position: number, hour: number): number | null {
   return position >= POSITIONS ? null : hour - (POSITIONS - 1 - position) * HOUR_MS
 }
 
-/** Where the slider stands; at its beginning for all that is earlier. */
+/** The position of the slider; 0 for anything earlier. */
 export function positionOf(at: number | null, hour: number): number {
   return at === null
     ? POSITIONS

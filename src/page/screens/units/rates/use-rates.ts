@@ -27,7 +27,7 @@ export interface RatesEditing extends Editing<Rates, RatesDraft> {
   readonly base: Saved
 }
 
-/** Beside the rates, and saved with the unit. */
+/** Edited beside the rates, but saved with the unit. */
 interface Beside {
   readonly prices: Prices
 }

@@ -6,7 +6,7 @@ import { DayMonth, dayOfEvent, useDayGrid } from '../editing/day-grid.tsx'
 import { type GridCell, weekRows } from '../editing/day-rows.ts'
 import { RuleMark } from './restriction-marks.tsx'
 
-/** Both inclusive. `anchor`: where it began, while its other end is being chosen. */
+/** Both ends inclusive. `anchor`: the first day chosen, while the other end is still being chosen. */
 export interface DaySpan {
   readonly first: Day
   readonly last: Day
@@ -17,11 +17,11 @@ interface RestrictionGridProps {
   /** First days of the months that are shown. */
   months: readonly Day[]
   days: RestrictedDays
-  /** Arrivals that are sold now and would not be, and the reverse. */
+  /** Arrivals that partners could no longer book once the draft is saved, and those that they newly could. */
   changes: ReadonlyMap<Day, 'lost' | 'gained'>
   today: Day
   selected: DaySpan | null
-  /** Left out: days are only looked at. */
+  /** Left out: days cannot be selected. */
   onSelect: ((selected: DaySpan | null) => void) | undefined
 }
 
@@ -29,12 +29,12 @@ function spanOf(a: Day, b: Day, anchor: Day | null = null): DaySpan {
   return { first: Math.min(a, b), last: Math.max(a, b), anchor }
 }
 
-/** Days by week, a month beside the other. The mouse drags over days; touch and Enter choose the first day, then the last. */
+/** Days by week, month beside month. The mouse drags over days; touch and Enter choose the first day, then the last. */
 export function RestrictionGrid({ months, days, changes, today, selected, onSelect }: RestrictionGridProps) {
   const weeks = months.map((month) => weekRows(month))
   const { pointed, tabStop, setFocused, onArrow, pointing } = useDayGrid(weeks.flat(), today)
   const dragFrom = useRef<Day | null>(null)
-  /** The press that a click ends was the mouse's, and has selected already. */
+  /** The click ends a press of the mouse, which has already selected. */
   const isMouse = useRef(false)
   const choose = (day: Day) =>
     onSelect?.(selected?.anchor == null ? spanOf(day, day, day) : spanOf(selected.anchor, day))
@@ -185,7 +185,7 @@ function dayWords(days: RestrictedDays, day: Day, change: 'lost' | 'gained' | un
 }
 
 const SIGNS = { lost: '−', gained: '+' } as const
-const CHANGES = { lost: 'arrivals are lost', gained: 'arrivals become possible' } as const
+const CHANGES = { lost: 'arrival no longer bookable', gained: 'arrival newly bookable' } as const
 
 /** What the marks mean. */
 export function MarksLegend({ hasChanges }: { hasChanges: boolean }) {
@@ -205,7 +205,7 @@ export function MarksLegend({ hasChanges }: { hasChanges: boolean }) {
             <span class={`day-swatch restriction-${change}`} aria-hidden="true">
               <span class="restriction-change">{SIGNS[change]}</span>
             </span>
-            Once saved, {CHANGES[change]}
+            Once saved: {CHANGES[change]}
           </li>
         ))}
     </ul>

@@ -1,7 +1,7 @@
-/** How the rules of a day are drawn: each has a shape or a text of its own, beside its colour. */
+/** How the rules of a day are drawn: each has its own shape or text, not only a colour. */
 import type { DateRule } from '../../../stays/restrictions.ts'
 
-/** An arrow that meets a cross, a cross that stands before an arrow, and a cross alone. */
+/** An arrow to a cross, an arrow from a cross, and a cross alone. */
 const PATHS = {
   closedToArrival: 'M1 6h6.500M5 3.500 7.500 6 5 8.500M10.500 3.800l4.400 4.400M14.900 3.800l-4.400 4.400',
   closedToDeparture: 'M1.100 3.800l4.400 4.400M5.500 3.800l-4.400 4.400M8.500 6H15M12.500 3.500 15 6l-2.500 2.500',

@@ -1,13 +1,13 @@
-/** Restrictions while they are edited: what is in the fields, the request body they make, and what differs, in words. Pure. */
+/** Restrictions while they are edited: the fields, the request body made from them, and the differences in words. Pure. */
 import { type Day, dayOf, dayRange, dayText, isoOf, parseDay, weekdayText } from '../../../format/days.ts'
 import { plural } from '../../../format/numbers.ts'
 import { type DateRule, type Restriction, type Restrictions, RULES, ruleText } from '../../../stays/restrictions.ts'
 
 export interface RowDraft {
   readonly key: number
-  /** `YYYY-MM-DD`; empty: no beginning. */
+  /** `YYYY-MM-DD`; empty: no first day. */
   readonly from: string
-  /** `YYYY-MM-DD`, the day itself; empty: no end. */
+  /** `YYYY-MM-DD`, inclusive; empty: no last day. */
   readonly last: string
   /** 1 (Monday) to 7. */
   readonly weekdays: readonly number[]
@@ -30,7 +30,7 @@ export function newRow(row: Partial<RowDraft>): RowDraft {
   return { from: '', last: '', weekdays: EVERY_DAY, rule: 'closedToArrival', value: true, ...row, key: lastKey }
 }
 
-/** The rule with a value of its kind. */
+/** The row with another rule; a value of the wrong kind is reset. */
 export function withRule<R extends Pick<RowDraft, 'rule' | 'value'>>(row: R, rule: DateRule): R {
   const isSwitch = RULES[rule].off !== null
   if (isSwitch === (typeof row.value === 'boolean')) return { ...row, rule }
@@ -49,7 +49,7 @@ export function draftOf({ restrictions, ...rest }: Restrictions): RestrictionsDr
   return { ...rest, rows }
 }
 
-/** The draft as a request takes it. It has no errors (`errorsOf`). */
+/** The draft as a request body. It must have no errors (`errorsOf`). */
 export function restrictionsOf({ rows, ...rest }: RestrictionsDraft): Restrictions {
   return { restrictions: rows.map(restrictionOf), ...rest }
 }
@@ -65,7 +65,7 @@ function restrictionOf({ from, last, weekdays, rule, value }: RowDraft): Restric
   }
 }
 
-/** A text that two lists share if they say the same. Their order matters. */
+/** A text that is equal for equal lists. The order of rows matters. */
 export function canonical({ restrictions, advanceNoticeHours, bookingWindowDays }: Restrictions): string {
   return JSON.stringify([restrictions.map(canonicalRow), advanceNoticeHours, bookingWindowDays])
 }
@@ -82,17 +82,17 @@ export function isSavedRow(row: RowDraft, { restrictions }: Restrictions): boole
 
 export const rowField = (key: number, field: keyof RowDraft) => `row ${key} ${field}`
 
-/** As the service has them. */
+/** The limits of the service. */
 const NIGHTS_MAX = 366
 export const ROWS_MAX = 500
 const NOTICE_HOURS_MAX = 8_760
 const WINDOW_DAYS_MAX = 1_096
 
-/** What is wrong with a draft, in words, by the same rules as the service's. By field: `row 3 from`, `bookingWindowDays`. */
+/** What is wrong with a draft, in words, by the rules of the service. Keyed by field: `row 3 from`, `bookingWindowDays`. */
 export function errorsOf({ rows, advanceNoticeHours, bookingWindowDays }: RestrictionsDraft): Map<string, string> {
   const errors = new Map<string, string>()
   for (const row of rows) addRow(errors, row)
-  if (rows.length > ROWS_MAX) errors.set('rows', `At most ${ROWS_MAX} rules. Remove some that are over.`)
+  if (rows.length > ROWS_MAX) errors.set('rows', `At most ${ROWS_MAX} rules. Remove some whose dates have passed.`)
   if (advanceNoticeHours !== null && !isWithin(advanceNoticeHours, 0, NOTICE_HOURS_MAX))
     errors.set('advanceNoticeHours', `From 0 to ${NOTICE_HOURS_MAX} hours.`)
   if (bookingWindowDays !== null && !isWithin(bookingWindowDays, 1, WINDOW_DAYS_MAX))
@@ -141,8 +141,7 @@ export function restrictionsChanges(before: Restrictions, after: Restrictions): 
   const removed = without(was, is)
   const changes = [...added.map((text) => `New: ${text}`), ...removed.map((text) => `Removed: ${text}`)]
   const kept = without(is, added)
-  if (kept.join('\n') !== without(was, removed).join('\n'))
-    changes.push('The order of the rules, which decides which one wins')
+  if (kept.join('\n') !== without(was, removed).join('\n')) changes.push('The order of the rules')
   const member = (name: string, from: number | null, to: number | null, unit: string) => {
     const shown = (value: number | null) => (value === null ? 'none' : plural(value, unit))
     if (from !== to) changes.push(`${name}: ${shown(from)} → ${shown(to)}`)
@@ -156,7 +155,7 @@ function rowTexts(restrictions: Restrictions): string[] {
   return draftOf(restrictions).rows.map((row) => `${rowTitle(row)} · ${rowDates(row)}`)
 }
 
-/** Each of the second takes one of the first away. */
+/** The first list without the texts of the second, each removed once. */
 function without(texts: readonly string[], taken: readonly string[]): string[] {
   const left = new Map<string, number>()
   for (const text of taken) left.set(text, (left.get(text) ?? 0) + 1)

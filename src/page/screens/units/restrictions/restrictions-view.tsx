@@ -31,7 +31,7 @@ import type { RestrictionsEditing } from './use-restrictions.ts'
 
 const PREVIEW_DAYS = 366
 
-/** The rules of which stays of a unit are sold: by day, as a list, and what they change. */
+/** Which stays in a unit partners can book: the rules by day, as a list, and the difference that unsaved changes make. */
 export function RestrictionsView({ editing }: { editing: RestrictionsEditing }) {
   const { may, agency, path } = useSession()
   const { query } = useRoute()
@@ -61,9 +61,7 @@ export function RestrictionsView({ editing }: { editing: RestrictionsEditing }) 
       {theirs !== null && (
         <ConflictNote what="restrictions" changes={restrictionsChanges(base, theirs)} editing={editing} />
       )}
-      {!mayChange && (
-        <Note>You can see which stays are sold here. Only managers and owners can change restrictions.</Note>
-      )}
+      {!mayChange && <Note>Only managers and owners can change restrictions.</Note>}
       <div class="restrictions">
         <div class="restrictions-column">
           <DaysCard {...{ editing, mayChange, start, today, changes }} />
@@ -91,7 +89,7 @@ export function RestrictionsView({ editing }: { editing: RestrictionsEditing }) 
   )
 }
 
-/** A row is only looked at for its days while it has errors elsewhere. */
+/** Rows that are not complete yet are left out. */
 function daysOf(draft: RestrictionsDraft): RestrictedDays {
   const isWhole = ({ from, last, value }: RowDraft) =>
     value !== null && [from, last].every((day) => day === '' || parseDay(day) !== null)
@@ -121,8 +119,8 @@ function DaysCard({
       title={`${dayText(start, 'shortMonthYear')} – ${dayText(monthStart(start, count - 1), 'shortMonthYear')}`}
       aside={
         <div class="day-steps">
-          <IconButton icon="left" label="Months before" onClick={() => go(-count)} />
-          <IconButton icon="right" label="Months after" onClick={() => go(count)} />
+          <IconButton icon="left" label="Earlier months" onClick={() => go(-count)} />
+          <IconButton icon="right" label="Later months" onClick={() => go(count)} />
         </div>
       }
     >
@@ -146,7 +144,7 @@ function DaysCard({
   )
 }
 
-/** The rule that is set for the days that are selected. */
+/** The rule to set for the selected days. */
 function NewRule({
   span: { first, last },
   isFull,
@@ -191,7 +189,7 @@ function NewRule({
 
 function TimesCard({ editing: { draft, errors, change } }: { editing: RestrictionsEditing }) {
   return (
-    <Card title="How early, how late">
+    <Card title="When stays can be booked">
       <div class="field-pairs">
         <NumberInput
           label="Advance notice"

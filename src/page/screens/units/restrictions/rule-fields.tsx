@@ -8,7 +8,7 @@ type Rule = Pick<RowDraft, 'rule' | 'value' | 'weekdays'>
 
 const OPTIONS = DATE_RULES.map((rule) => ({ value: rule, label: RULES[rule].label }))
 
-/** What a row says, on which days of the week. */
+/** The rule of a row, its value and its days of the week. */
 export function RuleFields<R extends Rule>({
   row,
   errorOf,

@@ -12,7 +12,7 @@ import type { RestrictionsEditing } from './use-restrictions.ts'
 
 const FIELDS = ['from', 'last', 'weekdays', 'value'] as const
 
-/** The rows in their order: a later one wins. */
+/** The rows in order: a later one wins. */
 export function RulesCard({ editing, mayChange }: { editing: RestrictionsEditing; mayChange: boolean }) {
   const { draft, base, errors, change } = editing
   const { rows } = draft
@@ -29,7 +29,7 @@ export function RulesCard({ editing, mayChange }: { editing: RestrictionsEditing
   const remove = (index: number, row: RowDraft) => {
     change({ rows: rows.toSpliced(index, 1) })
     toast({
-      text: `${rowTitle(row)} is removed from the draft`,
+      text: `Removed from the draft: ${rowTitle(row)}`,
       undo: () => change((now) => ({ rows: now.rows.toSpliced(index, 0, row) })),
     })
   }
@@ -52,7 +52,7 @@ export function RulesCard({ editing, mayChange }: { editing: RestrictionsEditing
             : 'Every free night is for sale.'}
         </EmptyState>
       ) : (
-        <p class="restriction-order">A rule further down wins over one above it, where both speak of the same day.</p>
+        <p class="restriction-order">If two lines set the same rule for a day, the lower one wins.</p>
       )}
       {errors.has('rows') && <p class="restriction-order field-error">{errors.get('rows')}</p>}
       <ol>

@@ -14,7 +14,7 @@ interface SalesPreviewProps {
   preview: RestrictionsPreview | null
   isBehind: boolean
   problem: Problem | null
-  /** As typed; null: as the service chooses. */
+  /** As typed; null: the service chooses. */
   nights: number | null
   onNights: (nights: number | null) => void
   isUnsaved: boolean
@@ -22,7 +22,7 @@ interface SalesPreviewProps {
   window: string
 }
 
-/** Which stays could no longer be booked, and which could, before the rules are saved. */
+/** Which stays partners could no longer book, and which they newly could, shown before the rules are saved. */
 export function SalesPreview({ preview, isBehind, problem, nights, onNights, ...rest }: SalesPreviewProps) {
   return (
     <Card title="What changes for partners">
@@ -37,7 +37,7 @@ export function SalesPreview({ preview, isBehind, problem, nights, onNights, ...
             onChange={(value) => onNights(value === null ? null : Math.min(366, Math.max(1, Math.round(value))))}
           />
           <p class="units-text">
-            Bookings that exist stay as they are, and you can still book any stay yourself: you are only warned.
+            Existing bookings stay as they are, and you can still book any stay yourself: you are only warned.
           </p>
         </div>
         <ErrorNote problem={problem} />
@@ -63,7 +63,7 @@ function Outcome({
   if (changes.length === 0)
     return (
       <p>
-        {stays} are sold for {plural(soldNow, 'arrival')} {window}.
+        {stays} can be booked for {plural(soldNow, 'arrival')} {window}.
         {isUnsaved && ' Your changes make no difference to them.'}
       </p>
     )
@@ -72,11 +72,11 @@ function Outcome({
   return (
     <>
       <p>
-        {stays} are sold for {plural(soldNow, 'arrival')} {window} now, and for <strong>{soldThen}</strong> once you
-        save.
+        {stays} can be booked for {plural(soldNow, 'arrival')} {window} now, and for <strong>{soldThen}</strong> once
+        you save.
       </p>
-      <Runs title="No longer sold" runs={lost} sign="−" />
-      <Runs title="Sold again" runs={gained} sign="+" />
+      <Runs title="No longer bookable" runs={lost} sign="−" />
+      <Runs title="Newly bookable" runs={gained} sign="+" />
     </>
   )
 }

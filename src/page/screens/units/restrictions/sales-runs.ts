@@ -1,11 +1,11 @@
-/** Arrivals that a change of restrictions makes impossible or possible, for people. Pure. */
+/** The arrivals that a change of restrictions closes or opens, as text. Pure. */
 import type { RestrictionsPreview } from '../../../api/schema.ts'
 import { dayOf } from '../../../format/days.ts'
 import { refusalText } from '../../../stays/restrictions.ts'
 
 type Change = RestrictionsPreview['changes'][number]
 
-/** Arrivals one after the other that differ for the same reasons. */
+/** Consecutive arrivals that differ for the same reasons. */
 export interface Run {
   readonly from: string
   last: string

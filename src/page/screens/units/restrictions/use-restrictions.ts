@@ -42,7 +42,7 @@ export function useRestrictions(slug: string): UsedRestrictions {
         ),
       canonical,
       draftOf: ({ value }) => draftOf(value),
-      // Changes that are not saved stay, and what they were based on with them (`theirs`).
+      // Unsaved changes stay, and so does what they were based on (`theirs`).
       followed: (now, read) => {
         const isSame = now !== null && canonical(now.base.value) === canonical(read.value)
         if (now === null || (!isSame && !isChanged(now.base, now.draft)))
@@ -59,7 +59,7 @@ export function useRestrictions(slug: string): UsedRestrictions {
     resources.invalidate('units')
     toast({
       tone: 'good',
-      text: 'Restrictions saved. They apply from the next quote; bookings that exist stay as they are.',
+      text: 'Restrictions saved. They apply from the next quote; existing bookings stay as they are.',
     })
   }
   return {
