@@ -68,8 +68,8 @@ export const UnitCalendarJson = Type.Object(
       Type.Array(Type.Integer({ minimum: 1 }), {
         maxItems: RANGE_DAYS_MAX,
         description:
-          'Only with `prices=true` or `restrictions=true`. Element i is the minimum stay, in nights, of an arrival on `from` + i; with ' +
-          '`restrictions=true`, of one that is long enough for the minimum of every night it touches.',
+          'Only with `prices=true` or `restrictions=true`. Element i is the minimum stay, in nights, of an arrival on `from` + i that is ' +
+          'long enough for the minimum of every night it touches.',
       }),
     ),
     arrival: Type.Optional(
@@ -143,7 +143,7 @@ export class CalendarText {
     if (this.#with.prices !== true && this.#with.restrictions !== true) return ''
     const prices: string[] = []
     const minStay: string[] = []
-    const restrictions = this.#with.restrictions === true ? rules.restrictions : undefined
+    const { restrictions } = rules
     forEachNightPriceRun(rules, this.#range.from, this.#range.to, (run) => {
       prices.push(pricesText(run))
       if (restrictions === undefined) minStay.push(repeated(`${run.minStay},`, run.to - run.from))

@@ -70,6 +70,21 @@ test('of generated units: blocked runs are maximal and expand to the blocked nig
   }
 })
 
+test('minimum stays beside prices are those of restrictions too: a shorter stay would be refused', () => {
+  const rows = [
+    { from: addNights(FROM, 1), to: addNights(FROM, 2), weekdays: null, rule: 'minStayArrival', value: 3 },
+    { from: addNights(FROM, 5), to: addNights(FROM, 6), weekdays: null, rule: 'minStayThrough', value: 4 },
+  ] as const
+  const rules = sampleRules({ restrictions: { rows, advanceNoticeHours: null, bookingWindowDays: null } })
+  const state = UnitState.empty(sampleUnit().id)
+  state.apply({ kind: 'unit_set', unit: sampleUnit({ rules }) }, 1)
+  for (const members of [{ prices: true }, { prices: true, restrictions: true }]) {
+    const text = new CalendarText({ from: FROM, to: addNights(FROM, 7) }, members)
+    text.add('sea-view', state)
+    expect(JSON.parse(text.text)[0].minStay).toEqual([1, 3, 1, 1, 1, 4, 1])
+  }
+})
+
 test('without prices there are neither prices nor minimum stays', () => {
   const text = new CalendarText({ from: FROM, to: addNights(FROM, 3) })
   text.add('a"b', UnitState.empty(sampleId('unt', 'a')))
