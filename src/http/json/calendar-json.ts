@@ -154,7 +154,7 @@ export class CalendarText {
           this.#steps += nights / DATES_PER_STEP
         }
     })
-    this.#steps += rules.rates.seasons.length + prices.length
+    this.#steps += rules.rates.seasons.length + prices.length + (restrictions?.rows.length ?? 0)
     const minStays = `,"minStay":[${withoutLastComma(minStay.join(''))}]`
     return this.#with.prices === true ? `,"prices":[${withoutLastComma(prices.join(''))}]${minStays}` : minStays
   }

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { addNights, formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { unionNightsIn } from '../../../src/core/domain/night-bitmap.ts'
 import { effectiveMinStay, priceStay } from '../../../src/core/domain/pricing.ts'
+import { NO_RESTRICTIONS } from '../../../src/core/domain/restrictions.ts'
 import { SEASONS_MAX, type Season } from '../../../src/core/domain/unit.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { CalendarText } from '../../../src/http/json/calendar-json.ts'
@@ -149,4 +150,11 @@ test('200 units are read in slices: none does more than its steps and one unit, 
   state.apply({ kind: 'unit_set', unit: sampleUnit({ rules }) }, 1)
   restricted.add('one', state)
   expect(restricted.steps).toBeGreaterThan((366 * 366) / 20)
+  // And by its rows of restrictions, which are read for each date the first time.
+  const few = new CalendarText({ from: FROM, to: addNights(FROM, 2) }, { restrictions: true })
+  const many = { ...rules, restrictions: { ...NO_RESTRICTIONS, rows: Array.from({ length: 500 }, () => through) } }
+  const unit = sampleUnit({ rules: many })
+  state.apply({ kind: 'unit_set', unit }, 2)
+  few.add('one', state)
+  expect(few.steps).toBeGreaterThan(500)
 })
