@@ -22,7 +22,7 @@ const GET_AVAILABILITY = {
   tag: 'Availability and prices',
   summary: "Get a unit's blocked nights",
   description:
-    'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance) or reserved for cleaning. ' +
+    'The nights in `[from, to)` that are occupied (bookings, options, owner stays, maintenance), reserved for cleaning or not for sale. ' +
     `A date absent from \`blockedNights\` is sellable. \`to\` is at most ${RANGE_DAYS_MAX} days after \`from\`. With \`asOf\`, the answer is that ` +
     'of an earlier moment, made from the journal. It needs the scope `read:bookings` too, and costs ten requests, of a minute and of a month; a ' +
     'refusal costs one. Before the unit existed it is 404, and 410 when what the unit was is no longer kept.',

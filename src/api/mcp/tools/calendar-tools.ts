@@ -19,9 +19,9 @@ export const GET_AVAILABILITY = toolOf({
   description:
     'Lists which nights of one unit are available in the half-open range [from, to). A night is named by the date on ' +
     `which it begins, \`to\` is excluded, and the range is at most ${RANGE_DAYS_MAX} days long. ` +
-    '`blockedNights` are booked, on hold or reserved for cleaning; `openRanges` are the gaps between them, each with the first ' +
+    '`blockedNights` are booked, on hold, reserved for cleaning or not for sale; `openRanges` are the gaps between them, each with the first ' +
     'possible arrival (`from`), the last possible departure (`to`) and the number of nights between. It gives no prices and ' +
-    'holds nothing, and it ignores the minimum stay: call quote_stay before you promise anything.',
+    'holds nothing, and it ignores minimum stays and other restrictions: call quote_stay before you promise anything.',
   input: Type.Object(
     {
       unit: text({ minLength: 1, description: 'Slug of the unit, from list_units.', examples: ['sea-view'] }),
@@ -82,9 +82,11 @@ export const GET_CALENDAR = toolOf({
   scopeWith: ({ prices }) => (prices === true ? 'read:rates' : null),
   description:
     'Lists the unavailable nights of many units at once, over the half-open range [from, to) of at most ' +
-    `${RANGE_DAYS_MAX} days. \`blocked\` are runs of nights that are booked, on hold or reserved for cleaning: the first unavailable night ` +
+    `${RANGE_DAYS_MAX} days. \`blocked\` are runs of nights that are booked, on hold, reserved for cleaning or not for sale: the first unavailable night ` +
     '(`from`) and the next available one (`to`). With `prices`, `prices[i]` is the price of the night `from` + i in the minor unit of ' +
-    '`currency` (12345 means 123.45 in EUR), and `minStay[i]` the fewest nights a guest arriving on it can stay. It returns 25 units per ' +
+    '`currency` (12345 means 123.45 in EUR), and `minStay[i]` the fewest nights a guest arriving on it can stay. With `restrictions`, ' +
+    'character i of `arrival` and `departure` is 1 if a stay can arrive or depart on the date `from` + i and 0 if it is refused there, and ' +
+    '`maxStay[i]` is the most nights (0: no limit); quote_stay names the rules that refuse a stay. It returns 25 units per ' +
     'page by default and at most 200: ask for a short range first. Night prices do not include discounts, cleaning and fees: call ' +
     'quote_stay for what a stay costs.',
   input: Type.Object(

@@ -67,8 +67,8 @@ export const SEARCH_STAYS = toolOf({
     `\`departure\`, or \`from\`, \`to\` and \`nights\` for any stay of 1 to ${SEARCH_NIGHTS_MAX} nights inside the half-open window [from, to) of at ` +
     `most ${WINDOW_DAYS_MAX} days. By default it returns one offer per unit, its cheapest stay, cheapest unit first, 25 offers per page. ` +
     '`total` is what the guest pays, with discounts, cleaning and fees, in the minor unit of `currency` (12345 means 123.45 in ' +
-    'EUR). Every offer obeys minimum stays and cleaning days, and fits `adults` and `children`. Searching holds nothing and books ' +
-    'nothing: call quote_stay for the lines of a total.',
+    'EUR). Every offer obeys minimum stays, restrictions and cleaning days, and fits `adults` and `children`. Searching holds nothing and ' +
+    'books nothing: call quote_stay for the lines of a total, or for why a stay is not offered.',
   input: Type.Object(
     {
       ...SEARCH_FIELDS,
