@@ -267,6 +267,17 @@ describe('calendars and searches', () => {
     expect(later).toMatchObject({ status: 200, body: { units: [{ arrival: '1111110000' }] } })
   })
 
+  test('the tag of a page does not depend on what notice and window allow in units on other pages', async () => {
+    await service.unit(agency, { slug: 'attic', name: 'Attic' })
+    await put({ bookingWindowDays: 30 })
+    const tag = async (page: number) =>
+      (await call(`/calendar?${RANGE}&restrictions=true&pageSize=1&page=${page}`)).headers.get('etag')
+    const before = [await tag(1), await tag(2)]
+    shiftMs = 2 * DAY_MS
+    expect(await tag(1)).toBe(before[0] ?? '')
+    expect(await tag(2)).not.toBe(before[1] ?? '')
+  })
+
   test('/search offers only what would be accepted', async () => {
     await put({
       restrictions: [row('closedToArrival', true, { weekdays: [1, 2] }), row('stopSell', true, { from: '2027-07-10' })],
