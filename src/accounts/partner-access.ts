@@ -184,9 +184,11 @@ export class PartnerAccess {
     const { requestsPerMinute, requestsPerMonth } = agency.plan
     const kept = countersOf(holder)
     const ofMinute = Math.min(requests, requestsPerMinute - 1)
-    const retryAfterS = this.#limiter.waitS(key.id, requestsPerMinute - ofMinute + 1)
-    if (retryAfterS > 0) {
+    const left = requestsPerMinute - ofMinute
+    if (this.#limiter.waitS(key.id, left + 1) > 0) {
       this.#meter.giveBack(agency.id)
+      // When it comes again it is counted again: there must be room for that too.
+      const retryAfterS = this.#limiter.waitS(key.id, left)
       return { holder, rate, refusal: this.#rateLimited({ limit: requestsPerMinute, retryAfterS }) }
     }
     const usage = this.#meter.take(agency.id, requestsPerMonth, kept, null, requests)

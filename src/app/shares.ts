@@ -209,7 +209,7 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`GET ${UNIT}/restrictions`]: ONE('restrictions'),
   [`PUT ${UNIT}/restrictions`]: WRITE('restrictions', 'mailbox'),
   [`POST ${UNIT}/rates/preview`]: ONE('body', 'rates'),
-  [`POST ${UNIT}/restrictions/preview`]: ONE('body', 'restrictions'),
+  [`POST ${UNIT}/restrictions/preview`]: ONE('body', 'restrictions', 'largeAnswers'),
   [`POST ${AGENCY}/fee-types`]: WRITE('feeTypes'),
   [`GET ${AGENCY}/fee-types`]: ONE('feeTypes'),
   [`PATCH ${AGENCY}/fee-types/{feeTypeId}`]: WRITE('feeTypes'),

@@ -175,6 +175,18 @@ describe('a request that costs more than one', () => {
     expect(charge(9).refusal?.code).toBeUndefined()
   })
 
+  test('passes after Retry-After, although it is counted itself when it comes again', async () => {
+    const { clock, ask, charge } = openAccess({ requestsPerMinute: 12 })
+    for (let i = 0; i < 3; i++) {
+      ask(1)
+      await clock.advance(2_000)
+    }
+    const { refusal } = charge(9)
+    if (refusal?.code !== 'RATE_LIMITED') throw new Error('Expected to be refused')
+    await clock.advance(refusal.retryAfterS * 1_000)
+    expect(charge(9).refusal).toBeNull()
+  })
+
   test('is refused if the month does not have room for all of it, and then takes no more of the minute', () => {
     const { charge, used } = openAccess({ requestsPerMonth: 11 })
     charge(1)

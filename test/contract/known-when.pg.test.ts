@@ -245,6 +245,11 @@ describe('GET /availability?…&asOf=', () => {
       () => service.asPartner(key, `/bookings/${dice.pick(ids)}/cancel`, {}),
       () => service.patch(portalPath(`/units/${unit()}`), { turnoverNights: dice.below(4) }),
       () => service.patch(portalPath(`/units/${unit()}`), { status: dice.pick(['active', 'draft']) }),
+      () => {
+        const { arrival: from, departure: to } = stay()
+        const restrictions = dice.chance(0.3) ? [] : [{ rule: 'stopSell', value: true, from, to }]
+        return service.put(portalPath(`/units/${unit()}/restrictions`), { restrictions })
+      },
     ]
     await deeds[0]?.()
     for (let step = 0; step < 60; step++) {

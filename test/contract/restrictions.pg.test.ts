@@ -206,6 +206,17 @@ describe('calendars and searches', () => {
     expect((await call(`/availability?unit=sea-view&${RANGE}`)).body.blockedNights).toEqual([])
   })
 
+  test('of a rule without an end, the iCalendar feed has three years, so that it stays short; it has every booked night', async () => {
+    const { path: feed } = (await service.get(`${portal}/units/sea-view/calendar-feed`)).body.calendarFeed
+    await call('/bookings', { unit: 'sea-view', arrival: '2090-01-01', departure: '2090-01-02' })
+    await put({ restrictions: [row('stopSell', true, { weekdays: [1, 3, 5] })] })
+    const text = await (await fetch(`${service.url}${feed}`)).text()
+    const events = text.split('BEGIN:VEVENT').length - 1
+    expect(events).toBeGreaterThan((1_096 * 3) / 7)
+    expect(events).toBeLessThan(500)
+    expect(text).toContain('DTSTART;VALUE=DATE:20900101')
+  })
+
   test('/calendar?restrictions=true has arrivals, departures, maximum and minimum stays, without the scope for prices', async () => {
     await put({
       restrictions: [
@@ -254,6 +265,17 @@ describe('calendars and searches', () => {
     const held = { 'if-none-match': first.headers.get('etag') ?? '' }
     const later = await service.call(`/calendar?${range}`, { key, headers: held })
     expect(later).toMatchObject({ status: 200, body: { units: [{ arrival: '1111110000' }] } })
+  })
+
+  test('the tag of a page does not depend on what notice and window allow in units on other pages', async () => {
+    await service.unit(agency, { slug: 'attic', name: 'Attic' })
+    await put({ bookingWindowDays: 30 })
+    const tag = async (page: number) =>
+      (await call(`/calendar?${RANGE}&restrictions=true&pageSize=1&page=${page}`)).headers.get('etag')
+    const before = [await tag(1), await tag(2)]
+    shiftMs = 2 * DAY_MS
+    expect(await tag(1)).toBe(before[0] ?? '')
+    expect(await tag(2)).not.toBe(before[1] ?? '')
   })
 
   test('/search offers only stays that would be accepted', async () => {

@@ -69,7 +69,7 @@ const CREATE_BOOKING = {
   tag: 'Bookings',
   summary: 'Create a booking',
   description:
-    'The pricing engine computes the total when the booking is written. Checks run in this order: minimum stay, cleaning ' +
+    'The pricing engine computes the total when the booking is written. Checks run in this order: minimum stay, restrictions, cleaning ' +
     'block after the previous checkout, announced extension of the current guest, double booking. None can be overridden. ' +
     'With `If-Match`, the price is checked last.',
   scope: 'write:bookings',

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { isHeld, type Outcome, tagged } from '../../http/answer.ts'
-import { PAGE_QUERY, PAGE_SIZE_MAX, pageOf } from '../../http/json/page.ts'
+import { PAGE_QUERY, PAGE_SIZE_MAX, pageOf, sliceOf } from '../../http/json/page.ts'
 import { arrivalsOf, CalendarsJson, calendarsText } from '../../http/json/read-calendars.ts'
 import { RANGE_DAYS_MAX, rangeOf } from '../../http/json/request-fields.ts'
 import { selectUnits, slugsOf, UNITS_NAMED_MAX } from '../../http/json/unit-json.ts'
@@ -65,7 +65,7 @@ export const CALENDAR = [
       const versions = `${inventory.version} ${ledger.commands.changesOf(agency)}`
       const now = ledger.clock.now()
       const params = `${from} ${to} ${prices} ${restrictions} ${page.page} ${page.pageSize} ${query.units ?? ''}`
-      const arrivals = restrictions === 'true' ? arrivalsKey(units, agency, now) : ''
+      const arrivals = restrictions === 'true' ? arrivalsKey(sliceOf(units, page), agency, now) : ''
       const tag = ledger.tags.of(`calendar ${versions} ${params}${arrivals}`)
       if (isHeld(request, tag)) return tagged(tag, null)
       const members = { prices: prices === 'true', restrictions: restrictions === 'true' }
@@ -75,7 +75,7 @@ export const CALENDAR = [
   }),
 ]
 
-/** What restrictions change by the passing of time alone: the first and last arrival by advance notice and booking window. */
+/** What restrictions change by the passing of time alone, in the units shown: the first and last arrival by advance notice and booking window. */
 function arrivalsKey(units: readonly Unit[], agency: Agency, now: number): string {
   let key = ''
   for (const unit of units) {

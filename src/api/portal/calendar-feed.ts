@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
+import { BOOKING_WINDOW_DAYS_MAX } from '../../core/domain/restrictions.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import type { UnitState } from '../../core/domain/unit-state.ts'
 import { calendarText } from '../../events/ical/calendar-text.ts'
@@ -21,6 +22,11 @@ import { UNIT_PATH } from './units.ts'
 
 /** No channel needs nights further back than this. */
 const PAST_NIGHTS = 31
+/**
+ * Nor which nights are not for sale further ahead: a rule for some weekdays without an end would be thousands of events, and hundreds of
+ * milliseconds of CPU in one piece. Booked nights, and those of cleaning, are written however far ahead they are.
+ */
+const NOT_SOLD_NIGHTS = BOOKING_WINDOW_DAYS_MAX
 
 const FeedJson = Type.Object(
   {
@@ -150,9 +156,10 @@ async function feedOf(ledger: PortalLedger, texts: CalendarTexts, request: Reque
   return texts.text({ agencyId: agency.id, unitId: unit.id, version }, () => written(unit, state, today, now))
 }
 
-function written(unit: Unit, { occupied, closed }: UnitState, today: Night, now: number): string {
+function written(unit: Unit, { occupied, cleaning, closed }: UnitState, today: Night, now: number): string {
   const from = (today - PAST_NIGHTS) as Night
   const end = (NIGHT_MAX + 1) as Night
-  const blocked = new Set([...occupied.nightsIn(from, end), ...closed.nightsIn(from, end)])
+  const taken = [...occupied.nightsIn(from, end), ...cleaning.nightsIn(from, end)]
+  const blocked = new Set([...taken, ...closed.nightsIn(from, (today + NOT_SOLD_NIGHTS) as Night)])
   return calendarText({ unitId: unit.id, name: unit.name, blocked: [...blocked].sort((a, b) => a - b), now })
 }

@@ -3,6 +3,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type PriceAnswer, priceByRules } from '../../core/domain/decide.ts'
 import { formatNight, type Night } from '../../core/domain/night.ts'
 import { forEachNightPriceRun } from '../../core/domain/priced-nights.ts'
+import { restrictedMinStayFrom } from '../../core/domain/restrictions.ts'
 import { ratesProblems, type UnitRules } from '../../core/domain/unit.ts'
 import { quoteJson } from '../../http/json/quote-json.ts'
 import { nightOf, PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../http/json/request-fields.ts'
@@ -108,7 +109,11 @@ function nightsJson(rules: UnitRules, from: Night, to: Night) {
   forEachNightPriceRun(rules, from, to, (run) => {
     for (let night = run.from; night < run.to; night++) {
       prices.push(run.prices[(night - run.from) % run.prices.length] ?? 0)
-      minStay.push(run.minStay)
+      minStay.push(
+        rules.restrictions === undefined
+          ? run.minStay
+          : restrictedMinStayFrom(rules.restrictions, night as Night, run.minStay),
+      )
       season.push(run.season)
     }
   })

@@ -9,12 +9,18 @@ import { RANGE_DAYS_MAX, rangeOf } from '../../http/json/request-fields.ts'
 import { NEW_RESTRICTIONS, restrictionsOf } from '../../http/json/restrictions-json.ts'
 import { invalid, notFound, within } from '../../http/problems.ts'
 import { choice, dateText, nullable } from '../../http/text-schema.ts'
+import { Slices } from '../../lib/slices.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
 /** Unless the minimum stay of the unit is longer. */
 const NIGHTS_DEFAULT = 2
+
+/** Dates of stays that are looked at: a quarter of a millisecond of CPU. */
+const DATES_PER_SLICE = 10_000
+/** So many count as one part of a large answer (`AnswerPace`). */
+const DATES_PER_PART = 100_000
 
 const REFUSALS = Type.Array(
   Type.Object({
@@ -78,7 +84,7 @@ const PREVIEW_RESTRICTIONS = {
 } as const satisfies PortalOperation
 
 export const RESTRICTIONS_PREVIEW = [
-  agencyRoute(PREVIEW_RESTRICTIONS, async ({ ledger, agency, path, body }) => {
+  agencyRoute(PREVIEW_RESTRICTIONS, async ({ ledger, access, identity, agency, path, body }) => {
     const range = rangeOf(body)
     if ('code' in range) return range
     const restrictions = restrictionsOf(body.restrictions)
@@ -86,15 +92,19 @@ export const RESTRICTIONS_PREVIEW = [
     if (problems.length > 0) return invalid(within('restrictions', problems))
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
-    const state = await ledger.commands.calendar(agency, unit)
+    // A copy: others book while it is looked at in slices.
+    const state = (await ledger.commands.calendar(agency, unit)).copy()
     const nights = body.nights ?? Math.max(NIGHTS_DEFAULT, state.rules.minStay)
     const moment = saleMoment(unit, agency, ledger.clock.now())
     const then = { ...state.rules, restrictions }
     let [soldNow, soldThen] = [0, 0]
     const changes: ChangeJson[] = []
+    const slices = new Slices(DATES_PER_SLICE)
     for (let arrival = range.from; arrival < range.to && arrival + nights <= NIGHT_MAX; arrival++) {
       const stay = { arrival, departure: (arrival + nights) as Night }
       if (stayConflictCodes(state, stay).length > 0) continue
+      const pause = slices.spend(2 * nights)
+      if (pause !== null) await pause
       const before = refusalsBy(state.rules, stay, moment)
       const after = refusalsBy(then, stay, moment)
       const [wasSold, isSold] = [before.length === 0, after.length === 0]
@@ -102,6 +112,7 @@ export const RESTRICTIONS_PREVIEW = [
       soldThen += Number(isSold)
       if (wasSold !== isSold) changes.push({ arrival: formatNight(arrival), isSold, refusals: isSold ? before : after })
     }
+    await access.takeParts(identity, (2 * nights * (range.to - range.from)) / DATES_PER_PART)
     return JSON.stringify({ nights, soldNow, soldThen, changes })
   }),
 ]

@@ -14,8 +14,9 @@ import { Slices } from '../../lib/slices.ts'
 
 /** A quarter of a millisecond of CPU. */
 const STAYS_PER_SLICE = 200
-/** This many dates of restrictions take as long as one stay. */
+/** This many dates of restrictions take as long as one stay, and this many rows the first time that they are read. */
 const DATES_PER_STAY = 40
+const ROWS_PER_STAY = 2
 
 type TapeStatus = TapeStay['status']
 const TAPE_STATUSES = BOOKING_STATUSES.filter((status: BookingStatus): status is TapeStatus => status !== 'cancelled')
@@ -165,7 +166,8 @@ async function closedMember(shown: readonly Unit[], { from, to }: { from: Night;
     if (rules.restrictions === undefined) continue
     const digits = closedDates(rules.restrictions, from, to)
     if (digits !== '') closed.push([index, digits])
-    const pause = slices.spend(Math.ceil((to - from) / DATES_PER_STAY))
+    const rows = rules.restrictions.rows.length
+    const pause = slices.spend(Math.ceil((to - from) / DATES_PER_STAY + rows / ROWS_PER_STAY))
     if (pause !== null) await pause
   }
   return closed.length === 0 ? {} : { restrictions: closed }

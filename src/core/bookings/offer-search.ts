@@ -71,6 +71,8 @@ export const STEPS_PER_PART = 100_000
 export const STEPS_PER_SLICE = 1_000
 /** The arrivals of a unit take as long as so many prices. */
 const STEPS_OF_UNIT = 30
+/** A row of restrictions that is read for the first time, for every night that stays of the span touch, takes as long as so many. */
+const STEPS_OF_ROW = 80
 /** Units loaded and then read before the next: the directory may have no room for all of them. */
 const UNITS_AT_ONCE = 200
 
@@ -175,6 +177,7 @@ class StaysOfUnits {
     const { computed } = this.#prices
     const priced = this.#prices.of(state, from, window.to)
     const { sums } = priced
+    const isKept = priced.restricted.has(nights)
     const stays = restrictedIn(priced, nights)
     const restricted =
       stays === null ? null : { stays, offset: from - priced.from, range: this.#arrivalsOf(state.rules, checkinTime) }
@@ -184,6 +187,7 @@ class StaysOfUnits {
     let cheapest = Number.POSITIVE_INFINITY
     let cheapestArrival = -1
     let steps = priced.minStays.length
+    if (stays !== null && !isKept) steps += STEPS_OF_ROW * (state.rules.restrictions?.rows.length ?? 0)
     for (let word = 0; word < this.#arrivals.length; word++) {
       for (let bits = this.#arrivals[word] ?? 0; bits !== 0; bits &= bits - 1) {
         const i = (word << 5) + 31 - Math.clz32(bits & -bits)

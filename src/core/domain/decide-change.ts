@@ -73,7 +73,9 @@ export function decideChange(
   }
   const event: BookingChanged = { kind: 'booking_changed', before: booking, after }
   if (!needsNights) return { kind: 'accepted', event }
-  return { kind: 'accepted', event: { ...event, pricing }, warnings: warningsOf(to, after, command.moment) }
+  // A booking is not in its own way: other arrivals may have its nights.
+  const others = moves ? to : to.without(booking)
+  return { kind: 'accepted', event: { ...event, pricing }, warnings: warningsOf(others, after, command.moment) }
 }
 
 function refusedTransition(booking: Booking, change: BookingChange): Rejection | null {

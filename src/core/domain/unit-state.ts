@@ -132,6 +132,13 @@ export class UnitState implements UnitFacts {
     return new UnitState(unitId, { rules, occupied: occupied.clone(), departures: departures.clone(), extensions, seq })
   }
 
+  /** A copy without a booking of the unit: what could be sold if it were not there. */
+  without(booking: BookingFacts): UnitState {
+    const others = this.copy()
+    others.#vacate(booking)
+    return others
+  }
+
   /** Occupies the nights of a stay, even if it overlaps others. A live state gets its stays only from events (U3). */
   addStay(stay: Pick<BookingFacts, 'type' | 'arrival' | 'departure'>): void {
     this.occupied.setRange(stay.arrival, stay.departure)

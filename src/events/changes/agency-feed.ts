@@ -10,12 +10,16 @@
 import type { EncodedEntry } from '../../core/journal/entry-codec.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HOUR_MS } from '../../lib/clock.ts'
+import { Slices } from '../../lib/slices.ts'
 import type { ChangeInLog, ChangePage, ChangeRows, FeedView, ReadFrom, Shown } from './change-page.ts'
 import { type Cursors, fingerprintOf, isSamePosition, type LogPosition } from './cursor.ts'
 import type { Place } from './waiting-places.ts'
 
 /** An end that is older is replaced by today's, so that the cursors of a quiet agency do not expire when months are archived. */
 const END_AGE_MS_MAX = HOUR_MS
+
+/** Of entries that are decoded: well under a millisecond of CPU. One of a unit can have as many. */
+const CHARS_PER_SLICE = 100_000
 
 type Woken = 'changed' | 'elapsed' | 'ended'
 
@@ -180,7 +184,13 @@ export class AgencyFeed<C extends ChangeInLog> {
     const entries = read.entries.slice(0, limit)
     const last = entries.at(-1)
     const position = last === undefined ? read.end : { seq: last.seq, fingerprint: last.fingerprint }
-    const changes = entries.map((entry) => view.changeOf(entry, cursors))
+    const changes: C[] = []
+    const slices = new Slices(CHARS_PER_SLICE)
+    for (const entry of entries) {
+      changes.push(view.changeOf(entry, cursors))
+      const pause = slices.spend(entry.payload.length)
+      if (pause !== null) await pause
+    }
     return this.#changesPage(changes, position, { hasMore: read.entries.length > limit, upTo })
   }
 

@@ -26,8 +26,9 @@ import type { NoPlace, Place, Waiting, WaitingPlaces, WaitingStats } from './wai
 
 /** While there is no change, a stream says at least this often that it is alive. */
 export const HEARTBEAT_MS = 15_000
-/** Changes that are kept in memory for those who wait, of all agencies together. */
+/** Changes that are kept in memory for those who wait, of all agencies together; of units with many rates and restrictions fewer. */
 const NOTED_MAX = 4_096
+const NOTED_CHARS_MAX = 16 * 1_024 * 1_024
 /** In place of a cursor: from the oldest change that is kept. */
 export const FROM_START = 'start'
 
@@ -81,8 +82,9 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
   readonly #agencies = new Map<string, AgencyFeed<C>[]>()
   readonly #cursors = new Map<string, Cursors>()
   readonly #places: WaitingPlaces
-  /** Whose changes they are, in the order in which they were noted. */
-  readonly #noted = new BoundedQueue<AgencyFeed<C>>(NOTED_MAX)
+  /** Whose changes they are and how long their entries, in the order in which they were noted. */
+  readonly #noted = new BoundedQueue<{ readonly feed: AgencyFeed<C>; readonly chars: number }>(NOTED_MAX)
+  #notedChars = 0
   readonly #delayMs = new Histogram(DELAY_BOUNDS_MS)
 
   constructor(options: {
@@ -114,10 +116,19 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
       for (const feed of this.#agencies.get(entry.agencyId) ?? NO_FEEDS) {
         if (!isShown(feed.shown, entry)) continue
         feed.noteDurable(entry)
-        if (this.#noted.isFull) this.#noted.shift()?.forgetOldest()
-        this.#noted.push(feed)
+        const chars = entry.payload.length
+        while (this.#noted.isFull || (this.#noted.size > 0 && this.#notedChars + chars > NOTED_CHARS_MAX))
+          this.#forgetOldest()
+        this.#noted.push({ feed, chars })
+        this.#notedChars += chars
       }
     }
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#noted.shift()
+    oldest?.feed.forgetOldest()
+    this.#notedChars -= oldest?.chars ?? 0
   }
 
   /** Where reading continues after everything that is durable now; also for those who read the state and then its changes. */

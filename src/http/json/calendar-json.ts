@@ -68,8 +68,8 @@ export const UnitCalendarJson = Type.Object(
       Type.Array(Type.Integer({ minimum: 1 }), {
         maxItems: RANGE_DAYS_MAX,
         description:
-          'Only with `prices=true` or `restrictions=true`. Element i is the minimum stay, in nights, for an arrival on `from` + i, as the season ' +
-          'or the unit has it; with `restrictions=true`, the shortest stay that meets the minimum of every night it includes.',
+          'Only with `prices=true` or `restrictions=true`. Element i is the shortest stay, in nights, for an arrival on `from` + i that ' +
+          'meets the minimum of every night it includes, restrictions too.',
       }),
     ),
     arrival: Type.Optional(
@@ -145,7 +145,7 @@ export class CalendarText {
     if (this.#with.prices !== true && this.#with.restrictions !== true) return ''
     const prices: string[] = []
     const minStay: string[] = []
-    const restrictions = this.#with.restrictions === true ? rules.restrictions : undefined
+    const { restrictions } = rules
     forEachNightPriceRun(rules, this.#range.from, this.#range.to, (run) => {
       prices.push(pricesText(run))
       if (restrictions === undefined) minStay.push(repeated(`${run.minStay},`, run.to - run.from))
@@ -156,7 +156,7 @@ export class CalendarText {
           this.#steps += nights / DATES_PER_STEP
         }
     })
-    this.#steps += rules.rates.seasons.length + prices.length
+    this.#steps += rules.rates.seasons.length + prices.length + (restrictions?.rows.length ?? 0)
     const minStays = `,"minStay":[${withoutLastComma(minStay.join(''))}]`
     return this.#with.prices === true ? `,"prices":[${withoutLastComma(prices.join(''))}]${minStays}` : minStays
   }

@@ -234,6 +234,21 @@ describe('a mistake of the agent is answered with a sentence that says how to co
     expect(belowMinStay(stay, 2)).toEqual({ sentence: 'Minimum stay for this arrival: 2 nights.' })
   })
 
+  test('the departure that is offered is long enough for every night that it adds', async () => {
+    const rows = [{ from: night('2027-03-11'), to: null, weekdays: null, rule: 'minStayThrough', value: 9 }] as const
+    const rules = { ...unit.rules, restrictions: { rows, advanceNoticeHours: null, bookingWindowDays: null } }
+    const restricted = await openMemoryMcp({ units: [{ ...unit, rules }] })
+    const quote = (departure: string) =>
+      toolNamed('quote_stay')?.call({ ...restricted.memory, access, clock, bookingList }, AGENCY, {
+        ...stay,
+        departure,
+      })
+    expect(await quote('2027-03-10')).toEqual({
+      sentence: 'Minimum stay for this arrival: 9 nights; try departure 2027-03-16.',
+    })
+    expect(JSON.parse((await quote('2027-03-16')) as string).quote.nights).toBe(9)
+  })
+
   test('the departure that is offered is accepted', async () => {
     const answer = await call('quote_stay', { ...stay, departure: '2027-03-12' })
     expect(JSON.parse(answer as string).quote.nights).toBe(5)

@@ -35,6 +35,19 @@ test('a large answer and a large body use up the budget sooner', async () => {
   )
 })
 
+test('a preview of many long stays uses up the budget sooner, one of a few does not', async () => {
+  const agency = await service.agency()
+  await service.unit(agency, { slug: 'sea-view' })
+  const preview = async (to: string, nights: number) => {
+    const { secret } = await service.accessToken(agency, 'viewer')
+    const json = { restrictions: { advanceNoticeHours: 1 }, from: '2027-03-01', to, nights }
+    const path = `/agencies/${agency.slug}/units/sea-view/restrictions/preview`
+    return passed(() => service.ask(path, json, { token: secret }))
+  }
+  expect(await preview('2028-03-01', 366)).toBeLessThanOrEqual(LIMIT / 2)
+  expect(await preview('2027-06-01', 7)).toBe(LIMIT)
+})
+
 test('the tokens of an agency share a budget; those of another agency and the operator continue', async () => {
   const [agency, other] = [await service.agency(), await service.agency()]
   const ask = (secret: string) => service.ask('/me', undefined, { token: secret })

@@ -96,6 +96,8 @@ test(`agrees with what partners get once the same rates are saved: quotes, refus
   const { secret } = await service.key(agency)
   const about = night('2027-06-01')
   const day = (n: number) => formatNight((about + n) as Night)
+  const rows = [{ rule: 'minStayThrough', value: 6, from: day(10), to: day(12) }]
+  await service.put(path.replace('/rates', '/restrictions'), { restrictions: rows })
   let refusals = 0
   for (let round = 0; round < 25; round++) {
     const rates = ratesJson(generatedRules(random, about).rates)

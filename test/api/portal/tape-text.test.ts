@@ -3,7 +3,7 @@ import { tapeText } from '../../../src/api/portal/tape-text.ts'
 import type { TapeStay } from '../../../src/core/bookings/booking-lists.ts'
 import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { currencyDigits } from '../../../src/core/domain/money.ts'
-import { NO_RESTRICTIONS, type Restriction } from '../../../src/core/domain/restrictions.ts'
+import { NO_RESTRICTIONS, RESTRICTIONS_MAX, type Restriction } from '../../../src/core/domain/restrictions.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { Slices } from '../../../src/lib/slices.ts'
 import { AGENCY, night, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
@@ -46,6 +46,18 @@ test('10,000 stays are written in slices of 1,000, and other requests are answer
   expect(written.stays).toHaveLength(10_000)
   expect(written.stays.map(([id]: string[]) => id)).toEqual(stays.map(({ id }) => id))
   expect(written.sources).toEqual(['portal', 'phone'])
+})
+
+test('the restrictions of a unit with as many as it may have are a slice of their own', async () => {
+  let pauses = 0
+  const row = { from: null, to: null, weekdays: null, rule: 'stopSell', value: true } as const
+  const rows = Array.from({ length: RESTRICTIONS_MAX }, () => row)
+  const restricted = Array.from({ length: 5 }, (_, i) =>
+    sampleUnit({ id: sampleId('unt', i), rules: sampleRules({ restrictions: { ...NO_RESTRICTIONS, rows } }) }),
+  )
+  const slices = new Slices(200, () => Promise.resolve(void pauses++))
+  await tapeText({ ...shown([]), inventory: new Inventory(restricted, []) }, slices)
+  expect(pauses).toBe(5)
 })
 
 test('a stay of a unit that this process does not know of is left out, wherever it stands', async () => {

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { OFFER_SORTS } from '../../../src/core/bookings/offer-page.ts'
-import { type Offer, OfferSearch, type OfferSearchParams } from '../../../src/core/bookings/offer-search.ts'
+import {
+  type Offer,
+  OfferSearch,
+  type OfferSearchParams,
+  STEPS_PER_SLICE,
+} from '../../../src/core/bookings/offer-search.ts'
 import { Inventory } from '../../../src/core/catalogue/agency.ts'
 import { decideBookStay, quoteStay } from '../../../src/core/domain/decide.ts'
 import { addNights, type Night } from '../../../src/core/domain/night.ts'
+import { RESTRICTIONS_MAX } from '../../../src/core/domain/restrictions.ts'
 import type { FeeType, Unit } from '../../../src/core/domain/unit.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
@@ -292,6 +298,31 @@ describe('a large agency', () => {
       expect(slices).toBeGreaterThan(offset === 0 ? 11 : 30)
     },
   )
+
+  test('whose units have as many restrictions as they may is searched unit by unit the first time, and then like others', async () => {
+    const row = { from: null, to: null, weekdays: null, rule: 'maxStay', value: 366 } as const
+    const rows = Array.from({ length: RESTRICTIONS_MAX }, () => row)
+    const units = world.units.slice(0, 50).map((unit): Unit => {
+      const restrictions = { rows, advanceNoticeHours: null, bookingWindowDays: null }
+      return { ...unit, rules: { ...unit.rules, restrictions } }
+    })
+    const states = new Map(
+      units.map((unit) => {
+        const state = UnitState.empty(unit.id)
+        state.apply({ kind: 'unit_set', unit }, 1)
+        return [unit.id, state]
+      }),
+    )
+    const search = new OfferSearch(directoryOf({ states }), CLOCK)
+    const slicesOf = async () => {
+      let slices = 0
+      const pause = async () => void slices++
+      await search.find(AGENCY, new Inventory(units, []), request, new Slices(STEPS_PER_SLICE, pause))
+      return slices
+    }
+    expect(await slicesOf()).toBe(50)
+    expect(await slicesOf()).toBeLessThan(25)
+  })
 
   test('lets others in between: timers run while it is searched', async () => {
     const search = new OfferSearch(directoryOf(world), CLOCK)

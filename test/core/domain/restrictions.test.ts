@@ -251,6 +251,24 @@ describe('existing bookings, and the agency itself, are not refused', () => {
   })
 })
 
+test('the alternatives to a change of dates count the nights of the booking itself, and its cleaning, as free', () => {
+  const closed = of(row('closedToArrival', true, on(addNights(ARRIVAL, 1))))
+  const booking = sampleBooking({ ...STAY, id: sampleId('bkg', 0) })
+  const state = unitWith(closed, [STAY], { turnoverNights: 2 })
+  const before = state.occupied.clone()
+  const decision = decideChange(state, state, {
+    booking,
+    change: { arrival: addNights(ARRIVAL, 1), departure: addNights(ARRIVAL, 5) },
+    tariff: TARIFF,
+    at: 1,
+    moment: MOMENT,
+  })
+  expect(decision).toMatchObject({
+    warnings: { alternatives: { previousArrival: ARRIVAL, nextArrival: addNights(ARRIVAL, 2) } },
+  })
+  expect(state.occupied.equals(before)).toBe(true)
+})
+
 describe('advance notice: check-in on the arrival date is not earlier than now plus the hours', () => {
   const notice = (hours: number) => ({ ...NO_RESTRICTIONS, advanceNoticeHours: hours })
   /** @param offsetMs from the moment at which the notice is exactly met */

@@ -15,7 +15,7 @@ import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { agenciesOfShards, booked, unitSet } from '../../support/journal-records.ts'
 import { MemoryChangeRows } from '../../support/memory-change-rows.ts'
 import { MemoryJournalStore } from '../../support/memory-journal-store.ts'
-import { CHAIN_KEYS, sampleId } from '../../support/samples.ts'
+import { CHAIN_KEYS, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const [A = '', B = ''] = agenciesOfShards(2)
 const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'
@@ -169,6 +169,31 @@ describe('reading', () => {
     expect(shown).toEqual(Array.from({ length: 4_116 }, (_, n) => n + 1))
     expect(rows.reads.length).toBeLessThan(4)
     expect(feed.stats.waiting.requests).toBe(0)
+  })
+
+  test('of large changes few are kept in memory, and a page of them is made in slices', async () => {
+    const { feed, rows, append, page } = await opened()
+    const include = ['rates.updated'] as const
+    const { cursor } = await page(null, 0, { include })
+    const row = { from: null, to: null, weekdays: null, rule: 'maxStay', value: 366 } as const
+    const rows500 = Array.from({ length: 500 }, () => row)
+    const restrictions = { rows: rows500, advanceNoticeHours: null, bookingWindowDays: null }
+    const unit = sampleUnit({ rules: sampleRules({ restrictions }) })
+    const change = { kind: 'rates_set', unit, changed: { from: null, to: null } } as const
+    for (let i = 0; i < 1_000; i++) await append(unitSet(unit.id, { agencyId: A }, change))
+    rows.reads.length = 0
+    const newest = pageIn(await feed.page({ ...askedFor(A, cursor), include, limit: 100, waitMs: 0 }))
+    expect(newest.changes).toHaveLength(100)
+    expect(rows.reads).toHaveLength(1)
+    let turns = 0
+    const turn = () => {
+      turns += 1
+      pending = setImmediate(turn)
+    }
+    let pending = setImmediate(turn)
+    await page('start', 0, { include })
+    clearImmediate(pending)
+    expect(turns).toBeGreaterThan(10)
   })
 
   test('without a cursor begins after every change there is, also one that came while another reader read', async () => {

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { addNights, formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { unionNightsIn } from '../../../src/core/domain/night-bitmap.ts'
 import { effectiveMinStay, priceStay } from '../../../src/core/domain/pricing.ts'
+import { NO_RESTRICTIONS } from '../../../src/core/domain/restrictions.ts'
 import { SEASONS_MAX, type Season } from '../../../src/core/domain/unit.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { CalendarText } from '../../../src/http/json/calendar-json.ts'
@@ -70,6 +71,21 @@ test('of generated units: blocked runs are maximal and expand to the blocked nig
   }
 })
 
+test('minimum stays beside prices are those of restrictions too: a shorter stay would be refused', () => {
+  const rows = [
+    { from: addNights(FROM, 1), to: addNights(FROM, 2), weekdays: null, rule: 'minStayArrival', value: 3 },
+    { from: addNights(FROM, 5), to: addNights(FROM, 6), weekdays: null, rule: 'minStayThrough', value: 4 },
+  ] as const
+  const rules = sampleRules({ restrictions: { rows, advanceNoticeHours: null, bookingWindowDays: null } })
+  const state = UnitState.empty(sampleUnit().id)
+  state.apply({ kind: 'unit_set', unit: sampleUnit({ rules }) }, 1)
+  for (const members of [{ prices: true }, { prices: true, restrictions: true }]) {
+    const text = new CalendarText({ from: FROM, to: addNights(FROM, 7) }, members)
+    text.add('sea-view', state)
+    expect(JSON.parse(text.text)[0].minStay).toEqual([1, 3, 1, 1, 1, 4, 1])
+  }
+})
+
 test('without prices there are neither prices nor minimum stays', () => {
   const text = new CalendarText({ from: FROM, to: addNights(FROM, 3) })
   text.add('a"b', UnitState.empty(sampleId('unt', 'a')))
@@ -134,4 +150,11 @@ test('200 units are read in slices: none does more than its steps and one unit, 
   state.apply({ kind: 'unit_set', unit: sampleUnit({ rules }) }, 1)
   restricted.add('one', state)
   expect(restricted.steps).toBeGreaterThan((366 * 366) / 20)
+  // And by its rows of restrictions, which are read for each date the first time.
+  const few = new CalendarText({ from: FROM, to: addNights(FROM, 2) }, { restrictions: true })
+  const many = { ...rules, restrictions: { ...NO_RESTRICTIONS, rows: Array.from({ length: 500 }, () => through) } }
+  const unit = sampleUnit({ rules: many })
+  state.apply({ kind: 'unit_set', unit }, 2)
+  few.add('one', state)
+  expect(few.steps).toBeGreaterThan(500)
 })

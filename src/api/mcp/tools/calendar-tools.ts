@@ -84,7 +84,9 @@ export const GET_CALENDAR = toolOf({
     'Lists the unavailable nights of many units at once, over the half-open range [from, to) of at most ' +
     `${RANGE_DAYS_MAX} days. \`blocked\` are runs of nights that are booked, on hold, reserved for cleaning or not for sale: the first unavailable night ` +
     '(`from`) and the next available one (`to`). With `prices`, `prices[i]` is the price of the night `from` + i in the minor unit of ' +
-    '`currency` (12345 means 123.45 in EUR), and `minStay[i]` the minimum stay, in nights, for an arrival on it. It returns 25 units per ' +
+    '`currency` (12345 means 123.45 in EUR), and `minStay[i]` the shortest stay, in nights, for an arrival on it. With `restrictions`, ' +
+    'character i of `arrival` and `departure` is 1 if a stay can arrive or depart on the date `from` + i and 0 if it is refused there, and ' +
+    '`maxStay[i]` is the most nights (0: no limit); quote_stay names the rules that refuse a stay. It returns 25 units per ' +
     'page by default and at most 200: ask for a short range first. Night prices do not include discounts, cleaning and fees: call ' +
     'quote_stay for what a stay costs.',
   input: Type.Object(

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { STEPS_PER_PART } from '../../../core/bookings/offer-search.ts'
 import { formatNight, NIGHT_MAX, type Night, type Stay } from '../../../core/domain/night.ts'
+import { NO_RESTRICTIONS, restrictedMinStayFrom } from '../../../core/domain/restrictions.ts'
 import { OffersJson, offersText } from '../../../http/json/offers-json.ts'
 import { QuoteAnswerJson, quoteAnswerText } from '../../../http/json/quote-json.ts'
 import { PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../../http/json/request-fields.ts'
@@ -42,15 +43,19 @@ export const QUOTE_STAY = toolOf({
     const quoted = await commands.quote(agency, { unit, stay, children, extraBed })
     if (quoted.kind === 'rejected') {
       const { rejection } = quoted
+      const { restrictions = NO_RESTRICTIONS } = unit.rules
       return rejection.code === 'MIN_STAY'
-        ? belowMinStay(stay, rejection.minStay)
+        ? belowMinStay(stay, restrictedMinStayFrom(restrictions, stay.arrival, rejection.minStay))
         : fault(problemOfRejection(rejection).title)
     }
     return quoteAnswerText(unit, quoted.quote, quoted.reasons)
   },
 })
 
-/** Names the earliest departure that is accepted, unless it is beyond the accepted dates. */
+/**
+ * Names the earliest departure that is long enough, unless it is beyond the accepted dates.
+ * @param minStay nights, of a stay from this arrival that is long enough for every night it touches
+ */
 export function belowMinStay({ arrival }: Stay, minStay: number): ToolFault {
   const minimum = `Minimum stay for this arrival: ${minStay} nights`
   const departure = arrival + minStay
@@ -67,8 +72,8 @@ export const SEARCH_STAYS = toolOf({
     `\`departure\`, or \`from\`, \`to\` and \`nights\` for any stay of 1 to ${SEARCH_NIGHTS_MAX} nights inside the half-open window [from, to) of at ` +
     `most ${WINDOW_DAYS_MAX} days. By default it returns one offer per unit, its cheapest stay, cheapest unit first, 25 offers per page. ` +
     '`total` is what the guest pays, with discounts, cleaning and fees, in the minor unit of `currency` (12345 means 123.45 in ' +
-    'EUR). Every offer obeys minimum stays and cleaning days, and fits `adults` and `children`. Searching holds nothing and books ' +
-    'nothing: call quote_stay for the lines of a total.',
+    'EUR). Every offer obeys minimum stays, restrictions and cleaning days, and fits `adults` and `children`. Searching holds nothing and ' +
+    'books nothing: call quote_stay for the lines of a total, or for why a stay is not offered.',
   input: Type.Object(
     {
       ...SEARCH_FIELDS,
