@@ -1,7 +1,15 @@
+import { findBookableArrivals, type StayWindow, wordsFor } from './bookable-arrivals.ts'
 import type { BookingStatus } from './booking.ts'
 import { addNights, NIGHT_MAX, NIGHT_MIN, type Night, nightsOf, overlap, type Stay } from './night.ts'
-import { minStayOf, type Quote } from './pricing.ts'
-import { type Refusal, refusalsOf, type SaleMoment } from './restrictions.ts'
+import { effectiveMinStay, minStayOf, type Quote } from './pricing.ts'
+import {
+  arrivalRange,
+  type Refusal,
+  type Restrictions,
+  refusalsOf,
+  restrictedStays,
+  type SaleMoment,
+} from './restrictions.ts'
 import type { UnitRules } from './unit.ts'
 import type { UnitState } from './unit-state.ts'
 
@@ -232,11 +240,27 @@ function extensionConflict(state: UnitState, stay: Stay): ExpectedExtensionConfl
  */
 function firstBookable(state: UnitState, from: Night, nights: number, moment: SaleMoment | undefined): Night | null {
   const last = Math.min(from + OFFER_HORIZON_NIGHTS, NIGHT_MAX - nights)
+  const { restrictions } = state.rules
+  if (moment !== undefined && restrictions !== undefined && from <= last)
+    return firstSold(state, restrictions, { from, to: addNights(last as Night, nights), nights }, moment)
   let arrival = from
   while (arrival <= last) {
     const next = passObstacle(state, { arrival, departure: addNights(arrival, nights) }, moment)
     if (next === arrival) return arrival
     arrival = next
+  }
+  return null
+}
+
+/** The same where restrictions apply: they may refuse every arrival, so each date is looked at once, for all arrivals together. */
+function firstSold(state: UnitState, restrictions: Restrictions, window: StayWindow, moment: SaleMoment): Night | null {
+  const { from, to, nights } = window
+  const bits = new Uint32Array(wordsFor(window))
+  const stays = restrictedStays(restrictions, nights, from, to)
+  findBookableArrivals(state, window, [], bits, { stays, offset: 0, range: arrivalRange(restrictions, moment) })
+  for (let i = 0; i < to - from; i++) {
+    const isSold = (((bits[i >> 5] ?? 0) >>> (i & 31)) & 1) === 1
+    if (isSold && effectiveMinStay(state.rules, addNights(from, i)) <= nights) return addNights(from, i)
   }
   return null
 }

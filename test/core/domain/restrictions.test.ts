@@ -1,15 +1,17 @@
 /** The table of restrictions (docs/partner-additions.md#8-restrictions), rule by rule, and against an oracle that reads like it. */
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { type Booking, isLive } from '../../../src/core/domain/booking.ts'
 import { decideBookStay, quoteStay } from '../../../src/core/domain/decide.ts'
 import { decideChange } from '../../../src/core/domain/decide-change.ts'
 import { addNights, isoWeekday, NIGHT_MAX, type Night, type Stay } from '../../../src/core/domain/night.ts'
+import { firstStayConflict, refusalByRules, stayConflictCodes } from '../../../src/core/domain/night-guard.ts'
 import { minStayOf } from '../../../src/core/domain/pricing.ts'
 import {
   arrivalRange,
   type DateRule,
   NO_RESTRICTIONS,
   type Refusal,
+  RestrictedDates,
   type Restriction,
   type Restrictions,
   refusalsOf,
@@ -201,6 +203,48 @@ describe('a refusal for other reasons offers only dates that restrictions allow'
     // Thursday and Friday are closed.
     expect(decision).toMatchObject({ rejection: { conflict: { bookableFrom: night('2027-07-10') } } })
   })
+})
+
+test('bookableFrom under random lists is the first arrival of 732 that is sold', () => {
+  const random = new SeededRandom(33)
+  let [found, none] = [0, 0]
+  for (let list = 0; list < 120; list++) {
+    const restrictions = { ...generatedRestrictions(random, ARRIVAL), ...(list % 3 === 0 ? of(row('maxStay', 3)) : {}) }
+    const arrival = addNights(ARRIVAL, random.int(-20, 20))
+    const stay = { arrival, departure: addNights(arrival, random.pick([1, 3, 14, 366])) }
+    const taken = { arrival, departure: addNights(arrival, 1) }
+    const state = unitWith(
+      restrictions,
+      [taken, { arrival: addNights(arrival, 5), departure: addNights(arrival, 9) }],
+      {
+        turnoverNights: random.pick([0, 2]),
+        minStay: random.pick([1, 1, 2]),
+      },
+    )
+    const conflict = firstStayConflict(state, stay, MOMENT)
+    const from = conflict?.code === 'TURNOVER_BLOCK_CONFLICT' ? arrival : addNights(arrival, 1)
+    const nights = stay.departure - stay.arrival
+    let expected: Night | null = null
+    for (let i = 0; i <= 732 && expected === null; i++) {
+      const other = { arrival: addNights(from, i), departure: addNights(from, i + nights) }
+      if (refusalByRules(state.rules, other, MOMENT) !== null || stayConflictCodes(state, other).length > 0) continue
+      expected = other.arrival
+    }
+    expect({ list, conflict }).toMatchObject({ list, conflict: { conflict: { bookableFrom: expected } } })
+    if (expected === null) none += 1
+    else found += 1
+  }
+  expect([found > 20, none > 10]).toEqual([true, true])
+})
+
+test('bookableFrom looks at each date once, however many arrivals are refused and however long the stay is', () => {
+  const rows = [row('minStayThrough', 366), row('closedToArrival', true, { from: addNights(ARRIVAL, 1) })]
+  const state = unitWith(of(...rows), [{ arrival: addNights(ARRIVAL, 3), departure: addNights(ARRIVAL, 4) }])
+  const looks = spyOn(RestrictedDates.prototype, 'wordOn')
+  const conflict = firstStayConflict(state, { arrival: ARRIVAL, departure: addNights(ARRIVAL, 366) }, MOMENT)
+  expect(conflict).toMatchObject({ conflict: { bookableFrom: null } })
+  expect(looks.mock.calls.length).toBeLessThan(3 * (732 + 366))
+  looks.mockRestore()
 })
 
 describe('existing bookings, and the agency itself, are not refused', () => {
