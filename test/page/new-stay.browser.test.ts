@@ -196,6 +196,9 @@ describeInBrowser('a new stay in the calendar', () => {
       await panel.getByLabel('Last name').fill('Wedding')
       await panel.getByRole('button', { name: 'Add another unit' }).click()
       const second = panel.getByRole('group', { name: 'Stay 2' })
+      // Another unit, and one that is free: so the price can be asked for at once.
+      expect(await second.getByLabel('Unit').inputValue()).not.toBe(unit.slug)
+      await panel.getByText('Total of 2 stays').waitFor()
       await second.getByLabel('Unit').selectOption(other.name)
       await panel.getByText('Total of 2 stays').waitFor()
       const dates = { arrival: isoOf(FIRST + 2), departure: isoOf(FIRST + 5), adults: 2 }
@@ -257,6 +260,29 @@ describeInBrowser('a new stay in the calendar', () => {
       { status: 'cancelled', cancelReason: 'Called off' },
       { status: 'cancelled', cancelReason: 'Called off' },
     ])
+  })
+
+  test('a stay of several can be left out again, and several that nobody pays for are undone with one click', async () => {
+    const blocks = async () => {
+      const { body } = await portal.service.ask(`${A}/bookings?type=block&from=${isoOf(FIRST)}`, {
+        token: portal.database.tokens.owner,
+      })
+      return body.bookings.map(({ status }: { status: string }) => status)
+    }
+    await visit(async (page, panel) => {
+      await panel.getByText('Block', { exact: true }).click()
+      const add = panel.getByRole('button', { name: 'Add another unit' })
+      await add.click()
+      await add.click()
+      await panel.getByRole('button', { name: 'Remove stay 3' }).click()
+      await panel.getByRole('group', { name: 'Stay 3' }).waitFor({ state: 'detached' })
+      await panel.getByRole('button', { name: 'Block nights', disabled: false }).click()
+      await page.getByText('Block: 2 stays added').waitFor()
+      expect(await blocks()).toEqual(['confirmed', 'confirmed'])
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.getByText('Block removed from 2 units').waitFor()
+      expect(await blocks()).toEqual(['cancelled', 'cancelled'])
+    })
   })
 
   test('a stay that restrictions refuse to partners is shown with a warning and alternatives, and can be booked anyway', async () => {

@@ -24,7 +24,7 @@ interface Picture {
   readonly now: Nights
   /** Null: now. */
   readonly at: number | null
-  /** Null: the picture is of now, or there is none, for the reason in `problem`. */
+  /** Null: the nights are as they are now, or not shown, for the reason in `problem`. */
   readonly past: Nights | null
   readonly problem: Problem | null
 }
