@@ -105,18 +105,25 @@ end $$;
 ------------------------------------------------------------------------------------------------------------------------------------
 -- Agencies and who may act for them
 
+-- `sandbox_of`: the live agency that a sandbox belongs to. A sandbox has its own time, which stands still at `sandbox_now` until it is
+-- moved; `sandbox_until`: where a move that is under way ends. 'deleted': a former sandbox, of which the journal alone is kept.
 create table agency (
   agency_id           uuid primary key,
   slug                text not null unique,
   name                text not null,
   currency            text not null,
   timezone            text not null,
-  status              text not null check (status in ('active', 'suspended')),
+  status              text not null check (status in ('active', 'suspended', 'deleted')),
   api_access          boolean not null,
   requests_per_minute integer not null check (requests_per_minute > 0),
   requests_per_month  bigint not null check (requests_per_month > 0),
   default_hold_hours  integer not null check (default_hold_hours between 1 and 2160),
-  created_at          timestamptz not null
+  created_at          timestamptz not null,
+  sandbox_of          uuid unique references agency,
+  sandbox_now         timestamptz,
+  sandbox_until       timestamptz,
+  check ((sandbox_of is null) = (sandbox_now is null) and (sandbox_of is not null or sandbox_until is null)),
+  check (sandbox_of is null or shard_of(sandbox_of) = shard_of(agency_id))
 );
 -- What is loaded when shards are acquired.
 create index agency_of_shard on agency (shard_of(agency_id));
@@ -1347,6 +1354,74 @@ create table webhook_attempt (
   primary key (agency_id, delivery_id, attempt, month)
 ) partition by range (month);
 
+-- The next attempt of a delivery that failed waits for the time of its sandbox: no clock gets there by itself. move_sandbox makes it due.
+create function in_sandbox(due timestamptz) returns timestamptz language sql stable strict as
+  $$ select due + interval '1000 years' $$;
+
+-- Moves the time of a sandbox, and makes due what falls due by it, at most `room` deliveries, in their order. `ends_at`: where the move
+-- ends; null: here. Returns how many deliveries have become due. Errors: NL001.
+create function move_sandbox(sandbox uuid, writer_epoch bigint, moved_to timestamptz, ends_at timestamptz, room integer)
+returns bigint language plpgsql as $$
+declare
+  made_due bigint;
+begin
+  perform check_fence(shard_of(sandbox), writer_epoch);
+  update agency a set sandbox_now = moved_to, sandbox_until = ends_at where a.agency_id = sandbox and a.sandbox_of is not null;
+  delete from idempotency i
+  where i.agency_id = sandbox and i.route like '%/partner/%' and i.created_at <= moved_to - interval '24 hours';
+  with due as (
+    select d.delivery_id, d.month, d.next_attempt_at from webhook_delivery d
+    where d.agency_id = sandbox and d.status = 'pending' and d.next_attempt_at between in_sandbox('2000-01-01') and in_sandbox(moved_to)
+    order by d.next_attempt_at, d.delivery_id limit room
+  )
+  update webhook_delivery d set next_attempt_at = now() - (in_sandbox(moved_to) - due.next_attempt_at)
+  from due where d.agency_id = sandbox and d.delivery_id = due.delivery_id and d.month = due.month;
+  get diagnostics made_due = row_count;
+  return made_due;
+end $$;
+
+-- Ends a sandbox. Its journal stays, nothing personal does. `successor`: the sandbox that takes its place, with its slug, its keys, its
+-- endpoints (`secrets`: sealed for it, by endpoint) and the time `ended_at`; null: there is none. Errors: NL001.
+create function end_sandbox(sandbox uuid, writer_epoch bigint, successor uuid, secrets jsonb, ended_at timestamptz)
+returns boolean language plpgsql as $$
+declare
+  ended agency;
+begin
+  perform check_fence(shard_of(sandbox), writer_epoch, true);
+  select * into ended from agency a where a.agency_id = sandbox and a.sandbox_of is not null for update;
+  if not found then
+    return false;
+  end if;
+  update agency a set slug = sandbox::text, name = '', status = 'deleted', sandbox_of = null, sandbox_now = null, sandbox_until = null
+  where a.agency_id = sandbox;
+  update webhook_delivery d set status = 'dropped', next_attempt_at = null, finished_at = ended_at, claimed_by = null
+  where d.agency_id = sandbox and d.status = 'pending';
+  if successor is null then
+    update api_key k set revoked_at = coalesce(k.revoked_at, ended_at) where k.agency_id = sandbox;
+    update webhook_endpoint e set status = 'deleted', secret_sealed = '', previous_secret_sealed = null,
+           previous_secret_until = null, revision = e.revision + 1, updated_at = ended_at
+    where e.agency_id = sandbox and e.status <> 'deleted';
+  else
+    ended.agency_id := successor;
+    ended.created_at := ended_at;
+    ended.sandbox_now := ended_at;
+    ended.sandbox_until := null;
+    insert into agency select ended.*;
+    update api_key k set agency_id = successor where k.agency_id = sandbox;
+    update webhook_endpoint e set agency_id = successor, revision = e.revision + 1,
+           secret_sealed = s.secret_sealed, previous_secret_sealed = s.previous_secret_sealed
+    from jsonb_to_recordset(secrets) as s (endpoint_id uuid, secret_sealed text, previous_secret_sealed text)
+    where e.agency_id = sandbox and e.endpoint_id = s.endpoint_id and e.status <> 'deleted';
+  end if;
+  delete from calendar_feed f where f.agency_id = sandbox;
+  delete from idempotency i where i.agency_id = sandbox;
+  update guest g set first_name = '', last_name = '', email = null, phone = null, nationality = null where g.agency_id = sandbox;
+  update booking b set notes = null, source_ref = null,
+         cancel_reason = case when b.cancel_reason = 'hold_expired' then b.cancel_reason end
+  where b.agency_id = sandbox;
+  return true;
+end $$;
+
 -- The sender of a process that has all shards (W2). Each sender has a tenure.
 create table webhook_sender (
   is_only  boolean primary key default true check (is_only),
@@ -1639,7 +1714,7 @@ returns table (
   next_attempt_at timestamptz, url text, secret_sealed text, previous_secret_sealed text, previous_secret_until timestamptz,
   consecutive_failures integer, revision integer,
   seq bigint, at timestamptz, unit_id uuid, other_unit_id uuid, booking_id uuid, entry_kind text, payload text,
-  checksum bigint, source_ref text)
+  checksum bigint, source_ref text, is_test boolean)
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_sort = off set enable_incremental_sort = off set plan_cache_mode = force_generic_plan
@@ -1681,7 +1756,8 @@ begin
   )
   select c.agency_id, c.delivery_id, c.month, c.endpoint_id, c.event_id, c.kind, c.attempts, c.tries, c.next_attempt_at,
          e.url, e.secret_sealed, e.previous_secret_sealed, e.previous_secret_until, e.consecutive_failures, e.revision,
-         t.seq, t.at, t.unit_id, t.other_unit_id, t.booking_id, t.kind, t.payload, t.checksum, t.source_ref
+         t.seq, t.at, t.unit_id, t.other_unit_id, t.booking_id, t.kind, t.payload, t.checksum, t.source_ref,
+         (select a.sandbox_of is not null from agency a where a.agency_id = c.agency_id)
   from claimed c
   join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
   left join lateral (
@@ -1736,6 +1812,13 @@ begin
     from (select s.shard from sending s where s.tenure = claiming order by s.shard for share) s;
   end if;
 
+  -- The time of a sandbox is not moved meanwhile.
+  perform from agency a
+  where a.sandbox_of is not null and a.agency_id in (
+    select r.agency_id from jsonb_to_recordset(content -> 'deliveries') as r (agency_id uuid, delay_ms bigint)
+    where r.delay_ms is not null)
+  order by a.agency_id for share;
+
   perform from webhook_endpoint e
   join jsonb_to_recordset(content -> 'endpoints') as r (agency_id uuid, endpoint_id uuid)
     on e.agency_id = r.agency_id and e.endpoint_id = r.endpoint_id
@@ -1744,11 +1827,14 @@ begin
   with settled as (
     update webhook_delivery d set
       status = case when d.status = 'dropped' and r.status = 'pending' then 'dropped' else r.status end,
-      attempts = r.attempts, tries = r.tries, next_attempt_at = r.next_attempt_at, finished_at = r.finished_at,
-      claimed_by = null
+      attempts = r.attempts, tries = r.tries, finished_at = r.finished_at, claimed_by = null,
+      next_attempt_at = coalesce(
+        (select in_sandbox(a.sandbox_now + r.delay_ms * interval '1 millisecond') from agency a
+         where a.agency_id = r.agency_id and a.sandbox_of is not null and r.delay_ms is not null),
+        r.next_attempt_at)
     from jsonb_to_recordset(content -> 'deliveries') as r (
       agency_id uuid, delivery_id uuid, month date, attempts_before integer, attempts integer, tries integer, status text,
-      next_attempt_at timestamptz, finished_at timestamptz)
+      next_attempt_at timestamptz, delay_ms bigint, finished_at timestamptz)
     where d.agency_id = r.agency_id and d.delivery_id = r.delivery_id and d.month = r.month and d.claimed_by = claiming
       and d.attempts = r.attempts_before
     returning d.agency_id, d.delivery_id, d.month, d.attempts

@@ -1,9 +1,11 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
 import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
+import { SandboxClocks } from '../accounts/sandbox-clocks.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { UnitsAsOf } from '../core/bookings/units-as-of.ts'
+import { isSandbox } from '../core/catalogue/agency.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { isUnitSet } from '../core/domain/booking.ts'
 import { Journal } from '../core/journal/journal.ts'
@@ -110,7 +112,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       }
       const { after } = event
       options.onBookingChange?.(agency.id)
-      if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
+      if (after.holdExpiresAt !== null && !isSandbox(agency)) holdTimer.expectExpiry(after.holdExpiresAt)
     },
   })
   const holdTimer = new HoldTimer({
@@ -135,6 +137,15 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     },
   })
 
+  const sandboxClocks = new SandboxClocks({
+    catalogue,
+    groups: commands.groups,
+    rows: stores.sandboxRows,
+    clock,
+    onDue: (agencyId) => options.onBookingChange?.(agencyId),
+    onFailure: watch.onHoldTimerFailure,
+  })
+
   const { usage, limiter, access, refusals, sessions, openRateSlots } = openCounters({
     stores,
     catalogue,
@@ -146,7 +157,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
 
   const { idempotencyRows } = stores
   const idempotency = new IdempotentWrites({
-    find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
+    find: (scope, newerThan, clocks) => idempotencyRows.find(scope, newerThan, clocks),
     clock,
   })
   const housekeeping = openHousekeeping({ stores, clock, watch, ownership, onDefect, writing })
@@ -235,6 +246,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     limiter.restore(admittedRequests(acquired.passed, { wallMs: clock.now(), boot: bootTime() }))
     sessions.start(acquired.sessions)
     holdTimer.start()
+    sandboxClocks.resume()
     housekeeping.start()
     sweep = setInterval(() => directory.sweep(), SWEEP_MS)
     sweep.unref()
@@ -256,6 +268,8 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     unitsAsOf: new UnitsAsOf({ rows: new PostgresAsOfRows(lists), onDefect }),
     directory,
     holdTimer,
+    sandboxClocks,
+    sandboxRows: stores.sandboxRows,
     get journal() {
       return writing().journal
     },
@@ -280,6 +294,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     close: async () => {
       const { journal, rateSlots, heartbeat } = writing()
       clearInterval(sweep)
+      sandboxClocks.stop()
       await ownership.release()
       const flush = new LastFlush(clock, watch.onCountersNotWritten)
       await Promise.all([housekeeping.stop(), holdTimer.stop(), flush.stop(usage, rateSlots, refusals, sessions)])

@@ -44,6 +44,8 @@ export interface IdempotencyScope {
 export interface IdempotentRequest extends IdempotencyScope {
   /** Of `requestHashOf`. */
   readonly requestHash: string
+  /** In a sandbox: its time, by which its partners' answers expire instead. */
+  readonly sandboxNow?: number | undefined
 }
 
 export interface Answer {
@@ -79,8 +81,11 @@ interface Refused<R> {
 export type IdempotentOutcome<R> = { readonly kind: 'answered'; readonly answer: Answer | null } | Refused<R> | Earlier
 type Earlier = { readonly kind: 'replayed'; readonly answer: Answer } | { readonly kind: 'reused' }
 
-/** Finds the answer stored in a scope after `newerThan` (wall clock, exclusive; I5). Null when there is none. */
-type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
+/**
+ * Finds the answer stored in a scope after `newerThan` (exclusive; I5). Null when there is none. `clocks`: `newerThan` is by the wall
+ * clock, and the database's must agree; or it is by a sandbox's own time.
+ */
+type FindAnswer = (scope: IdempotencyScope, newerThan: number, clocks: 'both' | 'sandbox') => Promise<KeptAnswer | null>
 
 /** Too many requests with an idempotency key are open. This one was not executed: it is safe to retry. */
 export class IdempotencyFullError extends Error {
@@ -205,7 +210,9 @@ export class IdempotentWrites {
   async #lookUp(request: IdempotentRequest): Promise<Earlier | null> {
     let kept: KeptAnswer | null
     try {
-      kept = await this.#find(request, this.#now() - ANSWER_KEPT_MS)
+      const { sandboxNow } = request
+      const clocks = sandboxNow === undefined ? 'both' : 'sandbox'
+      kept = await this.#find(request, (sandboxNow ?? this.#now()) - ANSWER_KEPT_MS, clocks)
     } catch (error) {
       throw outcomeUnknown(error)
     }
@@ -252,8 +259,9 @@ async function executeKeeping<R>(request: IdempotentRequest, execute: Execute<R>
     assert(kept.length === 0, 'Cannot keep an answer: another one is kept already')
     assert(status >= 200 && status < 300, 'Cannot keep an answer: it is not 2xx')
     kept.push(answer)
-    const { agencyId, keyId, route, idempotencyKey, requestHash } = request
-    return { agencyId, keyId, route, idempotencyKey, requestHash, status }
+    const { agencyId, keyId, route, idempotencyKey, requestHash, sandboxNow } = request
+    const at = sandboxNow === undefined ? {} : { at: sandboxNow }
+    return { agencyId, keyId, route, idempotencyKey, requestHash, status, ...at }
   }
   const execution = await execute(
     (answer) => ({ ...draft(answer.status, answer), body: answer.body }),

@@ -23,6 +23,8 @@ type RequestCode =
   | 'NOT_FOUND'
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
+  | 'SANDBOX_EXISTS'
+  | 'SANDBOX_ONLY'
   | 'RATES_CHANGED'
   | 'RESTRICTIONS_CHANGED'
   | 'NOTES_CHANGED'
@@ -196,6 +198,18 @@ export const PROBLEMS = {
     when: 'Another guest of the agency has this e-mail address.',
     members: { email: Type.String() },
     example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
+  },
+  SANDBOX_EXISTS: {
+    status: 409,
+    when: 'The agency already has a sandbox, or is one.',
+    members: { slug: Type.String({ description: 'Slug of the sandbox.' }) },
+    example: { title: 'The agency already has a sandbox: harbour-sandbox', slug: 'harbour-sandbox' },
+  },
+  SANDBOX_ONLY: {
+    status: 403,
+    when: 'The key is of a live agency, and the operation exists in sandboxes only.',
+    members: {},
+    example: { title: 'This exists in a sandbox only: use a key that begins with hr_test_' },
   },
   RATES_CHANGED: {
     status: 412,
@@ -413,6 +427,7 @@ type Thing =
   | 'guest'
   | 'route'
   | 'agency'
+  | 'sandbox'
   | 'key'
   | 'access token'
   | 'fee type'

@@ -211,6 +211,7 @@ export async function writeOnce<Done extends { readonly kind: 'done' }>(
       route: caller.route,
       idempotencyKey: sent.key,
       requestHash: requestHashOf(request.method, targetOf(request.url).path, answer.canonicalBody()),
+      sandboxNow: agency.sandbox?.now,
     },
     async (keep) => {
       const outcome = await command((body) => keep({ status: answer.status, body }))

@@ -2,6 +2,7 @@
 
 import type { Admission, PartnerAccess } from '../../accounts/partner-access.ts'
 import type { CountedOutcome, RefusalCounter } from '../../accounts/refusal-counter.ts'
+import type { SandboxClocks } from '../../accounts/sandbox-clocks.ts'
 import type { UsageMeter } from '../../accounts/usage-meter.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingHistory, BookingList, GuestList } from '../../core/bookings/booking-lists.ts'
@@ -40,6 +41,7 @@ export interface PartnerLedger {
   readonly idempotency: IdempotentWrites
   readonly tags: EntityTags
   readonly changes: ChangeFeed
+  readonly sandboxClocks: SandboxClocks
 }
 
 /** What every partner route needs. */

@@ -8,6 +8,8 @@ import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
+import type { SandboxClocks } from '../../accounts/sandbox-clocks.ts'
+import type { Sandboxes } from '../../accounts/sandboxes.ts'
 import type { UnitCommands } from '../../accounts/unit-commands.ts'
 import type { DayUsed, MonthUsed, UsageMeter } from '../../accounts/usage-meter.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
@@ -48,6 +50,8 @@ export interface PortalLedger extends PortalListener {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
   readonly agencies: AgencyCommands
+  readonly sandboxes: Sandboxes
+  readonly sandboxClocks: SandboxClocks
   readonly keys: KeyCommands
   readonly accessTokens: AccessTokenCommands
   readonly units: UnitCommands

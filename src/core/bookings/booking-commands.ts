@@ -5,7 +5,7 @@
  */
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { Agency, Inventory } from '../catalogue/agency.ts'
+import { type Agency, agencyNow, type Inventory } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Pricing } from '../domain/booking.ts'
 import { decideBookStay, decideCancel, decideExpiry, type QuoteAnswer, quoteStay } from '../domain/decide.ts'
@@ -20,6 +20,7 @@ import {
   type BookingRequest,
   BookingTurns,
   type FoundOutcome,
+  HOLD_TIMER,
   type KeepAnswer,
   type NotFound,
   newBookingOf,
@@ -62,8 +63,20 @@ export class BookingCommands {
     this.#writes = new DurableWrites(options)
     this.#clock = options.clock
     this.#audit = options
-    this.groups = new GroupCommands({ turns: this.#turns, writes: this.#writes, audit: options })
+    this.groups = new GroupCommands({
+      turns: this.#turns,
+      writes: this.#writes,
+      audit: options,
+      now: (agency) => this.#now(agency),
+    })
     this.#offers = new OfferSearch(options.directory, options.clock)
+  }
+
+  /** The agency's time; of a sandbox as it is now, however long the caller has had `agency`. */
+  #now(agency: Agency): number {
+    const { sandbox } = agency
+    if (sandbox === undefined || sandbox === null) return this.#clock.now()
+    return agencyNow(this.#catalogue.agencyById(agency.id) ?? agency, this.#clock)
   }
 
   /** The unit's nights, to be read at once. Synchronous when the unit is resident. */
@@ -100,14 +113,14 @@ export class BookingCommands {
     const state = this.#directory.peek(params.unit.id)
     const inventory = this.#catalogue.peekInventory(agency.id)
     if (state === null || inventory === null) return this.#quoteLater(agency, params)
-    const moment = saleMoment(params.unit, agency, this.#clock.now())
+    const moment = saleMoment(params.unit, agency, this.#now(agency))
     return quoteStay(state, { ...params, moment, tariff: tariffOf(agency, inventory) })
   }
 
   async #quoteLater(agency: Agency, params: QuoteRequest): Promise<QuoteAnswer> {
     const tariff = tariffOf(agency, await this.#catalogue.inventory(agency.id))
     const state = await this.#directory.read({ agencyId: agency.id, unitId: params.unit.id })
-    return quoteStay(state, { ...params, tariff, moment: saleMoment(params.unit, agency, this.#clock.now()) })
+    return quoteStay(state, { ...params, tariff, moment: saleMoment(params.unit, agency, this.#now(agency)) })
   }
 
   /**
@@ -127,7 +140,7 @@ export class BookingCommands {
         const { state, inventory } = turn
         const current = inventory.unitById(unit.id) ?? unit
         if (current.status === 'archived') return UNIT_ARCHIVED
-        const at = this.#clock.now()
+        const at = this.#now(agency)
         const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at })
         const tariff = tariffOf(agency, inventory)
         const moment = saleMoment(current, agency, at)
@@ -151,7 +164,7 @@ export class BookingCommands {
   ): Promise<Outcome | NotFound> {
     return this.#writes.run({ agency, caller, mode }, async (write) => {
       const outcome = await this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) => {
-        const decision = decideCancel(turn.state, { booking, reason, ifVersion, at: this.#clock.now() })
+        const decision = decideCancel(turn.state, { booking, reason, ifVersion, at: this.#now(agency) })
         return this.#writes.settle(write, turn, decision, { keep })
       })
       return this.#recorded(write, outcome, bookingId)
@@ -183,7 +196,7 @@ export class BookingCommands {
         assert(unit !== null, 'Cannot change a booking: its unit is not in the catalogue')
         if (state !== target && unit.status === 'archived') return UNIT_ARCHIVED
         const tariff = tariffOf(agency, inventory)
-        const at = this.#clock.now()
+        const at = this.#now(agency)
         const moment = saleMoment(unit, agency, at)
         const decision = decideChange(state, target, { booking, ifVersion, change, pricing, tariff, at, moment })
         return this.#writes.settle(write, turn, decision, { keep })
@@ -194,10 +207,9 @@ export class BookingCommands {
 
   /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
   expire(agency: Agency, bookingId: string): Promise<Outcome | NotFound> {
-    const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
-    return this.#writes.run({ agency, caller }, (write) =>
+    return this.#writes.run({ agency, caller: HOLD_TIMER }, (write) =>
       this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) =>
-        this.#writes.settle(write, turn, decideExpiry(turn.state, { booking, at: this.#clock.now() })),
+        this.#writes.settle(write, turn, decideExpiry(turn.state, { booking, at: this.#now(agency) })),
       ),
     )
   }

@@ -6,7 +6,7 @@
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
-import type { Agency, Inventory } from '../catalogue/agency.ts'
+import { type Agency, agencyNow, type Inventory } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type BookingEvent, isLive, type UnitEvent } from '../domain/booking.ts'
 import { type Decision, quoteOf } from '../domain/decide.ts'
@@ -145,11 +145,12 @@ export class DurableWrites {
   async settleUnit(write: Write, { state, inventory }: Turn, unit: Unit, keep?: KeepChange<Unit>): Promise<void> {
     const event = unitSet(inventory.unitById(unit.id), unit)
     const { agency, caller } = write
-    const at = this.#options.clock.now()
+    const { clock, newId } = this.#options
+    const at = agencyNow(agency, clock)
     const { seq } = await this.#append(write, {
       agencyId: agency.id,
-      at,
-      entries: [{ id: this.#options.newId('evt'), event, at, caller, envelope: null }],
+      at: clock.now(),
+      entries: [{ id: newId('evt'), event, at, caller, envelope: null }],
       ...(keep === undefined ? {} : { idempotency: keep(unit) }),
     })
     this.#apply([state], event, seq)

@@ -6,8 +6,8 @@
  */
 import { assert } from '../../lib/assert.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
-import type { Booking, BookingCancelled } from '../domain/booking.ts'
-import { decideCancel, quoteOf } from '../domain/decide.ts'
+import type { Booking, BookingCancelled, Instant } from '../domain/booking.ts'
+import { decideCancel, decideExpiry, quoteOf } from '../domain/decide.ts'
 import { decideGroup, type GroupStay, type StayRefusal } from '../domain/decide-group.ts'
 import type { Restrained } from '../domain/night-guard.ts'
 import type { Quote } from '../domain/pricing.ts'
@@ -17,6 +17,7 @@ import {
   type BookingRequest,
   type BookingTurns,
   type GroupTurn,
+  HOLD_TIMER,
   type NotFound,
   newBookingOf,
   saleMoment,
@@ -61,11 +62,19 @@ export class GroupCommands {
   readonly #turns: BookingTurns
   readonly #writes: DurableWrites
   readonly #audit: AuditSource
+  readonly #now: (agency: Agency) => Instant
 
-  constructor(options: { turns: BookingTurns; writes: DurableWrites; audit: AuditSource }) {
+  /** @param options.now the agency's time */
+  constructor(options: {
+    turns: BookingTurns
+    writes: DurableWrites
+    audit: AuditSource
+    now: (agency: Agency) => Instant
+  }) {
     this.#turns = options.turns
     this.#writes = options.writes
     this.#audit = options.audit
+    this.#now = options.now
   }
 
   /**
@@ -95,8 +104,8 @@ export class GroupCommands {
   ): Promise<GroupDone | GroupRefused> {
     const { agency } = write
     const { inventory } = turn
-    const { clock, newId } = this.#audit
-    const at = clock.now()
+    const { newId } = this.#audit
+    const at = this.#now(agency)
     const groupId = newId('grp')
     const tariff = tariffOf(agency, inventory)
     const decision = decideGroup(
@@ -137,7 +146,7 @@ export class GroupCommands {
   ): Promise<GroupDone | NotFound> {
     return this.#writes.run({ agency, caller, mode }, async (write) => {
       const outcome = await this.#turns.ofGroup(write, groupId, async (turn, bookings): Promise<GroupDone> => {
-        const at = this.#audit.clock.now()
+        const at = this.#now(agency)
         const events = bookings.flatMap((booking): BookingCancelled[] => {
           const decision = decideCancel(stateOf(turn, booking.unitId), { booking, reason, at })
           return decision.kind === 'accepted' ? [decision.event] : []
@@ -159,12 +168,32 @@ export class GroupCommands {
     })
   }
 
+  /**
+   * Releases holds of a sandbox, in this order, each at the moment at which it expired by the sandbox's time; leaves out those that have
+   * been settled meanwhile (docs/design.md#sandbox).
+   */
+  async expire(agency: Agency, holds: readonly { readonly bookingId: string; readonly at: Instant }[]): Promise<void> {
+    const at = new Map(holds.map((hold) => [hold.bookingId, hold.at]))
+    await this.#writes.run({ agency, caller: HOLD_TIMER }, (write) =>
+      this.#turns.ofBookings(write, [...at.keys()], async (turn, bookings) => {
+        const changes = bookings.flatMap((booking) => {
+          const decision = decideExpiry(stateOf(turn, booking.unitId), { booking, at: at.get(booking.id) ?? 0 })
+          return decision.kind === 'accepted' ? [{ event: decision.event, notes: null }] : []
+        })
+        if (changes.length > 0) await this.#writes.settleGroup(write, turn, changes, NOTHING_ELSE)
+        return 'released' as const
+      }),
+    )
+  }
+
   /** A refusal is in the audit trail before it is answered. @param code of the refusal; left out: something does not exist */
   async #recordRefusal(write: Write, code = 'NOT_FOUND'): Promise<void> {
     if (write.isDryRun) return
     await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, null))
   }
 }
+
+const NOTHING_ELSE = { idempotency: undefined, guest: null }
 
 function stateOf({ states }: GroupTurn, unitId: string): UnitState {
   const state = states.get(unitId)

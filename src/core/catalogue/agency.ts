@@ -10,6 +10,16 @@ export interface Plan {
   readonly requestsPerMonth: number
 }
 
+/** What a sandbox has beyond other agencies (docs/design.md#sandbox). */
+export interface Sandbox {
+  /** Id of the live agency. Both have the same shard, so one process has both. */
+  readonly of: string
+  /** Its time: it stands still until it is moved. */
+  readonly now: Instant
+  /** Where the move that is under way ends; null when there is none. */
+  readonly until: Instant | null
+}
+
 /** A tenant (docs/contract.md#tenant). */
 export interface Agency {
   readonly id: string
@@ -19,11 +29,26 @@ export interface Agency {
   readonly currency: string
   /** IANA name. Days begin and end in this time zone. */
   readonly timezone: string
-  readonly status: 'active' | 'suspended'
+  /** `deleted`: a former sandbox, which nothing opens. */
+  readonly status: 'active' | 'suspended' | 'deleted'
   readonly plan: Plan
   /** Hours a hold lasts when the request does not say, 1 to 2160. */
   readonly defaultHoldHours: number
   readonly createdAt: Instant
+  /** Left out or null: a live agency. */
+  readonly sandbox?: Sandbox | null
+}
+
+export function isSandbox({ sandbox }: Pick<Agency, 'sandbox'>): boolean {
+  return sandbox !== undefined && sandbox !== null
+}
+
+/**
+ * The time of the agency: what its bookings, holds, kept answers and restrictions are compared with and stamped with. Limits, keys and
+ * signatures go by the process's clock also in a sandbox.
+ */
+export function agencyNow({ sandbox }: Pick<Agency, 'sandbox'>, clock: { now(): Instant }): Instant {
+  return sandbox?.now ?? clock.now()
 }
 
 export const SCOPES = [
@@ -39,8 +64,10 @@ export type Scope = (typeof SCOPES)[number]
 /** Pre-selected at key creation (docs/contract.md#authentication, rule 7). */
 export const DEFAULT_SCOPES: readonly Scope[] = ['read:units', 'read:availability', 'read:rates', 'read:bookings']
 
-/** The prefix of every key (docs/contract.md#authentication, rule 2). */
+/** The prefix of every key of a live agency (docs/contract.md#authentication, rule 2). */
 export const KEY_PREFIX = 'hr_live_'
+/** That of the keys of sandboxes (docs/partner-additions.md). */
+export const TEST_KEY_PREFIX = 'hr_test_'
 
 /** An API key. Only the hash of its secret is stored (docs/contract.md#authentication, rule 2). */
 export interface ApiKey {

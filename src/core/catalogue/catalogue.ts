@@ -120,7 +120,8 @@ export class Catalogue {
   /** Another process has the agency now. */
   forget(agencyId: string): void {
     const slug = this.#agencies.get(agencyId)?.slug
-    if (slug !== undefined) this.#agencyIdBySlug.delete(slug)
+    // A sandbox that was made new has the slug of the one before it.
+    if (slug !== undefined && this.#agencyIdBySlug.get(slug) === agencyId) this.#agencyIdBySlug.delete(slug)
     this.#agencies.delete(agencyId)
     this.#keys.forget(agencyId)
     this.#accessTokens.forget(agencyId)
@@ -138,6 +139,12 @@ export class Catalogue {
   agencyBySlug(slug: string): Agency | null {
     const agencyId = this.#agencyIdBySlug.get(slug)
     return agencyId === undefined ? null : this.agencyById(agencyId)
+  }
+
+  /** The sandbox of a live agency; null when it has none. Looks through all agencies. */
+  sandboxOf(agencyId: string): Agency | null {
+    for (const agency of this.#agencies.values()) if (agency.sandbox?.of === agencyId) return agency
+    return null
   }
 
   /**
@@ -212,6 +219,10 @@ export class Catalogue {
   }
 
   #put(agency: Agency): void {
+    if (agency.status === 'deleted') {
+      this.forget(agency.id)
+      return
+    }
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
     this.#keys.putAgency(agency)

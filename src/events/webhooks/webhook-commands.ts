@@ -99,6 +99,11 @@ export class WebhookCommands {
     this.#onEvents = options.onEvents ?? (() => {})
   }
 
+  /** Endpoints have passed to this agency, which had none before. */
+  endpointsMoved(agencyId: string): void {
+    this.#onEvents(agencyId, ['booking.created', 'rates.updated'])
+  }
+
   async register(
     agencyId: string,
     { url, description, events = BOOKING_EVENTS }: EndpointDraft,

@@ -39,10 +39,12 @@ export class PostgresBookingRows implements BookingRows {
   /** Null: there is none, and every hold would be read in vain. */
   #ofShards(): Fragment | null {
     const shards = this.#shards()
-    if (shards === 'all') return this.#sql`true`
+    // Holds of sandboxes go by the time of their sandbox.
+    const live = this.#sql`agency_id <> all (array(select a.agency_id from agency a where a.sandbox_of is not null))`
+    if (shards === 'all') return live
     const some = [...shards]
     if (some.length === 0) return null
-    return this.#sql`shard_of(agency_id) = any (${`{${some.join()}}`}::text::smallint[])`
+    return this.#sql`${live} and shard_of(agency_id) = any (${`{${some.join()}}`}::text::smallint[])`
   }
 
   async find(agencyId: string, bookingId: string): Promise<BookingRow | null> {
@@ -85,8 +87,9 @@ export class PostgresBookingRows implements BookingRows {
     const which = this.#ofShards()
     if (which === null) return null
     const [row] = await this.#sql<{ at: Date | null }[]>`
-      select min(hold_expires_at) as "at" from booking
-      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)} and ${which}`
+      select hold_expires_at as "at" from booking
+      where status in ('draft', 'option') and hold_expires_at > ${new Date(at)} and ${which}
+      order by hold_expires_at limit 1`
     return row?.at?.getTime() ?? null
   }
 }

@@ -14,6 +14,7 @@ import {
   API_KEY,
   FEE_TYPE,
   PLAN_FIELDS,
+  SANDBOX_FIELDS,
   UNIT,
   UNIT_MASTER_FIELDS,
   UNIT_RULE_FIELDS,
@@ -68,7 +69,12 @@ export class PostgresCatalogueStore implements CatalogueStore {
   async #agencies(which: Fragment): Promise<readonly Agency[]> {
     const rows = await this.#sql<Stored<typeof AGENCY.fields>[]>`
       select ${selected(this.#sql, AGENCY)} from agency where ${which}`
-    return rows.map((row) => ({ ...decodeAgency(row), plan: decodePlan(row) }))
+    return rows.map((row) => {
+      const { sandboxOf, sandboxNow, sandboxUntil } = decodeSandbox(row)
+      const sandbox =
+        sandboxOf === null || sandboxNow === null ? null : { of: sandboxOf, now: sandboxNow, until: sandboxUntil }
+      return { ...decodeAgency(row), plan: decodePlan(row), sandbox }
+    })
   }
 
   async #keys(which: Fragment): Promise<readonly ApiKey[]> {
@@ -128,6 +134,7 @@ export class PostgresCatalogueStore implements CatalogueStore {
 
 const decodeAgency = decoderOf(AGENCY_OWN_FIELDS)
 const decodePlan = decoderOf(PLAN_FIELDS)
+const decodeSandbox = decoderOf(SANDBOX_FIELDS)
 const decodeAccessToken: (row: Stored<typeof ACCESS_TOKEN.fields>) => AccessToken = decoderOf(ACCESS_TOKEN.fields)
 const decodeKey: (row: Stored<typeof API_KEY.fields>) => ApiKey = decoderOf(API_KEY.fields)
 const decodeUnit = decoderOf(UNIT_MASTER_FIELDS)

@@ -22,27 +22,36 @@ export class PostgresIdempotencyRows {
    * it. "None" needs no lock: whatever the caller is told then is in a commit as well, its booking or the audit line of its refusal.
    * @throws DeadlineError, or what the database answers
    */
-  async find(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
-    const seen = await this.#read(scope, newerThan, this.#sql`select true as held`)
+  async find(
+    scope: IdempotencyScope,
+    newerThan: number,
+    clocks: 'both' | 'sandbox' = 'both',
+  ): Promise<KeptAnswer | null> {
+    const after = new Date(newerThan)
+    const since =
+      clocks === 'sandbox'
+        ? () => this.#sql`${after}`
+        : () => this.#sql`least(${after}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`
+    const seen = await this.#read(scope, since, this.#sql`select true as held`)
     if (seen === null) return null
     const fence = this.#sql`select true as held from shard where shard = ${shardOf(scope.agencyId)} for share`
-    return this.#read(scope, newerThan, fence)
+    return this.#read(scope, since, fence)
   }
 
-  async #read(scope: IdempotencyScope, newerThan: number, fence: Fragment): Promise<KeptAnswer | null> {
+  async #read(scope: IdempotencyScope, since: () => Fragment, fence: Fragment): Promise<KeptAnswer | null> {
     const { agencyId, keyId, route, idempotencyKey } = scope
     const [row] = await this.#sql<KeptAnswer[]>`
       with fence as materialized (${fence})
       select request_hash as "requestHash", status, body from idempotency
       where (select held from fence) and agency_id = ${uuidOf(agencyId)} and key_id = ${uuidOf(keyId)} and route = ${route}
         and idempotency_key = ${idempotencyKey}
-        and created_at > least(${new Date(newerThan)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`
+        and created_at > ${since()}`
     return row === undefined ? null : { requestHash: row.requestHash, status: row.status, body: row.body }
   }
 
   /**
    * Deletes answers kept at `notAfter` or before and longer than 24 hours ago by the clock of the database, the oldest
-   * first, at most `limit`.
+   * first, at most `limit`. Those to the partners of sandboxes are deleted when the sandbox's own time passes (move_sandbox).
    * @returns how many were deleted
    */
   async deleteExpired({ notAfter, limit }: { notAfter: number; limit: number }): Promise<number> {
@@ -53,7 +62,10 @@ export class PostgresIdempotencyRows {
       )
       delete from idempotency
       where created_at <= (select at from due) and ctid = any (array(
-        select ctid from idempotency where created_at <= (select at from due) order by created_at limit ${limit}))`
+        select ctid from idempotency
+        where created_at <= (select at from due) and not (
+          route like '%/partner/%' and agency_id = any (array(select agency_id from agency where sandbox_of is not null)))
+        order by created_at limit ${limit}))`
     return deleted.count
   }
 }

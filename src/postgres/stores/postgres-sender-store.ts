@@ -41,6 +41,7 @@ interface ClaimedRow {
   payload: string
   checksum: string
   sourceRef: string | null
+  isTest: boolean
 }
 
 /** The sender's statements, on connections of its own. */
@@ -110,7 +111,7 @@ export class PostgresSenderStore implements SenderStore {
                secret_sealed as "secretSealed", previous_secret_sealed as "previousSecretSealed",
                previous_secret_until as "previousSecretUntil", consecutive_failures as "consecutiveFailures", revision,
                seq::float8 as "seq", at, unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId",
-               entry_kind as "kind", payload, checksum, source_ref as "sourceRef"
+               entry_kind as "kind", payload, checksum, source_ref as "sourceRef", is_test as "isTest"
         from claim_deliveries(${term}, ${new Date(dueUntil)}, ${room}, ${windowFresh},
                               ${JSON.stringify(byUuid)}::text::jsonb)`,
     )
@@ -198,7 +199,7 @@ function bodyOf(row: ClaimedRow): string | null {
     bookingId: row.bookingId === null ? null : idOf('bkg', row.bookingId),
   }
   try {
-    return bodyOfEntry(entry, row.sourceRef)
+    return bodyOfEntry(entry, row.sourceRef, row.isTest)
   } catch {
     return null
   }
@@ -228,6 +229,11 @@ function contentOf(settled: readonly Settled[]) {
       tries: one.tries,
       status: one.status,
       next_attempt_at: iso(one.nextAttemptAt),
+      // From the end of the attempt: in a sandbox its own time counts.
+      delay_ms:
+        one.attempt === null || one.nextAttemptAt === null
+          ? null
+          : Math.ceil(one.nextAttemptAt - one.attempt.at - one.attempt.durationMs),
       finished_at: iso(one.finishedAt),
     })),
     attempts: settled.flatMap(({ agencyId, deliveryId, attempt }) =>

@@ -152,8 +152,13 @@ export const AGENCY_OWN_FIELDS = {
   status: text<Agency['status']>(),
   defaultHoldHours: integer(),
   createdAt: instant(),
-} as const satisfies FieldsOf<Omit<Agency, 'plan'>>
-export const AGENCY = table('agency', { ...AGENCY_OWN_FIELDS, ...PLAN_FIELDS }, { id: 'agency_id' })
+} as const satisfies FieldsOf<Omit<Agency, 'plan' | 'sandbox'>>
+export const SANDBOX_FIELDS = {
+  sandboxOf: nullable(id('agc')),
+  sandboxNow: nullable(instant()),
+  sandboxUntil: nullable(instant()),
+}
+export const AGENCY = table('agency', { ...AGENCY_OWN_FIELDS, ...PLAN_FIELDS, ...SANDBOX_FIELDS }, { id: 'agency_id' })
 
 export const API_KEY = table(
   'api_key',
