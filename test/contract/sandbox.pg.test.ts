@@ -256,3 +256,69 @@ describe('the time of a sandbox', () => {
     expect(bookingOf(await call(`/bookings/${hold.id}`)).status).toBe('cancelled')
   })
 })
+
+describe('faults on demand', () => {
+  const REFUSED = [
+    ['booking_conflict', 409, 'BOOKING_CONFLICT'],
+    ['turnover_block_conflict', 409, 'TURNOVER_BLOCK_CONFLICT'],
+    ['expected_extension_conflict', 409, 'EXPECTED_EXTENSION_CONFLICT'],
+    ['min_stay', 422, 'MIN_STAY'],
+    ['restricted', 422, 'RESTRICTED'],
+    ['quote_changed', 412, 'QUOTE_CHANGED'],
+    ['rate_limited', 429, 'RATE_LIMITED'],
+    ['quota_exceeded', 429, 'QUOTA_EXCEEDED'],
+    ['internal', 500, 'INTERNAL'],
+  ] as const
+  let made: Made
+  beforeAll(async () => {
+    made = await makeSandbox()
+  })
+  const countOf = async () => Number((await made.call('/bookings?pageSize=1')).body['totalItems'])
+
+  test.each(REFUSED)('test:%s refuses with %d %s, and books nothing', async (fault, status, code) => {
+    const before = await countOf()
+    expect(await made.call('/bookings', { ...STAY, sourceRef: `test:${fault}` })).toMatchObject({
+      status,
+      body: { code },
+    })
+    expect(await countOf()).toBe(before)
+  })
+
+  test('come after validation and unknown units, and before the rules', async () => {
+    const sourceRef = 'test:internal'
+    expect((await made.call('/bookings', { ...STAY, departure: STAY.arrival, sourceRef })).status).toBe(400)
+    expect((await made.call('/bookings', { ...STAY, unit: 'none', sourceRef })).status).toBe(404)
+    await made.call('/bookings', { ...STAY, arrival: '2028-11-01', departure: '2028-11-04' })
+    const taken = { ...STAY, arrival: '2028-11-01', departure: '2028-11-04', sourceRef: 'test:min_stay' }
+    expect((await made.call('/bookings', taken)).body['code']).toBe('MIN_STAY')
+  })
+
+  test('test:unknown_outcome books and says that the outcome is unknown; a repeat with the same key gets the 201', async () => {
+    const stay = { ...STAY, arrival: '2029-01-01', departure: '2029-01-05', sourceRef: 'test:unknown_outcome' }
+    const header = { 'idempotency-key': 'unknown' }
+    const before = await countOf()
+    const first = await made.call('/bookings', stay, header)
+    expect([first.status, first.body['title']]).toEqual([500, expect.stringContaining('may or may not have been made')])
+    const repeated = await made.call('/bookings', stay, header)
+    expect([repeated.status, repeated.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
+    expect(await countOf()).toBe(before + 1)
+  })
+
+  test('test:disconnect books and closes the connection; a repeat with the same key gets the 201', async () => {
+    const stay = { ...STAY, arrival: '2029-02-01', departure: '2029-02-05', sourceRef: 'test:disconnect' }
+    const header = { 'idempotency-key': 'cut' }
+    const before = await countOf()
+    expect(made.call('/bookings', stay, header)).rejects.toThrow()
+    await eventually('it is booked', async () => (await countOf()) === before + 1)
+    expect((await made.call('/bookings', stay, header)).status).toBe(201)
+    expect(await countOf()).toBe(before + 1)
+  })
+
+  test('are ordinary references with a live key, in groups, and with other names', async () => {
+    const { secret } = await service.key(made.live, { scopes: ['read:bookings', 'write:bookings'] })
+    const json = { ...STAY, sourceRef: 'test:internal' }
+    expect((await service.call('/bookings', { key: secret, json })).status).toBe(201)
+    const free = { ...STAY, arrival: '2029-03-01', departure: '2029-03-05' }
+    expect((await made.call('/bookings', { ...free, sourceRef: 'test:other' })).status).toBe(201)
+  })
+})
