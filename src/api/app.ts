@@ -8,7 +8,7 @@ import { docsPage } from '../http/server/docs/docs-page.ts'
 import { SERVE_OPTIONS } from '../http/server/listener.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { pageRoutes } from './page/page-routes.ts'
-import type { PartnerLedger } from './partner/partner-route.ts'
+import type { PartnerDependencies, PartnerLedger } from './partner/partner-route.ts'
 import { PARTNER_PREFIX, partnerRoutes } from './partner/partner-surface.ts'
 import type { PortalDependencies } from './portal/portal-dependencies.ts'
 import { portalRoutes } from './portal/portal-surface.ts'
@@ -42,6 +42,8 @@ const ELYSIA_OPTIONS = {
   handler: { standardHostname: false },
 } as const
 
+const NO_EVENTS: PartnerDependencies['sandboxEvents'] = { send: async () => ({ kind: 'not_found' }) }
+
 /** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
 export function createApp({ ledger, portal, mounts = [], ...rest }: AppOptions) {
   const { newId, clock, access } = ledger
@@ -59,7 +61,8 @@ export function createApp({ ledger, portal, mounts = [], ...rest }: AppOptions) 
     preflightAnswer,
   )
 
-  const partners = partnerRoutes({ ledger, requestStats, onFailure })
+  const sandboxEvents = portal?.ledger.webhooks.sandboxEvents ?? NO_EVENTS
+  const partners = partnerRoutes({ ledger, sandboxEvents, requestStats, onFailure })
   const app = new Elysia({
     ...ELYSIA_OPTIONS,
     serve: {

@@ -257,6 +257,20 @@ describe('the time of a sandbox', () => {
   })
 })
 
+describe('webhooks of a sandbox', () => {
+  test('carry mode: test, wait for the sandbox’s time after a failure, and come again with a fault on demand', async () => {
+    // The sender is a process of its own: see sandbox-webhooks.fault.test.ts.
+    const { slug, call } = await makeSandbox()
+    const endpoint = await service.ask(`/agencies/${slug}/webhook-endpoints`, { url: 'http://localhost:9/hook' })
+    expect(endpoint.status).toBe(201)
+    const booking = bookingOf(await call('/bookings', STAY))
+    const sent = await call('/test/events', { bookingId: booking.id, kind: 'duplicate' })
+    expect(sent).toMatchObject({ status: 202, body: { endpoints: 1 } })
+    expect((await call('/test/events', { bookingId: booking.id, kind: 'unknown' })).status).toBe(400)
+    expect((await call('/test/events', { bookingId: 'bkg_1', kind: 'late' })).status).toBe(404)
+  })
+})
+
 describe('faults on demand', () => {
   const REFUSED = [
     ['booking_conflict', 409, 'BOOKING_CONFLICT'],

@@ -44,9 +44,22 @@ export interface PartnerLedger {
   readonly sandboxClocks: SandboxClocks
 }
 
+interface SandboxEventsPort {
+  send(
+    agencyId: string,
+    bookingId: string,
+    fault: 'duplicate' | 'reorder' | 'late' | 'bad_signature' | 'old_timestamp',
+  ): Promise<
+    | { readonly kind: 'sent'; readonly eventIds: readonly string[]; readonly endpoints: number }
+    | { readonly kind: 'not_found' | 'busy' }
+  >
+}
+
 /** What every partner route needs. */
 export interface PartnerDependencies {
   readonly ledger: PartnerLedger
+  /** Sends events of a sandbox again, with a fault (SandboxEvents). */
+  readonly sandboxEvents: SandboxEventsPort
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }
@@ -54,6 +67,7 @@ export interface PartnerDependencies {
 /** A request that has passed every check. */
 export interface PartnerCall<O> {
   readonly ledger: PartnerLedger
+  readonly sandboxEvents: SandboxEventsPort
   readonly request: Request
   readonly agency: Agency
   readonly key: ApiKey
@@ -73,7 +87,7 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
 ): DescribedRoute<PartnerDependencies, O> {
   return {
     operation,
-    serve: ({ ledger, requestStats, onFailure }) => {
+    serve: ({ ledger, sandboxEvents, requestStats, onFailure }) => {
       const serving = { operation, surface: 'partner', requestStats, newId: ledger.newId, onFailure } as const
       const route = routeNameOf(operation)
       const admission = isWrite(operation)
@@ -84,7 +98,19 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
         const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId: open.requestId }
         const stream = () => streamCall(serving, admission, open)
         const { request } = open
-        return handle({ ledger, request, agency, key, caller, path, query, body, open, stream } as PartnerCall<O>)
+        return handle({
+          ledger,
+          sandboxEvents,
+          request,
+          agency,
+          key,
+          caller,
+          path,
+          query,
+          body,
+          open,
+          stream,
+        } as PartnerCall<O>)
       })
     },
   }

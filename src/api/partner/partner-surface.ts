@@ -18,6 +18,7 @@ import type { PartnerDependencies } from './partner-route.ts'
 import { QUOTE } from './quote.ts'
 import { SEARCH } from './search.ts'
 import { TEST_CLOCK } from './test-clock.ts'
+import { TEST_EVENTS } from './test-events.ts'
 import { UNITS } from './units.ts'
 
 export const PARTNER_PREFIX = '/partner/v1'
@@ -39,6 +40,7 @@ const ROUTES = [
   ...GUESTS,
   ...CHANGES,
   ...TEST_CLOCK,
+  ...TEST_EVENTS,
   openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),
 ] as const satisfies readonly DescribedRoute<PartnerDependencies>[]
 

@@ -1,6 +1,7 @@
 import type { Instant, WebhookEventKind } from '../../core/domain/booking.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import type { AttemptOutcome } from './guarded-post.ts'
+import type { SandboxEventRows } from './sandbox-events.ts'
 import type { WebhookDelivery } from './sender-store.ts'
 import type { WebhookEndpoint } from './webhook-endpoint.ts'
 
@@ -47,7 +48,7 @@ export interface EndpointChange {
  * statement that also writes its audit line, under the fence (J5). It throws JournalError when another process has
  * become the writer, and otherwise an error that says what is known of the outcome.
  */
-export interface EndpointRows {
+export interface EndpointRows extends SandboxEventRows {
   /** Newest first. */
   list(agencyId: string): Promise<readonly StoredEndpoint[]>
   find(agencyId: string, endpointId: string): Promise<StoredEndpoint | null>

@@ -9,6 +9,7 @@ import { type EndpointRefusal, parseEndpointUrl } from './endpoint-url.ts'
 import type { PostOnce } from './guarded-post.ts'
 import { coarseReason, isAccepted } from './guarded-post.ts'
 import { checkTarget, type NameResolver } from './name-resolver.ts'
+import { SandboxEvents } from './sandbox-events.ts'
 import type { SecretBox } from './secret-box.ts'
 import { newSecret, openSecrets, signedHeaders } from './secret-box.ts'
 import type { WebhookDelivery } from './sender-store.ts'
@@ -61,6 +62,7 @@ const RESOLVE_MS_MAX = 5_000
  * also writes the given audit line, and its error says what is known of the outcome (`EndpointRows`).
  */
 export class WebhookCommands {
+  readonly sandboxEvents: SandboxEvents
   readonly #rows: EndpointRows
   readonly #resolver: NameResolver
   readonly #post: PostOnce
@@ -97,6 +99,7 @@ export class WebhookCommands {
     this.#allowHosts = options.allowHosts
     this.#onChange = options.onChange
     this.#onEvents = options.onEvents ?? (() => {})
+    this.sandboxEvents = new SandboxEvents(options)
   }
 
   /** Endpoints have passed to this agency, which had none before. */

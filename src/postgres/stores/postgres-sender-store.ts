@@ -156,6 +156,22 @@ export class PostgresSenderStore implements SenderStore {
   }
 }
 
+/** An entry of the journal from which a body is rendered. */
+export type EventRow = Pick<
+  ClaimedRow,
+  | 'seq'
+  | 'at'
+  | 'eventId'
+  | 'unitId'
+  | 'otherUnitId'
+  | 'bookingId'
+  | 'kind'
+  | 'payload'
+  | 'checksum'
+  | 'sourceRef'
+  | 'isTest'
+>
+
 function claimedOf(row: ClaimedRow): ClaimedDelivery {
   const { month, event, attempts, tries, url, secretSealed, previousSecretSealed } = row
   return {
@@ -184,7 +200,7 @@ function claimedOf(row: ClaimedRow): ClaimedDelivery {
  * Null when the entry is not there, or cannot be read, for whatever reason: a claim that fails because of one entry would be
  * repeated and fail forever.
  */
-function bodyOf(row: ClaimedRow): string | null {
+export function bodyOf(row: EventRow): string | null {
   const { seq, kind, payload, checksum } = row
   if (seq === null) return null
   const entry = {
