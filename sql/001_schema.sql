@@ -1398,7 +1398,7 @@ begin
   where d.agency_id = sandbox and d.status = 'pending';
   if successor is null then
     update api_key k set revoked_at = coalesce(k.revoked_at, ended_at) where k.agency_id = sandbox;
-    update webhook_endpoint e set status = 'deleted', secret_sealed = '', previous_secret_sealed = null,
+    update webhook_endpoint e set status = 'deleted', description = null, secret_sealed = '', previous_secret_sealed = null,
            previous_secret_until = null, revision = e.revision + 1, updated_at = ended_at
     where e.agency_id = sandbox and e.status <> 'deleted';
   else
@@ -1413,6 +1413,7 @@ begin
     from jsonb_to_recordset(secrets) as s (endpoint_id uuid, secret_sealed text, previous_secret_sealed text)
     where e.agency_id = sandbox and e.endpoint_id = s.endpoint_id and e.status <> 'deleted';
   end if;
+  delete from access_token t where t.agency_id = sandbox;
   delete from calendar_feed f where f.agency_id = sandbox;
   delete from idempotency i where i.agency_id = sandbox;
   update guest g set first_name = '', last_name = '', email = null, phone = null, nationality = null where g.agency_id = sandbox;

@@ -2,7 +2,7 @@
  * The time of sandboxes (docs/design.md#sandbox). It stands still until it is moved. A move goes through everything that falls due on the
  * way, in order: holds are released at their own moments, answers expire, and failed deliveries are sent again.
  *
- * - T1 The time of a sandbox never goes back, and whatever was due at a moment that it has passed has happened, or happens before the
+ * - B1 The time of a sandbox never goes back, and whatever was due at a moment that it has passed has happened, or happens before the
  *   move is over. The end of a move is durable before it begins, so a move that was interrupted is resumed.
  */
 import type { GroupCommands } from '../core/bookings/group-commands.ts'

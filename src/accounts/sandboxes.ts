@@ -2,7 +2,7 @@
  * Sandboxes (docs/design.md#sandbox): where partners try out everything. Each is an agency of its own with invented guests and stays, a
  * copy of the units and fees of a live agency, and its own time. Nothing that the live agency knows of people is in it.
  *
- * - T2 What opens a live agency does not open its sandbox to partners, and the other way round: a key belongs to one of the two. In the
+ * - B2 A key opens a live agency or its sandbox, never both, and nothing that the live agency knows of people is in the sandbox. In the
  *   portal, owners of the live agency open both.
  */
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'

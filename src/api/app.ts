@@ -42,8 +42,6 @@ const ELYSIA_OPTIONS = {
   handler: { standardHostname: false },
 } as const
 
-const NO_EVENTS: PartnerDependencies['sandboxEvents'] = { send: async () => ({ kind: 'not_found' }) }
-
 /** The HTTP surfaces of the service. Answer with `handle(request)`, or `listen({ hostname, port })`. */
 export function createApp({ ledger, portal, mounts = [], ...rest }: AppOptions) {
   const { newId, clock, access } = ledger
@@ -61,7 +59,9 @@ export function createApp({ ledger, portal, mounts = [], ...rest }: AppOptions) 
     preflightAnswer,
   )
 
-  const sandboxEvents = portal?.ledger.webhooks.sandboxEvents ?? NO_EVENTS
+  const sandboxEvents: PartnerDependencies['sandboxEvents'] = {
+    send: async (...event) => (await portal?.ledger.webhooks.sandboxEvents.send(...event)) ?? { kind: 'not_found' },
+  }
   const partners = partnerRoutes({ ledger, sandboxEvents, requestStats, onFailure })
   const app = new Elysia({
     ...ELYSIA_OPTIONS,

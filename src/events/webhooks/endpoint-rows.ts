@@ -1,7 +1,6 @@
 import type { Instant, WebhookEventKind } from '../../core/domain/booking.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import type { AttemptOutcome } from './guarded-post.ts'
-import type { SandboxEventRows } from './sandbox-events.ts'
 import type { WebhookDelivery } from './sender-store.ts'
 import type { WebhookEndpoint } from './webhook-endpoint.ts'
 
@@ -48,9 +47,18 @@ export interface EndpointChange {
  * statement that also writes its audit line, under the fence (J5). It throws JournalError when another process has
  * become the writer, and otherwise an error that says what is known of the outcome.
  */
-export interface EndpointRows extends SandboxEventRows {
+/** A webhook event as it was delivered. */
+export interface FiredEvent {
+  /** `evt_…` */
+  readonly id: string
+  readonly body: string
+}
+
+export interface EndpointRows {
   /** Newest first. */
   list(agencyId: string): Promise<readonly StoredEndpoint[]>
+  /** The events that a booking has fired on the unit that it is in, the newest first. */
+  eventsOf(agencyId: string, bookingId: string, limit: number): Promise<readonly FiredEvent[]>
   find(agencyId: string, endpointId: string): Promise<StoredEndpoint | null>
   /**
    * Its first event is the first that becomes durable afterwards.

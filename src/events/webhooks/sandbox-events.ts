@@ -3,48 +3,39 @@
  * one of the ways in which events arrive on a bad day. Nothing of it is recorded as a delivery.
  */
 import { type Clock, MINUTE_MS } from '../../lib/clock.ts'
-import type { StoredEndpoint } from './endpoint-rows.ts'
+import type { EndpointRows, FiredEvent, StoredEndpoint } from './endpoint-rows.ts'
 import type { PostOnce } from './guarded-post.ts'
 import { newSecret, openSecrets, type SecretBox, signedHeaders } from './secret-box.ts'
 
-export const EVENT_FAULTS = ['duplicate', 'reorder', 'late', 'bad_signature', 'old_timestamp'] as const
-export type EventFault = (typeof EVENT_FAULTS)[number]
+const EVENT_FAULTS = ['duplicate', 'reorder', 'late', 'bad_signature', 'old_timestamp'] as const
+type EventFault = (typeof EVENT_FAULTS)[number]
 
 /** How much later a late event comes. */
-export const LATE_MS = 10_000
+const LATE_MS = 10_000
 /** How old the signature of `old_timestamp` is: twice what receivers are told to accept. */
 const OLD_MS = 10 * MINUTE_MS
 /** Calls of one sandbox whose events are still being sent. A receiver that hangs holds one for 10 s. */
 const OPEN_PER_AGENCY_MAX = 4
 
-interface FiredEvent {
-  /** `evt_…` */
-  readonly id: string
-  /** As it was delivered. */
-  readonly body: string
-}
-
-/** The port that events and endpoints are read through. */
-export interface SandboxEventRows {
-  list(agencyId: string): Promise<readonly StoredEndpoint[]>
-  /** The events that a booking has fired, the newest first. */
-  eventsOf(agencyId: string, bookingId: string, limit: number): Promise<readonly FiredEvent[]>
-}
-
-export type SentAgain =
+type SentAgain =
   | { readonly kind: 'sent'; readonly eventIds: readonly string[]; readonly endpoints: number }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'busy' }
 
 export class SandboxEvents {
-  readonly #rows: SandboxEventRows
+  readonly #rows: Pick<EndpointRows, 'list' | 'eventsOf'>
   readonly #post: PostOnce
   readonly #box: SecretBox
   readonly #clock: Clock
   /** By agency. */
   readonly #open = new Map<string, number>()
 
-  constructor(options: { rows: SandboxEventRows; post: PostOnce; box: SecretBox; clock: Clock }) {
+  constructor(options: {
+    rows: Pick<EndpointRows, 'list' | 'eventsOf'>
+    post: PostOnce
+    box: SecretBox
+    clock: Clock
+  }) {
     this.#rows = options.rows
     this.#post = options.post
     this.#box = options.box
