@@ -10,6 +10,7 @@ import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresSandboxClocks } from '../postgres/stores/postgres-sandbox-clocks.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
@@ -48,6 +49,7 @@ export function openStores({
     rateRows: new PostgresRateRows(sql),
     refusalRows: new PostgresRefusalRows(sql),
     sessionRows: new PostgresSessionRows(sql),
+    sandboxClockRows: new PostgresSandboxClocks(sql, epochOf),
     close: async (): Promise<void> => {
       await store.close()
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))

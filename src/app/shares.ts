@@ -188,6 +188,8 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   'GET /partner/v1/guests': ['keyRequests', 'lists', 'largeAnswers'],
   'GET /partner/v1/guests/{id}': ['keyRequests', 'lists'],
   'GET /partner/v1/changes': ['keyRequests', 'waiting', 'largeAnswers'],
+  'GET /partner/v1/test/clock': ['keyRequests'],
+  'POST /partner/v1/test/clock': KEY_WRITE,
   'POST /mcp': ['keyRequests', 'body', 'lists', 'searches', 'largeAnswers'],
   'GET /portal/v1/me': ONE(),
   'POST /portal/v1/agencies': OPERATORS,

@@ -79,7 +79,7 @@ export const PROBLEMS = {
   },
   FEATURE_DISABLED: {
     status: 403,
-    when: "The agency's plan has no API access.",
+    when: "The agency's plan has no API access, or the route is only for the keys of a sandbox and this is none.",
     members: {},
     example: { title: "The agency's plan does not include API access" },
   },

@@ -233,7 +233,7 @@ export async function writeOnce<Done extends { readonly kind: 'done' }>(
 }
 
 /** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (docs/design.md#audit). */
-async function recordedRefusal(
+export async function recordedRefusal(
   { ledger, agency, caller }: Pick<PartnerWrite, 'ledger' | 'agency' | 'caller'>,
   refusal: Problem,
 ): Promise<RecordedRefusal> {

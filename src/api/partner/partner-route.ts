@@ -6,6 +6,7 @@ import type { UsageMeter } from '../../accounts/usage-meter.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingHistory, BookingList, GuestList } from '../../core/bookings/booking-lists.ts'
 import type { BookingRows } from '../../core/bookings/booking-turns.ts'
+import type { SandboxClocks } from '../../core/bookings/sandbox-clocks.ts'
 import type { UnitsAsOf } from '../../core/bookings/units-as-of.ts'
 import type { Agency, ApiKey, Inventory, Scope } from '../../core/catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../../core/catalogue/catalogue.ts'
@@ -33,6 +34,7 @@ export interface PartnerLedger {
   readonly bookingList: BookingList
   readonly bookingHistory: BookingHistory
   readonly unitsAsOf: UnitsAsOf
+  readonly sandboxClocks: SandboxClocks
   readonly guestList: GuestList
   readonly access: PartnerAccess
   readonly usage: UsageMeter

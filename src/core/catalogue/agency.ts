@@ -1,5 +1,6 @@
 import type { Instant } from '../domain/booking.ts'
 import type { FeeType, Unit, UnitRules } from '../domain/unit.ts'
+import type { SandboxClock } from './agency-time.ts'
 
 /** The plan an agency has bought. */
 export interface Plan {
@@ -24,6 +25,8 @@ export interface Agency {
   /** Hours a hold lasts when the request does not say, 1 to 2160. */
   readonly defaultHoldHours: number
   readonly createdAt: Instant
+  /** Only a sandbox has one. */
+  readonly clock?: SandboxClock
 }
 
 export const SCOPES = [

@@ -131,6 +131,11 @@ export class Catalogue {
     return [...this.#agencies.values()].sort((a, b) => (a.slug < b.slug ? -1 : 1))
   }
 
+  /** The sandboxes whose clocks have not arrived yet. */
+  movingClocks(): Agency[] {
+    return [...this.#agencies.values()].filter(({ clock }) => clock !== undefined && clock.now < clock.target)
+  }
+
   agencyById(agencyId: string): Agency | null {
     return this.#agencies.get(agencyId) ?? null
   }
@@ -211,7 +216,10 @@ export class Catalogue {
     return term !== null && term === this.termOf(agencyId)
   }
 
-  #put(agency: Agency): void {
+  #put(read: Agency): void {
+    // What was read may be older than what its clock shows by now, which its requests hold.
+    const clock = this.#agencies.get(read.id)?.clock
+    const agency = clock === undefined ? read : { ...read, clock }
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
     this.#keys.putAgency(agency)
