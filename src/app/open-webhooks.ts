@@ -1,6 +1,7 @@
 /** The composition root of webhooks: the agency's commands in this process, the sender in a process of its own. */
 
 import { timeOf } from '../core/catalogue/agency-time.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { BOOKING_EVENTS, UNIT_EVENTS, type WebhookEventKind } from '../core/domain/booking.ts'
 import { guardedPost } from '../events/webhooks/guarded-post.ts'
 import { DnsResolver } from '../events/webhooks/name-resolver.ts'
@@ -93,7 +94,9 @@ export function openWebhooks(
 
 /** The commands without a sender: their changes are sent by a sender elsewhere, or not at all. */
 export function openWebhookCommands(
-  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'catalogue' | 'epochOf'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf'> & {
+    readonly catalogue: Pick<Catalogue, 'agencyById'>
+  },
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
     onEvents?: (agencyId: string, events: readonly WebhookEventKind[]) => void
