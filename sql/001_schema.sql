@@ -408,8 +408,10 @@ begin
   last_set := (
     select j.seq from journal j where j.unit_id = of_unit and j.kind in ('unit_set', 'rates_set') and j.seq <= until_seq order by j.seq desc limit 1);
   last_gone := coalesce((select a.seq from archived_unit a where a.agency_id = agency and a.unit_id = of_unit), 0);
-  -- Whatever was archived is older than the months that are kept.
-  if until_seq is null and last_gone > 0 and moment >= (select l.oldest_month from ledger l) at time zone 'UTC' then
+  -- Whatever was archived is older than the months that are kept, which are real ones: not so in a sandbox.
+  if until_seq is null and last_gone > 0 and moment >= (select l.oldest_month from ledger l) at time zone 'UTC'
+    and not exists (select from agency a where a.agency_id = agency and a.clock_now is not null)
+  then
     until_seq := last_gone;
   end if;
   return query select until_seq, last_set, last_gone, null::integer, null::text, null::text;
@@ -489,6 +491,16 @@ begin
   return month;
 end $$;
 
+-- Whether deliveries of this month, or of its entries, are pending. Those of sandboxes do not count: they wait until someone moves a clock,
+-- which may be never.
+create function has_pending_deliveries(of_month date) returns boolean language plpgsql stable as $$
+begin
+  return exists (
+    select from webhook_delivery d
+    where d.status = 'pending' and (d.month = of_month or d.entry_month = of_month)
+      and d.agency_id not in (select a.agency_id from agency a where a.clock_now is not null));
+end $$;
+
 -- Archives the oldest month, all or nothing: detaches its partitions and returns their names. What replaces them: for each shard the
 -- link from which its chain continues, and for each unit a snapshot, without which the unit is not recovered. Reads before it locks, and
 -- gives up rather than make the service wait. Errors: NL020.
@@ -511,7 +523,7 @@ begin
   if retired + interval '1 month 1 day' > now() at time zone 'UTC' then
     raise exception 'Cannot archive %: the month must have been over for a day', retired using errcode = 'NL020';
   end if;
-  if exists (select from webhook_delivery d where d.status = 'pending' and (d.month = retired or d.entry_month = retired)) then
+  if has_pending_deliveries(retired) then
     raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired
       using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with "drop".';
   end if;
@@ -568,7 +580,7 @@ begin
   end if;
   -- And none of its deliveries is sent again.
   execute format('lock table %I in share row exclusive mode', 'webhook_delivery_' || to_char(retired, 'YYYY_MM'));
-  if exists (select from webhook_delivery d where d.status = 'pending' and (d.month = retired or d.entry_month = retired)) then
+  if has_pending_deliveries(retired) then
     raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired
       using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with "drop".';
   end if;

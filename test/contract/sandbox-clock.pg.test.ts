@@ -323,7 +323,7 @@ describe('what is stored', () => {
     expect(months.every(({ month }) => month < '2049')).toBe(true)
     const [newest] = await sql<{ month: string }[]>`select newest_month::text as month from ledger`
     expect(months.every(({ month }) => month < (newest?.month ?? ''))).toBe(true)
-    expect((await verifyDatabase(sql)).findings).toEqual([])
+    expect((await verifyDatabase(sql)).differences).toEqual([])
   })
 
   test('a move that was cut short is resumed by the next process, and its clock does not go back', async () => {

@@ -104,7 +104,7 @@ export class SandboxClocks {
   readonly #turns = new KeyedTurns()
   readonly #waiting = new Set<string>()
   readonly #running = new Map<string, Promise<void>>()
-  /** Clocks on their way that must look at all holds once more. */
+  /** Clocks that must look at all holds once more. */
   readonly #again = new Set<string>()
   /** Agencies whose last aim may be stored or not. */
   readonly #doubtful = new Set<string>()
@@ -167,6 +167,7 @@ export class SandboxClocks {
   /** Continues every move that is not finished. Cheap: can be called at any rate. */
   resume(): void {
     for (const { id } of this.#options.catalogue.movingClocks()) this.#start(id)
+    for (const id of this.#again) this.#start(id)
   }
 
   /** Waits for the appends in progress, and moves no clock any more. */
@@ -203,16 +204,19 @@ export class SandboxClocks {
   async #run(agencyId: string): Promise<void> {
     try {
       await this.#advance(agencyId)
+      if (this.#again.has(agencyId)) this.#waiting.add(agencyId)
     } catch (error) {
       if (error instanceof AssertionError) {
         this.#isStopped = true
         this.#options.watch.onBug(error)
-      } else this.#options.watch.onFailure(error)
+      } else {
+        // Not at once: `resume` comes every few seconds.
+        this.#again.add(agencyId)
+        this.#options.watch.onFailure(error)
+      }
     }
     this.#running.delete(agencyId)
-    if (this.#isStopped) return
-    if (this.#again.has(agencyId)) this.#waiting.add(agencyId)
-    this.#startWaiting()
+    if (!this.#isStopped) this.#startWaiting()
   }
 
   async #advance(agencyId: string): Promise<void> {
@@ -235,7 +239,8 @@ export class SandboxClocks {
       const reached = after?.at ?? target
       if (reached > clock.now) {
         if (!(await rows.reach(agencyId, reached))) return
-        clock.now = reached
+        // Unless it was reset meanwhile.
+        if (clock.target >= reached) clock.now = Math.max(clock.now, reached)
         onMoved(agencyId)
       }
       if (isEnd && clock.target === target && !this.#again.has(agencyId)) return

@@ -42,6 +42,7 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'POST deliveries/{}/resend': ['resent a delivery', 'resend a delivery'],
   'PATCH ': ['changed the agency’s settings', 'change the agency’s settings'],
   'POST agencies': ['created the agency', 'create the agency'],
+  'POST test/clock': ['moved the sandbox’s clock', 'move the sandbox’s clock'],
   'POST /portal/session': ['signed in', 'sign in'],
   'DELETE /portal/session': ['signed out', 'sign out'],
   'hold timer': ['released an expired hold', 'release an expired hold'],
