@@ -304,7 +304,12 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       clearInterval(sweep)
       await ownership.release()
       const flush = new LastFlush(clock, watch.onCountersNotWritten)
-      await Promise.all([housekeeping.stop(), holdTimer.stop(), sandboxClocks.stop(), flush.stop(usage, rateSlots, refusals, sessions)])
+      await Promise.all([
+        housekeeping.stop(),
+        holdTimer.stop(),
+        sandboxClocks.stop(),
+        flush.stop(usage, rateSlots, refusals, sessions),
+      ])
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.
       await flush.stop(refusals)

@@ -121,9 +121,14 @@ test('every operation answers a typed client, with the types it was promised', a
     ['booking.cancelled', 2, group.groupId],
   ])
   const own = { headers: { Authorization: `Bearer ${sandboxKey}` } }
-  const moved = of('moveTestClock', await client.POST('/partner/v1/test/clock', { body: { advanceSeconds: 60 }, ...own }))
+  const moved = of(
+    'moveTestClock',
+    await client.POST('/partner/v1/test/clock', { body: { advanceSeconds: 60 }, ...own }),
+  )
   expect(moved.status).toBe('advancing')
-  expect(of('getTestClock', await client.GET('/partner/v1/test/clock', own)).now).toMatch(/^2027-03-01T00:0[01]:00\.000Z$/)
+  expect(of('getTestClock', await client.GET('/partner/v1/test/clock', own)).now).toMatch(
+    /^2027-03-01T00:0[01]:00\.000Z$/,
+  )
   expect(of('getOpenApi', await client.GET('/partner/v1/openapi.json')).openapi).toStartWith('3.1')
 
   const document = JSON.parse(await partnerDocument())

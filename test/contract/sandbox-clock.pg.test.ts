@@ -1,4 +1,4 @@
-/** The clock of a sandbox (docs/partner-additions-2.md#12-sandbox), with the real service: a test per sentence. */
+/** The clock of a sandbox (docs/design.md#the-clock-of-a-sandbox), with the real service: a test per sentence. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { PostOnce } from '../../src/events/webhooks/guarded-post.ts'

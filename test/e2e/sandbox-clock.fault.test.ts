@@ -3,6 +3,7 @@ import { DAY_MS, HOUR_MS, instantText } from '../../src/lib/clock.ts'
 import { systemIds, uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { makeKey } from '../support/fixtures.ts'
+import { holding } from '../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN, CALLER, requestFor, sampleUnit } from '../support/samples.ts'
@@ -34,9 +35,7 @@ async function sandbox(): Promise<{ agencyId: string; key: string }> {
     const unit = await addUnit(ledger, agency, sampleUnit({ id, slug: id.replace('_', '-') }))
     const hold = (j: number) =>
       requestFor(unit, date(j), date(j + 1), { status: 'option', holdHours: 1 + j * UNITS + i })
-    await Promise.all(
-      Array.from({ length: HOLDS_OF_EACH }, (_, j) => ledger.commands.book(agency, hold(j), CALLER)),
-    )
+    await Promise.all(Array.from({ length: HOLDS_OF_EACH }, (_, j) => ledger.commands.book(agency, hold(j), CALLER)))
   }
   await ledger.close()
   return { agencyId: agency.id, key: secret }
@@ -51,12 +50,19 @@ test('kill -9 in the middle of a move: the next process finishes it, and every h
     shown.push(Date.parse(body.now))
     return body as { now: string; status: string }
   }
+  // So that the move is in the middle for as long as it takes to kill the process.
+  const middle = instantText(START + (UNITS * HOLDS_OF_EACH * HOUR_MS) / 2)
+  const release = await holding(
+    database.url,
+    `select from booking where agency_id = '${uuidOf(agencyId)}' and hold_expires_at = '${middle}' for update`,
+  )
   const target = instantText(START + 60 * DAY_MS)
   const moved = await service.ask('/partner/v1/test/clock', { token: key, json: { now: target } })
   expect(moved.status).toBe(202)
   await eventually('the clock is on its way', async () => Date.parse((await clock(service)).now) > START)
   service.kill('SIGKILL')
   await service.exited
+  await release()
 
   const [before] = await database.sql<{ left: number }[]>`
     select count(*)::int as left from booking where agency_id = ${uuidOf(agencyId)} and status = 'option'`

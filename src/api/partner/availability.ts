@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { ENTRIES_PER_PART } from '../../core/bookings/units-as-of.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { UnitState } from '../../core/domain/unit-state.ts'
 import { type Outcome, type Tagged, taggedUnlessHeld } from '../../http/answer.ts'
 import { asOfField, asOfInstant, problemOfAsOf } from '../../http/json/as-of.ts'

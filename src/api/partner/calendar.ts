@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { isHeld, type Outcome, tagged } from '../../http/answer.ts'
 import { PAGE_QUERY, PAGE_SIZE_MAX, pageOf, sliceOf } from '../../http/json/page.ts'

@@ -14,14 +14,14 @@ const CLOCK = Type.Object(
   {
     now: Type.String({ format: 'date-time', description: 'What the clock shows.' }),
     status: choice(['ready', 'advancing'], {
-      description: '`advancing`: what happens up to the requested time is still being worked off. `ready`: all of it has happened.',
+      description:
+        '`advancing`: what happens up to the requested time is still being worked off. `ready`: all of it has happened.',
     }),
   },
   { $id: 'TestClock' },
 )
 
-const LIVE_KEY =
-  'Only the keys of a sandbox (`hr_test_`) have a clock: 403 `FEATURE_DISABLED` for any other.'
+const LIVE_KEY = 'Only the keys of a sandbox (`hr_test_`) have a clock: 403 `FEATURE_DISABLED` for any other.'
 
 const GET_CLOCK = {
   id: 'getTestClock',
@@ -56,11 +56,19 @@ const MOVE_CLOCK = {
     ),
   }),
   bodyExample: { advanceSeconds: 86_400 },
-  answer: { status: 202, description: 'The clock when the request was accepted. Ask until it is `ready`.', schema: CLOCK },
+  answer: {
+    status: 202,
+    description: 'The clock when the request was accepted. Ask until it is `ready`.',
+    schema: CLOCK,
+  },
   problems: ['VALIDATION', 'IDEMPOTENCY_KEY_REUSED'],
 } as const satisfies Operation
 
-const NO_SANDBOX = problem('FEATURE_DISABLED', 'Only a sandbox has a clock: use one of its keys, which begin with hr_test_', {})
+const NO_SANDBOX = problem(
+  'FEATURE_DISABLED',
+  'Only a sandbox has a clock: use one of its keys, which begin with hr_test_',
+  {},
+)
 
 export const TEST_CLOCK = [
   partnerRoute(GET_CLOCK, ({ agency }) => (hasClock(agency) ? clockText(clockView(agency.clock)) : NO_SANDBOX)),

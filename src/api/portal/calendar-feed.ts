@@ -1,7 +1,7 @@
 /** The iCalendar feed of a unit, for channels: under a secret address, and the routes that show and change that address. */
 import { Type } from '@sinclair/typebox'
-import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
 import { BOOKING_WINDOW_DAYS_MAX } from '../../core/domain/restrictions.ts'
 import type { Unit } from '../../core/domain/unit.ts'

@@ -1,7 +1,7 @@
 /** What restrictions would do, before they are saved: which arrivals partners could no longer book, and which they newly could. Nothing is written. */
 import { type Static, Type } from '@sinclair/typebox'
-import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { saleMoment } from '../../core/bookings/booking-turns.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { formatNight, NIGHT_MAX, type Night, STAY_NIGHTS_MAX, type Stay } from '../../core/domain/night.ts'
 import { refusalByRules, stayConflictCodes } from '../../core/domain/night-guard.ts'
 import { REFUSING_RULES, restrictionsProblems, type SaleMoment } from '../../core/domain/restrictions.ts'

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { Inventory } from '../../core/catalogue/agency.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { formatNight, type Night } from '../../core/domain/night.ts'
 import { isHeld, tagged } from '../../http/answer.ts'
 import { nightOf } from '../../http/json/request-fields.ts'

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { ENTRIES_PER_PART } from '../../core/bookings/units-as-of.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { Instant } from '../../core/domain/booking.ts'
 import { formatNight, type Night, STAY_NIGHTS_MAX } from '../../core/domain/night.ts'
 import type { Unit } from '../../core/domain/unit.ts'

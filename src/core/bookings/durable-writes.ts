@@ -166,7 +166,9 @@ export class DurableWrites {
   #recordOf(agency: Agency): RecordDraft {
     const { clock } = this.#options
     const at = timeOf(agency, clock)
-    return agency.clock === undefined ? { agencyId: agency.id, at } : { agencyId: agency.id, at, writtenAt: clock.now() }
+    return agency.clock === undefined
+      ? { agencyId: agency.id, at }
+      : { agencyId: agency.id, at, writtenAt: clock.now() }
   }
 
   /** Every record of a write goes through here: a write whose caller was told "not written" must not be written. */
@@ -203,7 +205,9 @@ export interface AuditSource {
 
 /** The same for lines of an agency that has a clock of its own. */
 export function sourceOf(source: AuditSource, agency: Agency): AuditSource {
-  return agency.clock === undefined ? source : { newId: source.newId, clock: { now: () => timeOf(agency, source.clock) } }
+  return agency.clock === undefined
+    ? source
+    : { newId: source.newId, clock: { now: () => timeOf(agency, source.clock) } }
 }
 
 /** Of a change to the agency's own data, or of a write that changed nothing because there was nothing to change. */

@@ -1,5 +1,5 @@
 /**
- * Moves the clocks of sandboxes.
+ * Moves the clocks of sandboxes (docs/design.md#the-clock-of-a-sandbox).
  *
  * - E1 A clock never goes back. On its way to `target` every hold of the agency is released at its own moment, in order, before the clock
  *   shows a later one. What it shows and where it goes are stored, so a move that was cut short is resumed by the next owner of the shard.
@@ -43,12 +43,7 @@ export interface ClockRows {
   /** Null: the agency has none. */
   read(agencyId: string): Promise<SandboxClock | null>
   /** Holds of the agency that expire at `until` or before, as `Holds.expired`. */
-  expiredHolds(
-    agencyId: string,
-    until: Instant,
-    after: ExpiredHold | null,
-    limit: number,
-  ): Promise<readonly DueHold[]>
+  expiredHolds(agencyId: string, until: Instant, after: ExpiredHold | null, limit: number): Promise<readonly DueHold[]>
 }
 
 /** `ready` once everything up to `now` has happened. */

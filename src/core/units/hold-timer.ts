@@ -257,7 +257,8 @@ export class HoldTimer {
     for (const [i, result] of results.entries()) {
       const hold = due[i] as ExpiredHold
       if (result.status === 'fulfilled') this.#failing.remove(hold.bookingId)
-      else if (isTransientFailure(result.reason, this.#holds.isTransient) && !this.#failing.has(hold)) journalFailure = result.reason
+      else if (isTransientFailure(result.reason, this.#holds.isTransient) && !this.#failing.has(hold))
+        journalFailure = result.reason
       else if (this.#failing.backOff(hold, this.#clock.monotonicMs())) this.#watch.onHoldFailure(hold, result.reason)
     }
     return journalFailure

@@ -170,7 +170,9 @@ export class WebhookCommands {
     const at = this.#timeOf(agencyId)
     const change = { ...requested, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
     const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.change(change, audit))
-    return endpoint === null ? { kind: 'not_found' } : { kind: 'changed', endpoint: agencyView(endpoint, this.#clock.now()) }
+    return endpoint === null
+      ? { kind: 'not_found' }
+      : { kind: 'changed', endpoint: agencyView(endpoint, this.#clock.now()) }
   }
 
   /** @returns the endpoint as it was, null when there is none */

@@ -251,6 +251,9 @@ test('at most so many clocks move at once, and the others follow', async () => {
   world.clocks.resume()
   await eventually('the first are on their way', () => running === MOVES_AT_ONCE_MAX)
   release.resolve()
-  await eventually('all have arrived', () => world.log.filter((line) => line.includes('now')).length === 3 * MOVES_AT_ONCE_MAX)
+  await eventually(
+    'all have arrived',
+    () => world.log.filter((line) => line.includes('now')).length === 3 * MOVES_AT_ONCE_MAX,
+  )
   expect(most).toBe(MOVES_AT_ONCE_MAX)
 })

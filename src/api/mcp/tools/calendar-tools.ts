@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { timeOf } from '../../../core/catalogue/agency-time.ts'
 import type { Inventory } from '../../../core/catalogue/agency.ts'
+import { timeOf } from '../../../core/catalogue/agency-time.ts'
 import { formatNight, type Night } from '../../../core/domain/night.ts'
 import { forEachRunInUnion } from '../../../core/domain/night-bitmap.ts'
 import type { Unit } from '../../../core/domain/unit.ts'
