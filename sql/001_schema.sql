@@ -528,7 +528,7 @@ begin
       using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with "drop".';
   end if;
   select string_agg('whe_' || replace(e.endpoint_id::text, '-', ''), ', ') into examples from webhook_endpoint e
-  where e.status <> 'deleted' and exists (
+  where e.status <> 'deleted' and e.agency_id not in (select a.agency_id from agency a where a.clock_now is not null) and exists (
     select from journal j
     where j.month = retired and j.agency_id = e.agency_id and j.seq > e.made_seq and j.is_announced
       and event_of(j.kind) = any (e.events));
