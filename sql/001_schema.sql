@@ -1585,17 +1585,18 @@ begin
   with entry as materialized (
     select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, event_of(j.kind) as event,
            j.is_announced and event_of(j.kind) = any (e.events) as is_delivered,
-           least(j.at, its.made_at) as created_at,
-           -- What has waited for the endpoint is due within a second of its last change, in the order of the log; in a sandbox, whose
-           -- clock stands, in the second before.
-           case when e.updated_at <= j.at then least(j.at, its.made_at)
-                else least(e.updated_at, its.made_at) - (its.made_at <> make_deliveries.made_at)::integer * interval '1 second'
-                     + (j.seq % 1000000) * interval '1 microsecond' end as due_at
+           least(j.at, coalesce(its.clock_now, made_at)) as created_at,
+           -- What has waited for the endpoint is due within a second of its last change, in the order of the log. In a sandbox, whose clock
+           -- stands, many entries have the same time: they are due within its millisecond.
+           case when its.clock_now is not null
+                then least(greatest(j.at, e.updated_at), its.clock_now) + (j.seq % 1000) * interval '1 microsecond'
+                when e.updated_at <= j.at then least(j.at, made_at)
+                else least(e.updated_at, made_at) + (j.seq % 1000000) * interval '1 microsecond' end as due_at
     from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)
     cross join lateral (
       select * from webhook_endpoint e
       where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active' limit 1) e
-    cross join lateral (select agency_now(c.agency_id, make_deliveries.made_at) as made_at offset 0) its
+    cross join lateral (select a.clock_now from agency a where a.agency_id = c.agency_id limit 1) its
     cross join lateral (
       select j.seq, j.month, j.at, j.entry_id, j.kind, j.is_announced from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
@@ -1604,7 +1605,7 @@ begin
     insert into webhook_delivery (agency_id, endpoint_id, delivery_id, event_id, seq, entry_month, month, kind, status,
                                   created_at, next_attempt_at)
     select e.agency_id, e.endpoint_id, md5(e.entry_id::text || e.endpoint_id::text)::uuid, e.entry_id, e.seq, e.month,
-           greatest(storage_month(least(e.created_at, make_deliveries.made_at)), e.month),
+           greatest(storage_month(least(e.created_at, made_at)), e.month),
            e.event, 'pending', e.created_at, e.due_at
     from entry e where e.is_delivered
     on conflict do nothing
@@ -1689,13 +1690,14 @@ begin
     cross join lateral (
       select from webhook_endpoint e
       where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
-    cross join lateral (select agency_now(w.agency_id, due_until) as due_until offset 0) its
+    cross join lateral (select a.clock_now from agency a where a.agency_id = w.agency_id limit 1) its
     cross join lateral (
       select d.agency_id, d.delivery_id, d.month, d.next_attempt_at,
              row_number() over (order by d.next_attempt_at, d.delivery_id) as place
       from webhook_delivery d
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
-        and d.month between since and until and d.next_attempt_at <= its.due_until and d.claimed_by is distinct from claiming
+        and d.month between since and until
+        and d.next_attempt_at <= coalesce(its.clock_now + interval '999 microseconds', due_until) and d.claimed_by is distinct from claiming
       order by d.next_attempt_at, d.delivery_id
       limit coalesce((windows ->> replace(w.endpoint_id::text, '-', ''))::integer, window_fresh)) due
     where held is null or shard_of(w.agency_id) = any (held)

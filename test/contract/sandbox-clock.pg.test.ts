@@ -252,14 +252,33 @@ describe('what happens on the way', () => {
 })
 
 describe('webhooks of a sandbox', () => {
-  test('retries fall due by its clock, each after exactly the delay of the schedule, and no real time passes', async () => {
-    const registered = await service.ask(`/agencies/${agency.slug}/webhook-endpoints`, { url: 'http://localhost:9/in' })
+  interface Sent {
+    readonly event: string
+    readonly occurredAt: string
+    /** Of the booking. */
+    readonly id: string
+    readonly signedAgoMs: number
+  }
+  const endpointsOf = (of: Agency) => `/agencies/${of.slug}/webhook-endpoints`
+
+  /** Runs with a sender whose receiver gives the same answer to everything, and an endpoint of the agency. */
+  async function withSender(
+    of: Agency,
+    httpStatus: number,
+    run: (sender: { sent: Sent[]; endpointId: string; sentUpTo: (count: number) => Promise<void> }) => Promise<void>,
+  ): Promise<void> {
+    const registered = await service.ask(endpointsOf(of), { url: 'http://localhost:9/in' })
     expect(registered.status).toBe(201)
-    const sent: { event: string; occurredAt: string; signedAgoMs: number }[] = []
+    const sent: Sent[] = []
     const post: PostOnce = async (_, { headers, body }) => {
-      const { event, occurredAt } = JSON.parse(body)
-      sent.push({ event, occurredAt, signedAgoMs: Date.now() - Number(headers['webhook-timestamp']) * 1_000 })
-      return { outcome: { kind: 'answered', httpStatus: 500 }, durationMs: 7 }
+      const { event, occurredAt, data } = JSON.parse(body)
+      sent.push({
+        event,
+        occurredAt,
+        id: data.id,
+        signedAgoMs: Date.now() - Number(headers['webhook-timestamp']) * 1_000,
+      })
+      return { outcome: { kind: 'answered', httpStatus }, durationMs: 7 }
     }
     const store = new PostgresSenderStore(service.database.url)
     const failures: unknown[] = []
@@ -278,29 +297,32 @@ describe('webhooks of a sandbox', () => {
         onReplaced: () => {},
       },
     })
-    const { id } = await hold(1, 1)
     const sentUpTo = (count: number) =>
       eventually(`${count} attempts`, () => {
-        sender.wake([agency.id])
+        sender.wake([of.id])
         return sent.length >= count
       })
-    await sentUpTo(1)
-    await advance(59_000)
-    sender.wake([agency.id])
-    await Bun.sleep(300)
-    expect(sent).toHaveLength(1)
-    await advance(1_000)
-    await sentUpTo(2)
-    // Both deliveries fail to the end: the first until its sixth attempt, and that of the hold that lapses on the way.
-    await advance(DAY_MS)
-    await sentUpTo(12)
+    await run({ sent, sentUpTo, endpointId: registered.body.webhookEndpoint.id })
     await sender.stop(1_000)
     await store.close()
     expect(failures).toEqual([])
-    expect(sent.filter(({ event }) => event === 'booking.cancelled').map(({ occurredAt }) => occurredAt)).toEqual(
-      Array(6).fill(at(HOUR_MS)),
-    )
-    for (const { signedAgoMs } of sent) expect(Math.abs(signedAgoMs)).toBeLessThan(120_000)
+  }
+
+  test('retries fall due by its clock, each after exactly the delay of the schedule, and no real time passes', async () => {
+    await withSender(agency, 500, async ({ sent, sentUpTo }) => {
+      await hold(1, 1)
+      await sentUpTo(1)
+      await advance(59_000)
+      await expect(Promise.race([sentUpTo(2), Bun.sleep(300).then(() => 'none')])).resolves.toBe('none')
+      await advance(1_000)
+      await sentUpTo(2)
+      // Both deliveries fail to the end: the first until its sixth attempt, and that of the hold that lapses on the way.
+      await advance(DAY_MS)
+      await sentUpTo(12)
+      const cancelled = sent.filter(({ event }) => event === 'booking.cancelled')
+      expect(cancelled.map(({ occurredAt }) => occurredAt)).toEqual(Array(6).fill(at(HOUR_MS)))
+      for (const { signedAgoMs } of sent) expect(Math.abs(signedAgoMs)).toBeLessThan(120_000)
+    })
     const attempts = await service.database.sql<{ kind: string; at: Date }[]>`
       select d.kind, a.at from webhook_attempt a join webhook_delivery d using (agency_id, delivery_id, month)
       where a.agency_id = ${uuidOf(agency.id)} order by d.kind desc, a.attempt`
@@ -309,7 +331,40 @@ describe('webhooks of a sandbox', () => {
       ...schedule.map((ms) => `booking.created ${at(ms)}`),
       ...schedule.map((ms) => `booking.cancelled ${at(HOUR_MS + ms)}`),
     ])
-    expect(id).toStartWith('bkg_')
+  })
+
+  test('are sent at once while its clock stands in the past, those that waited for the endpoint in their order', async () => {
+    const past = await sandbox(Date.UTC(2020, 0, 1))
+    const { secret } = await service.key(past)
+    await service.unit(past, { slug: 'loft' })
+    const book = async (day: number) =>
+      (await service.asPartner(secret, '/bookings', { ...stay(day), unit: 'loft' })).body.booking.id
+    await withSender(past, 204, async ({ sent, sentUpTo, endpointId }) => {
+      await book(1)
+      await sentUpTo(1)
+      const { sql } = service.database
+      await sql`update webhook_endpoint set status = 'disabled' where endpoint_id = ${uuidOf(endpointId)}`
+      const ids: string[] = []
+      for (let day = 10; day < 40; day += 3) ids.push(await book(day))
+      await service.patch(`${endpointsOf(past)}/${endpointId}`, { status: 'active', pending: 'resend' })
+      await sentUpTo(1 + ids.length)
+      expect(sent.slice(1).map(({ id }) => id)).toEqual(ids)
+    })
+  })
+
+  test('that wait for its clock are not overdue: neither the sender nor the alert of late webhooks looks at them', async () => {
+    const past = await sandbox(Date.UTC(2020, 0, 1))
+    const { secret } = await service.key(past)
+    await service.unit(past, { slug: 'loft' })
+    await withSender(past, 500, async ({ sentUpTo }) => {
+      await service.asPartner(secret, '/bookings', { ...stay(1), unit: 'loft' })
+      await sentUpTo(1)
+    })
+    const { sql } = service.database
+    const [row] = await sql<{ oldest: Date | null; next: Date | null; waiting: number }[]>`
+      select b.oldest_due as oldest, b.waiting::int as waiting, next_delivery_due('-infinity') as next from webhook_backlog(100) b`
+    expect(row).toMatchObject({ oldest: null, next: null })
+    expect(row?.waiting).toBeGreaterThan(0)
   })
 })
 
