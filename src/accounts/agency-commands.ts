@@ -180,10 +180,7 @@ export class AgencyCommands {
     this.#put(agency)
   }
 
-  #put(stored: Agency, term = this.#catalogue.termOf(stored.id)): void {
-    // The time of a sandbox may have moved on meanwhile.
-    const sandbox = this.#catalogue.agencyById(stored.id)?.sandbox ?? stored.sandbox ?? null
-    const agency = { ...stored, sandbox }
+  #put(agency: Agency, term = this.#catalogue.termOf(agency.id)): void {
     this.#catalogue.putAgency(this.#suspendedHere.has(agency.id) ? { ...agency, status: 'suspended' } : agency, term)
   }
 

@@ -2,14 +2,16 @@
  * Sandboxes (docs/design.md#sandbox): where partners try out everything. Each is an agency of its own with invented guests and stays, a
  * copy of the units and fees of a live agency, and its own time. Nothing that the live agency knows of people is in it.
  *
- * - B2 A key opens a live agency or its sandbox, never both, and nothing that the live agency knows of people is in the sandbox. In the
+ * - E2 A key opens a live agency or its sandbox, never both, and nothing that the live agency knows of people is in the sandbox. In the
  *   portal, owners of the live agency open both.
  */
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { BookingRequest } from '../core/bookings/booking-turns.ts'
 import { changeLine } from '../core/bookings/durable-writes.ts'
 import { type Agency, isSandbox, type Plan } from '../core/catalogue/agency.ts'
+import type { SandboxClock } from '../core/catalogue/agency-time.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Instant } from '../core/domain/booking.ts'
 import { addNights, parseNight } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
@@ -32,6 +34,8 @@ const SLUG_CHARS_MAX = 60
 
 /** The port through which sandboxes end. */
 export interface SandboxRows {
+  /** The first moment after `after` at which a hold expires or a failed delivery is due. */
+  nextMoment(agencyId: string, after: Instant): Promise<Instant | null>
   /**
    * Ends a sandbox: erases what is personal in it. Its keys and endpoints pass to `successor`, which takes its place; null: they end too.
    * @returns false: there was none
@@ -58,6 +62,9 @@ interface SandboxesOptions {
   readonly onEndpointsMoved: (agencyId: string) => void
 }
 
+/** An agency that is a sandbox. */
+export type Sandbox = Agency & { readonly clock: SandboxClock }
+
 export class Sandboxes {
   readonly #options: SandboxesOptions
   readonly #turns = new KeyedTurns()
@@ -67,8 +74,14 @@ export class Sandboxes {
   }
 
   /** Null: the agency has none. */
-  of(live: Agency): Agency | null {
-    return this.#options.catalogue.sandboxOf(live.id)
+  of(live: Agency): Sandbox | null {
+    const sandbox = this.#options.catalogue.sandboxOf(live.id)
+    return sandbox?.clock === undefined ? null : { ...sandbox, clock: sandbox.clock }
+  }
+
+  /** When the next hold expires or the next failed webhook is sent again, by its clock; null when nothing waits. */
+  nextMoment({ id, clock }: Sandbox): Promise<Instant | null> {
+    return this.#options.rows.nextMoment(id, clock.now)
   }
 
   /**
@@ -80,6 +93,7 @@ export class Sandboxes {
       const { catalogue, agencies, clock, newId } = this.#options
       const existing = isSandbox(live) ? live : this.of(live)
       if (existing !== null) return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
+      const now = clock.now()
       const draft = {
         name: `${live.name} (sandbox)`,
         slug: this.#freeSlug(live.slug),
@@ -87,7 +101,8 @@ export class Sandboxes {
         timezone: live.timezone,
         defaultHoldHours: live.defaultHoldHours,
         plan: planOf(live.plan),
-        sandbox: { of: live.id, now: clock.now(), until: null },
+        sandboxOf: live.id,
+        clock: { now, target: now },
       }
       const outcome = await agencies.create(draft, caller, keep, idInShard(shardOf(live.id), newId))
       if (outcome.kind === 'done') await this.#fill(live, outcome.value, caller)
@@ -107,7 +122,7 @@ export class Sandboxes {
       if (sandbox === null) return NOT_FOUND
       const at = clock.now()
       const id = idInShard(shardOf(live.id), newId)
-      const made: Agency = { ...sandbox, id, createdAt: at, sandbox: { of: live.id, now: at, until: null } }
+      const made: Agency = { ...sandbox, id, createdAt: at, clock: { now: at, target: at } }
       const line = changeLine(this.#options, caller, keep?.(made))
       if (!(await rows.end(sandbox, { id, at }, line))) return NOT_FOUND
       const keys = catalogue.keysOf(sandbox.id)
@@ -172,7 +187,7 @@ const GUESTS = [
 
 /** A stay in each of the units, some weeks after today, every fourth of them a hold. */
 function inventedStays(units: readonly Unit[], sandbox: Agency): BookingRequest[] {
-  const today = parseNight(dayOf(sandbox.sandbox?.now ?? sandbox.createdAt, sandbox.timezone))
+  const today = parseNight(dayOf(sandbox.clock?.now ?? sandbox.createdAt, sandbox.timezone))
   assert(today !== null, 'Cannot make a sandbox: today is outside the supported dates')
   return units.map((unit, i) => {
     const [firstName = '', lastName = ''] = (GUESTS[i % GUESTS.length] ?? '').split(' ')

@@ -11,6 +11,7 @@ import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresSandboxClocks } from '../postgres/stores/postgres-sandbox-clocks.ts'
 import { PostgresSandboxRows } from '../postgres/stores/postgres-sandbox-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
@@ -56,6 +57,7 @@ export function openStores({
       reseal: (sealed, endpointId, { from, to }) =>
         box.seal(box.open(sealed, { agencyId: from, endpointId }), { agencyId: to, endpointId }),
     }),
+    sandboxClockRows: new PostgresSandboxClocks(sql, epochOf),
     close: async (): Promise<void> => {
       await store.close()
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))

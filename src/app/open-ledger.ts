@@ -1,11 +1,10 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
 import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
-import { SandboxClocks } from '../accounts/sandbox-clocks.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
+import { SandboxClocks } from '../core/bookings/sandbox-clocks.ts'
 import { UnitsAsOf } from '../core/bookings/units-as-of.ts'
-import { isSandbox } from '../core/catalogue/agency.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { isUnitSet } from '../core/domain/booking.ts'
 import { Journal } from '../core/journal/journal.ts'
@@ -97,6 +96,11 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     endOf,
     termOf,
   })
+  const holdWatch: ConstructorParameters<typeof HoldTimer>[0]['watch'] = {
+    onFailure: watch.onHoldTimerFailure,
+    onHoldFailure: ({ agencyId, unitId, bookingId }, err) => watch.onHoldFailure({ agencyId, unitId, bookingId, err }),
+    onBug: watch.onBug,
+  }
   const commands = new BookingCommands({
     catalogue,
     directory,
@@ -112,17 +116,26 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       }
       const { after } = event
       options.onBookingChange?.(agency.id)
-      if (after.holdExpiresAt !== null && !isSandbox(agency)) holdTimer.expectExpiry(after.holdExpiresAt)
+      if (after.holdExpiresAt === null) return
+      if (agency.clock === undefined) holdTimer.expectExpiry(after.holdExpiresAt)
+      else sandboxClocks.expectExpiry(agency, after)
     },
+  })
+  const sandboxClocks = new SandboxClocks({
+    catalogue,
+    rows: stores.sandboxClockRows,
+    expire: (agency, holds, until) => commands.groups.expire(agency, holds, until),
+    audit: { clock, newId: systemIds },
+    onMoved: (agencyId) => {
+      options.onBookingChange?.(agencyId)
+      options.onUnitChange?.(agencyId)
+    },
+    isTransient,
+    watch: holdWatch,
   })
   const holdTimer = new HoldTimer({
     clock,
-    watch: {
-      onFailure: watch.onHoldTimerFailure,
-      onHoldFailure: ({ agencyId, unitId, bookingId }, err) =>
-        watch.onHoldFailure({ agencyId, unitId, bookingId, err }),
-      onBug: watch.onBug,
-    },
+    watch: holdWatch,
     holds: {
       isTransient,
       nextExpiry: (at) => rows.nextExpiry(at),
@@ -137,15 +150,6 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     },
   })
 
-  const sandboxClocks = new SandboxClocks({
-    catalogue,
-    groups: commands.groups,
-    rows: stores.sandboxRows,
-    clock,
-    onDue: (agencyId) => options.onBookingChange?.(agencyId),
-    onFailure: watch.onHoldTimerFailure,
-  })
-
   const { usage, limiter, access, refusals, sessions, openRateSlots } = openCounters({
     stores,
     catalogue,
@@ -157,8 +161,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
 
   const { idempotencyRows } = stores
   const idempotency = new IdempotentWrites({
-    find: (scope, newerThan, clocks) => idempotencyRows.find(scope, newerThan, clocks),
+    find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
     clock,
+    sandboxNow: (agencyId) => catalogue.agencyById(agencyId)?.clock?.now ?? null,
   })
   const housekeeping = openHousekeeping({ stores, clock, watch, ownership, onDefect, writing })
 
@@ -248,7 +253,11 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     holdTimer.start()
     sandboxClocks.resume()
     housekeeping.start()
-    sweep = setInterval(() => directory.sweep(), SWEEP_MS)
+    sweep = setInterval(() => {
+      directory.sweep()
+      // Those of shards that this process has acquired meanwhile, and those that were interrupted.
+      sandboxClocks.resume()
+    }, SWEEP_MS)
     sweep.unref()
   }
 
@@ -266,9 +275,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     guestList: new PostgresGuestList(sql, lists),
     bookingHistory: new PostgresBookingHistory(lists),
     unitsAsOf: new UnitsAsOf({ rows: new PostgresAsOfRows(lists), onDefect }),
+    sandboxClocks,
     directory,
     holdTimer,
-    sandboxClocks,
     sandboxRows: stores.sandboxRows,
     get journal() {
       return writing().journal
@@ -294,10 +303,14 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     close: async () => {
       const { journal, rateSlots, heartbeat } = writing()
       clearInterval(sweep)
-      sandboxClocks.stop()
       await ownership.release()
       const flush = new LastFlush(clock, watch.onCountersNotWritten)
-      await Promise.all([housekeeping.stop(), holdTimer.stop(), flush.stop(usage, rateSlots, refusals, sessions)])
+      await Promise.all([
+        housekeeping.stop(),
+        holdTimer.stop(),
+        sandboxClocks.stop(),
+        flush.stop(usage, rateSlots, refusals, sessions),
+      ])
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.
       await flush.stop(refusals)

@@ -190,7 +190,7 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   'GET /partner/v1/guests/{id}': ['keyRequests', 'lists'],
   'GET /partner/v1/changes': ['keyRequests', 'waiting', 'largeAnswers'],
   'GET /partner/v1/test/clock': ['keyRequests'],
-  'POST /partner/v1/test/clock': ['keyRequests', 'body', 'queue', 'held'],
+  'POST /partner/v1/test/clock': KEY_WRITE,
   'POST /partner/v1/test/events': ['keyRequests', 'body', 'attempts'],
   'POST /mcp': ['keyRequests', 'body', 'lists', 'searches', 'largeAnswers'],
   'GET /portal/v1/me': ONE(),

@@ -97,7 +97,7 @@ export async function ensureDemo(
 }
 
 /** A demo that is being made ends no sandbox. */
-const NO_ROWS: SandboxRows = { end: async () => false }
+const NO_ROWS: SandboxRows = { end: async () => false, nextMoment: async () => null }
 
 function randomBytes(count: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(count))

@@ -24,7 +24,6 @@ type RequestCode =
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
   | 'SANDBOX_EXISTS'
-  | 'SANDBOX_ONLY'
   | 'RATES_CHANGED'
   | 'RESTRICTIONS_CHANGED'
   | 'NOTES_CHANGED'
@@ -81,7 +80,7 @@ export const PROBLEMS = {
   },
   FEATURE_DISABLED: {
     status: 403,
-    when: "The agency's plan has no API access.",
+    when: "The agency's plan has no API access, or the route is only for the keys of a sandbox and this is none.",
     members: {},
     example: { title: "The agency's plan does not include API access" },
   },
@@ -204,12 +203,6 @@ export const PROBLEMS = {
     when: 'The agency already has a sandbox, or is one.',
     members: { slug: Type.String({ description: 'Slug of the sandbox.' }) },
     example: { title: 'The agency already has a sandbox: harbour-sandbox', slug: 'harbour-sandbox' },
-  },
-  SANDBOX_ONLY: {
-    status: 403,
-    when: 'The key is of a live agency, and the operation exists in sandboxes only.',
-    members: {},
-    example: { title: 'This exists in a sandbox only: use a key that begins with hr_test_' },
   },
   RATES_CHANGED: {
     status: 412,

@@ -1,5 +1,5 @@
 /**
- * B2: what belongs to a live agency does not exist in its sandbox, and the other way round. The routes are those of the surfaces and the
+ * E2: what belongs to a live agency does not exist in its sandbox, and the other way round. The routes are those of the surfaces and the
  * tables those of the database, so that a new one is tried too.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

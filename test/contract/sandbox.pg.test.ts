@@ -159,7 +159,7 @@ describe('the time of a sandbox', () => {
     const { secret } = await service.key(live)
     expect(await service.call('/test/clock', { key: secret })).toMatchObject({
       status: 403,
-      body: { code: 'SANDBOX_ONLY' },
+      body: { code: 'FEATURE_DISABLED' },
     })
     expect(await service.call('/test/clock', { key: secret, json: { advanceSeconds: 1 } })).toMatchObject({
       status: 403,
@@ -235,25 +235,6 @@ describe('the time of a sandbox', () => {
     expect(await quote()).toMatchObject({ available: true })
     await advance(199 * DAY_MS)
     expect(await quote()).toMatchObject({ code: 'RESTRICTED', restrictions: [{ rule: 'advanceNoticeHours' }] })
-  })
-
-  test('goes on where it was when the process has ended', async () => {
-    const { live, call, now } = await makeSandbox()
-    const start = await now()
-    const hold = bookingOf(await call('/bookings', { ...STAY, status: 'option', holdHours: 1 }))
-    const sandbox = service.ledger.catalogue.sandboxOf(live.id)
-    if (sandbox === null) throw new Error('Expected a sandbox')
-    // As a process leaves it that ends right after it has stored where the move ends.
-    await service.ledger.sandboxRows.move(sandbox.id, { now: start, until: start + DAY_MS, room: 0 })
-    const stored = (await service.ledger.catalogue.agencies()).find(({ id }) => id === sandbox.id)
-    service.ledger.catalogue.putAgency({
-      ...(stored as Agency),
-      sandbox: { of: live.id, now: start, until: start + DAY_MS },
-    })
-    service.ledger.sandboxClocks.resume()
-    await eventually('the move is over', async () => (await call('/test/clock')).body['status'] === 'ready')
-    expect(await now()).toBe(start + DAY_MS)
-    expect(bookingOf(await call(`/bookings/${hold.id}`)).status).toBe('cancelled')
   })
 })
 

@@ -221,7 +221,6 @@ export async function writeOnce<Done extends { readonly kind: 'done' }>(
       route: caller.route,
       idempotencyKey: sent.key,
       requestHash: requestHashOf(request.method, targetOf(request.url).path, answer.canonicalBody()),
-      sandboxNow: agency.sandbox?.now,
     },
     async (keep) => {
       const outcome = await command((body) => keep({ status: answer.status, body }))
@@ -244,7 +243,7 @@ export async function writeOnce<Done extends { readonly kind: 'done' }>(
 }
 
 /** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (docs/design.md#audit). */
-async function recordedRefusal(
+export async function recordedRefusal(
   { ledger, agency, caller }: Pick<PartnerWrite, 'ledger' | 'agency' | 'caller'>,
   refusal: Problem,
 ): Promise<RecordedRefusal> {

@@ -2,11 +2,11 @@
 
 import type { Admission, PartnerAccess } from '../../accounts/partner-access.ts'
 import type { CountedOutcome, RefusalCounter } from '../../accounts/refusal-counter.ts'
-import type { SandboxClocks } from '../../accounts/sandbox-clocks.ts'
 import type { UsageMeter } from '../../accounts/usage-meter.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingHistory, BookingList, GuestList } from '../../core/bookings/booking-lists.ts'
 import type { BookingRows } from '../../core/bookings/booking-turns.ts'
+import type { SandboxClocks } from '../../core/bookings/sandbox-clocks.ts'
 import type { UnitsAsOf } from '../../core/bookings/units-as-of.ts'
 import type { Agency, ApiKey, Inventory, Scope } from '../../core/catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../../core/catalogue/catalogue.ts'

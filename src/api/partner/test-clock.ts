@@ -1,60 +1,77 @@
-import { type Agency, isSandbox } from '../../core/catalogue/agency.ts'
-import { MOVE_BODY, moveOf, refusalOfMove, SandboxTimeJson, sandboxTimeJson } from '../../http/json/sandbox-json.ts'
+import { type ClockView, clockView, MOVE_DAYS_MAX } from '../../core/bookings/sandbox-clocks.ts'
+import type { Agency } from '../../core/catalogue/agency.ts'
+import type { SandboxClock } from '../../core/catalogue/agency-time.ts'
+import { ClockJson, clockJson, MOVE_BODY, moveOf } from '../../http/json/clock-json.ts'
 import type { Operation } from '../../http/operation.ts'
-import { type Problem, problem } from '../../http/problems.ts'
+import { invalidField, problem } from '../../http/problems.ts'
+import { recordedRefusal, writeOnce } from './booking-writes.ts'
 import { partnerRoute } from './partner-route.ts'
 
-const PATH = '/partner/v1/test/clock'
+const LIVE_KEY = 'Only the keys of a sandbox (`hr_test_`) have a clock: 403 `FEATURE_DISABLED` for any other.'
 
-const GET_TEST_CLOCK = {
+const GET_CLOCK = {
   id: 'getTestClock',
   method: 'GET',
-  path: PATH,
+  path: '/partner/v1/test/clock',
   tag: 'Sandbox',
-  summary: 'Get the time of the sandbox',
-  scope: null,
-  answer: { status: 200, description: 'The time of the sandbox.', schema: SandboxTimeJson },
-  problems: ['SANDBOX_ONLY'],
+  summary: "Get the sandbox's clock",
+  description: `The time of the sandbox, which stands until it is moved. ${LIVE_KEY}`,
+  scope: 'read:availability',
+  answer: { status: 200, description: 'The clock.', schema: ClockJson },
 } as const satisfies Operation
 
-const MOVE_TEST_CLOCK = {
+const MOVE_CLOCK = {
   id: 'moveTestClock',
   method: 'POST',
-  path: PATH,
+  path: '/partner/v1/test/clock',
   tag: 'Sandbox',
-  summary: 'Move the time of the sandbox ahead',
+  summary: "Move the sandbox's clock forward",
   description:
-    'Holds expire, answers kept for an `Idempotency-Key` expire, restrictions by notice move, and failed webhooks are sent again, each at ' +
-    'its own moment and in order. Ask for the time until `status` is `ready`. There is no way back; a reset of the sandbox sets the present time.',
+    'On the way holds lapse, stored answers expire and webhook attempts fall due, each at its own moment and in order. A clock only goes ' +
+    `forward, at most ${MOVE_DAYS_MAX} days per request. While it is advancing, another request moves it on from where it is already going. ` +
+    LIVE_KEY,
   scope: 'write:bookings',
   body: MOVE_BODY,
   bodyExample: { advanceSeconds: 86_400 },
-  answer: { status: 202, description: 'The move has begun.', schema: SandboxTimeJson },
-  problems: ['VALIDATION', 'SANDBOX_ONLY'],
+  answer: {
+    status: 202,
+    description: 'The clock when the request was accepted. Ask until it is `ready`.',
+    schema: ClockJson,
+  },
+  problems: ['VALIDATION', 'IDEMPOTENCY_KEY_REUSED'],
 } as const satisfies Operation
 
-export const SANDBOX_ONLY = problem(
-  'SANDBOX_ONLY',
-  'This exists in a sandbox only: use a key that begins with hr_test_',
+/** The answer to a key of a live agency. */
+export const NO_SANDBOX = problem(
+  'FEATURE_DISABLED',
+  'This exists in a sandbox only: use one of its keys, which begin with hr_test_',
   {},
 )
 
-/** Null in a sandbox. */
-export function unlessSandbox(agency: Agency): Problem | null {
-  return isSandbox(agency) ? null : SANDBOX_ONLY
-}
-
 export const TEST_CLOCK = [
-  partnerRoute(GET_TEST_CLOCK, ({ ledger, agency }) => {
-    return unlessSandbox(agency) ?? JSON.stringify(sandboxTimeJson(ledger.sandboxClocks.timeOf(agency)))
-  }),
-  partnerRoute(MOVE_TEST_CLOCK, async ({ ledger, agency, caller, body }) => {
-    const to = moveOf(body)
-    const refusal = unlessSandbox(agency) ?? ('code' in to ? to : null)
-    if (refusal !== null || 'code' in to) return refusal ?? SANDBOX_ONLY
-    const moved = await ledger.sandboxClocks.move(agency, to)
-    if ('refused' in moved) return refusalOfMove(moved) ?? SANDBOX_ONLY
-    await ledger.commands.auditSuccess(agency, caller)
-    return JSON.stringify(sandboxTimeJson(moved))
+  partnerRoute(GET_CLOCK, ({ agency }) => (hasClock(agency) ? clockText(clockView(agency.clock)) : NO_SANDBOX)),
+  partnerRoute(MOVE_CLOCK, (call) => {
+    const { ledger, agency, caller, body } = call
+    if (!hasClock(agency)) return NO_SANDBOX
+    const move = moveOf(body)
+    if ('code' in move) return move
+    const answer = {
+      status: 202,
+      canonicalBody: () => JSON.stringify(move),
+      textOf: ({ clock }: { readonly clock: ClockView }) => clockText(clock),
+    }
+    return writeOnce<{ readonly kind: 'done'; readonly clock: ClockView }>(call, answer, async (keep) => {
+      const kept = keep && ((clock: ClockView) => ({ ...keep(clockText(clock)), agencyId: agency.id }))
+      const outcome = await ledger.sandboxClocks.move(agency, move, caller, kept)
+      return outcome.kind === 'done' ? outcome : recordedRefusal(call, invalidField(outcome.field, outcome.message))
+    })
   }),
 ]
+
+function hasClock(agency: Agency): agency is Agency & { readonly clock: SandboxClock } {
+  return agency.clock !== undefined
+}
+
+function clockText(clock: ClockView): string {
+  return JSON.stringify(clockJson(clock))
+}

@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox'
+import { isSandbox } from '../../core/catalogue/agency.ts'
 import type { Operation } from '../../http/operation.ts'
 import { notFound, problem } from '../../http/problems.ts'
 import { isIdShaped } from '../../http/read-request.ts'
 import { choice, text } from '../../http/text-schema.ts'
 import { partnerRoute } from './partner-route.ts'
-import { unlessSandbox } from './test-clock.ts'
+import { NO_SANDBOX } from './test-clock.ts'
 
 const KINDS = ['duplicate', 'reorder', 'late', 'bad_signature', 'old_timestamp'] as const
 const RETRY_AFTER_S = 10
@@ -32,7 +33,7 @@ const SEND_TEST_EVENT = {
       endpoints: Type.Integer({ description: 'How many endpoints get them.' }),
     }),
   },
-  problems: ['VALIDATION', 'NOT_FOUND', 'SANDBOX_ONLY'],
+  problems: ['VALIDATION', 'NOT_FOUND'],
 } as const satisfies Operation
 
 const BUSY = problem(
@@ -44,8 +45,7 @@ const BUSY = problem(
 
 export const TEST_EVENTS = [
   partnerRoute(SEND_TEST_EVENT, async ({ ledger, sandboxEvents, agency, caller, body }) => {
-    const refusal = unlessSandbox(agency)
-    if (refusal !== null) return refusal
+    if (!isSandbox(agency)) return NO_SANDBOX
     if (!isIdShaped(body.bookingId)) return notFound('booking')
     const sent = await sandboxEvents.send(agency.id, body.bookingId, body.kind)
     if (sent.kind !== 'sent') return sent.kind === 'busy' ? BUSY : notFound('booking')

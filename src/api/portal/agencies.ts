@@ -60,7 +60,7 @@ export function agencyJson(agency: Agency): Static<typeof AgencyJson> {
     plan: { ...plan },
     defaultHoldHours,
     createdAt: timestampOf(createdAt),
-    sandboxOf: agency.sandbox?.of ?? null,
+    sandboxOf: agency.sandboxOf ?? null,
   }
 }
 

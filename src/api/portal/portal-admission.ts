@@ -153,7 +153,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   /** Owners of a live agency open its sandbox too. */
   #isOwnSandbox({ token, agency }: TokenHolder, slug: string | null): boolean {
     if (slug === null || !suffices(token.role, 'owner')) return false
-    return this.#ledger.catalogue.agencyBySlug(slug)?.sandbox?.of === agency.id
+    return this.#ledger.catalogue.agencyBySlug(slug)?.sandboxOf === agency.id
   }
 
   #ofSession(request: Request): PortalIdentity | null {

@@ -8,7 +8,6 @@ import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
-import type { SandboxClocks } from '../../accounts/sandbox-clocks.ts'
 import type { Sandboxes } from '../../accounts/sandboxes.ts'
 import type { UnitCommands } from '../../accounts/unit-commands.ts'
 import type { DayUsed, MonthUsed, UsageMeter } from '../../accounts/usage-meter.ts'
@@ -20,6 +19,7 @@ import type {
   GuestList,
   TapeStays,
 } from '../../core/bookings/booking-lists.ts'
+import type { SandboxClocks } from '../../core/bookings/sandbox-clocks.ts'
 import type { UnitsAsOf } from '../../core/bookings/units-as-of.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'

@@ -1,8 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { clockView } from '../../core/bookings/sandbox-clocks.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { timestampOrNull } from '../../http/json/booking-json.ts'
-import { MOVE_BODY, moveOf, refusalOfMove, SandboxTimeJson, sandboxTimeJson } from '../../http/json/sandbox-json.ts'
-import { notFound } from '../../http/problems.ts'
+import { ClockJson, clockJson, MOVE_BODY, moveOf } from '../../http/json/clock-json.ts'
+import { invalidField, notFound } from '../../http/problems.ts'
 import { nullable } from '../../http/text-schema.ts'
 import { AgencyJson, agencyJson } from './agencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -15,7 +16,7 @@ const sandboxAnswer = { description: 'The sandbox, an agency of its own.', schem
 const WhereJson = Type.Object({
   agency: AgencyJson,
   clock: Type.Composite([
-    SandboxTimeJson,
+    Type.Omit(ClockJson, []),
     Type.Object({
       nextAt: nullable(
         Type.String({
@@ -83,7 +84,7 @@ const MOVE_CLOCK = {
   summary: 'Move the time of the sandbox ahead',
   body: MOVE_BODY,
   bodyExample: { advanceSeconds: 3_600 },
-  answer: { status: 202, description: 'The move has begun.', schema: SandboxTimeJson },
+  answer: { status: 202, description: 'The move has begun.', schema: ClockJson },
 } as const satisfies PortalOperation
 
 const shown = (agency: Agency) => ({ agency: agencyJson(agency) })
@@ -92,8 +93,8 @@ export const SANDBOX = [
   agencyRoute(GET_SANDBOX, async ({ ledger, agency }) => {
     const sandbox = ledger.sandboxes.of(agency)
     if (sandbox === null) return notFound('sandbox')
-    const nextAt = timestampOrNull(await ledger.sandboxClocks.nextMoment(sandbox))
-    const clock = { ...sandboxTimeJson(ledger.sandboxClocks.timeOf(sandbox)), nextAt }
+    const nextAt = timestampOrNull(await ledger.sandboxes.nextMoment(sandbox))
+    const clock = { ...clockJson(clockView(sandbox.clock)), nextAt }
     return JSON.stringify({ ...shown(sandbox), clock } satisfies Static<typeof WhereJson>)
   }),
   agencyRoute(CREATE_SANDBOX, async ({ ledger, agency, caller, keep }) =>
@@ -105,14 +106,14 @@ export const SANDBOX = [
   agencyRoute(DELETE_SANDBOX, async ({ ledger, agency, caller, keep }) =>
     settled(await ledger.sandboxes.remove(agency, caller, keep.of(shown)), 'sandbox', shown),
   ),
-  agencyRoute(MOVE_CLOCK, async ({ ledger, agency, caller, body }) => {
-    const to = moveOf(body)
-    if ('code' in to) return to
+  agencyRoute(MOVE_CLOCK, async ({ ledger, agency, caller, body, keep }) => {
+    const move = moveOf(body)
+    if ('code' in move) return move
     const sandbox = ledger.sandboxes.of(agency)
     if (sandbox === null) return notFound('sandbox')
-    const moved = await ledger.sandboxClocks.move(sandbox, to)
-    if ('refused' in moved) return refusalOfMove(moved) ?? notFound('sandbox')
-    await ledger.commands.auditSuccess(sandbox, caller)
-    return JSON.stringify(sandboxTimeJson(moved))
+    const outcome = await ledger.sandboxClocks.move(sandbox, move, caller, keep.of(clockJson))
+    return outcome.kind === 'done'
+      ? JSON.stringify(clockJson(outcome.clock))
+      : invalidField(outcome.field, outcome.message)
   }),
 ]

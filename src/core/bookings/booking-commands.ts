@@ -5,7 +5,8 @@
  */
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { type Agency, agencyNow, type Inventory } from '../catalogue/agency.ts'
+import type { Agency, Inventory } from '../catalogue/agency.ts'
+import { timeOf } from '../catalogue/agency-time.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Pricing } from '../domain/booking.ts'
 import { decideBookStay, decideCancel, decideExpiry, type QuoteAnswer, quoteStay } from '../domain/decide.ts'
@@ -20,7 +21,6 @@ import {
   type BookingRequest,
   BookingTurns,
   type FoundOutcome,
-  HOLD_TIMER,
   type KeepAnswer,
   type NotFound,
   newBookingOf,
@@ -37,6 +37,7 @@ import {
   type DurableWritesOptions,
   refusalLine,
   replayLine,
+  sourceOf,
   successLine,
 } from './durable-writes.ts'
 import { GroupCommands } from './group-commands.ts'
@@ -63,20 +64,8 @@ export class BookingCommands {
     this.#writes = new DurableWrites(options)
     this.#clock = options.clock
     this.#audit = options
-    this.groups = new GroupCommands({
-      turns: this.#turns,
-      writes: this.#writes,
-      audit: options,
-      now: (agency) => this.#now(agency),
-    })
+    this.groups = new GroupCommands({ turns: this.#turns, writes: this.#writes, audit: options })
     this.#offers = new OfferSearch(options.directory, options.clock)
-  }
-
-  /** The agency's time; of a sandbox as it is now, however long the caller has had `agency`. */
-  #now(agency: Agency): number {
-    const { sandbox } = agency
-    if (sandbox === undefined || sandbox === null) return this.#clock.now()
-    return agencyNow(this.#catalogue.agencyById(agency.id) ?? agency, this.#clock)
   }
 
   /** The unit's nights, to be read at once. Synchronous when the unit is resident. */
@@ -113,14 +102,14 @@ export class BookingCommands {
     const state = this.#directory.peek(params.unit.id)
     const inventory = this.#catalogue.peekInventory(agency.id)
     if (state === null || inventory === null) return this.#quoteLater(agency, params)
-    const moment = saleMoment(params.unit, agency, this.#now(agency))
+    const moment = saleMoment(params.unit, agency, timeOf(agency, this.#clock))
     return quoteStay(state, { ...params, moment, tariff: tariffOf(agency, inventory) })
   }
 
   async #quoteLater(agency: Agency, params: QuoteRequest): Promise<QuoteAnswer> {
     const tariff = tariffOf(agency, await this.#catalogue.inventory(agency.id))
     const state = await this.#directory.read({ agencyId: agency.id, unitId: params.unit.id })
-    return quoteStay(state, { ...params, tariff, moment: saleMoment(params.unit, agency, this.#now(agency)) })
+    return quoteStay(state, { ...params, tariff, moment: saleMoment(params.unit, agency, timeOf(agency, this.#clock)) })
   }
 
   /**
@@ -140,7 +129,7 @@ export class BookingCommands {
         const { state, inventory } = turn
         const current = inventory.unitById(unit.id) ?? unit
         if (current.status === 'archived') return UNIT_ARCHIVED
-        const at = this.#now(agency)
+        const at = timeOf(agency, this.#clock)
         const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at })
         const tariff = tariffOf(agency, inventory)
         const moment = saleMoment(current, agency, at)
@@ -164,7 +153,7 @@ export class BookingCommands {
   ): Promise<Outcome | NotFound> {
     return this.#writes.run({ agency, caller, mode }, async (write) => {
       const outcome = await this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) => {
-        const decision = decideCancel(turn.state, { booking, reason, ifVersion, at: this.#now(agency) })
+        const decision = decideCancel(turn.state, { booking, reason, ifVersion, at: timeOf(agency, this.#clock) })
         return this.#writes.settle(write, turn, decision, { keep })
       })
       return this.#recorded(write, outcome, bookingId)
@@ -196,7 +185,7 @@ export class BookingCommands {
         assert(unit !== null, 'Cannot change a booking: its unit is not in the catalogue')
         if (state !== target && unit.status === 'archived') return UNIT_ARCHIVED
         const tariff = tariffOf(agency, inventory)
-        const at = this.#now(agency)
+        const at = timeOf(agency, this.#clock)
         const moment = saleMoment(unit, agency, at)
         const decision = decideChange(state, target, { booking, ifVersion, change, pricing, tariff, at, moment })
         return this.#writes.settle(write, turn, decision, { keep })
@@ -207,9 +196,10 @@ export class BookingCommands {
 
   /** Releases a hold whose lifetime has elapsed; does nothing to one that has been confirmed or extended meanwhile. */
   expire(agency: Agency, bookingId: string): Promise<Outcome | NotFound> {
-    return this.#writes.run({ agency, caller: HOLD_TIMER }, (write) =>
+    const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
+    return this.#writes.run({ agency, caller }, (write) =>
       this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) =>
-        this.#writes.settle(write, turn, decideExpiry(turn.state, { booking, at: this.#now(agency) })),
+        this.#writes.settle(write, turn, decideExpiry(turn.state, { booking, at: timeOf(agency, this.#clock) })),
       ),
     )
   }
@@ -246,7 +236,7 @@ export class BookingCommands {
    */
   async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
     try {
-      await this.#record(agency, caller, refusalLine(this.#audit, caller, code, bookingId))
+      await this.#record(agency, caller, refusalLine(sourceOf(this.#audit, agency), caller, code, bookingId))
     } catch (error) {
       const isUnknown = error instanceof JournalError && error.kind === 'outcome_unknown'
       throw isUnknown ? new RefusalNotRecordedError({ cause: error }) : error
@@ -258,7 +248,7 @@ export class BookingCommands {
    * @throws JournalError when the line is not written, or that is not known
    */
   auditReplay(agency: Agency, caller: Caller, bookingId: string | null): Promise<void> {
-    return this.#record(agency, caller, replayLine(this.#audit, caller, bookingId))
+    return this.#record(agency, caller, replayLine(sourceOf(this.#audit, agency), caller, bookingId))
   }
 
   /**
@@ -266,7 +256,7 @@ export class BookingCommands {
    * @throws JournalError when the line is not written, or that is not known
    */
   auditSuccess(agency: Agency, caller: Caller): Promise<void> {
-    return this.#record(agency, caller, successLine(this.#audit, caller))
+    return this.#record(agency, caller, successLine(sourceOf(this.#audit, agency), caller))
   }
 
   #record(agency: Agency, caller: Caller, line: AuditDraft): Promise<void> {
@@ -277,7 +267,7 @@ export class BookingCommands {
   async #recorded<O extends FoundOutcome>(write: Write, outcome: O, bookingId: string | null): Promise<O> {
     if (outcome.kind === 'done' || write.isDryRun) return outcome
     const code = outcome.kind === 'rejected' ? outcome.rejection.code : 'NOT_FOUND'
-    await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
+    await this.#writes.record(write, refusalLine(sourceOf(this.#audit, write.agency), write.caller, code, bookingId))
     return outcome
   }
 }

@@ -130,9 +130,9 @@ export interface BookingRows {
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>
   /** In the order in which they were made; empty for an unknown group or one of another agency. */
   ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]>
-  /** Holds of all live agencies whose lifetime has elapsed at `at`: as `Holds.expired`. */
+  /** Holds of all agencies but sandboxes whose lifetime has elapsed at `at`: as `Holds.expired`. */
   expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]>
-  /** When the first hold of a live agency that has not expired at `at` does; null when there is none. */
+  /** When the first hold that has not expired at `at` does; null when there is none. */
   nextExpiry(at: Instant): Promise<Instant | null>
 }
 
@@ -145,9 +145,6 @@ export interface BookingRows {
 
 /** From the start of a write until its caller is told that the outcome is unknown. */
 export const OUTCOME_KNOWN_MS_MAX = 30_000
-
-/** Who releases holds. */
-export const HOLD_TIMER: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
 
 /** On whose behalf, and for how long, a write is made. */
 export interface Write {
@@ -268,40 +265,18 @@ export class BookingTurns {
     return this.#directory.turnOfAll(units, (states) => this.#run(write, (inventory) => run({ states, inventory })))
   }
 
-  /** Runs with the bookings of a group and their units. */
-  ofGroup<O>(
+  /** Runs with the bookings of a group and their units. If another write moves a booking while we wait, look again. */
+  async ofGroup<O>(
     write: Write,
     groupId: string,
     run: (turn: GroupTurn, bookings: readonly Booking[]) => Promise<O>,
   ): Promise<O | NotFound> {
-    return this.#ofAllIn(write, () => this.#rows.ofGroup(write.agency.id, groupId), run)
-  }
-
-  /** Runs with these bookings, in this order, and their units; those that do not exist are left out. */
-  ofBookings<O>(
-    write: Write,
-    bookingIds: readonly string[],
-    run: (turn: GroupTurn, bookings: readonly Booking[]) => Promise<O>,
-  ): Promise<O | NotFound> {
-    const find = async () => {
-      const found = await Promise.all(bookingIds.map((id) => this.#rows.find(write.agency.id, id)))
-      return found.filter((row) => row !== null)
-    }
-    return this.#ofAllIn(write, find, run)
-  }
-
-  /** If another write moves a booking while we wait, look again. */
-  async #ofAllIn<O>(
-    write: Write,
-    find: () => Promise<readonly BookingRow[]>,
-    run: (turn: GroupTurn, bookings: readonly Booking[]) => Promise<O>,
-  ): Promise<O | NotFound> {
     for (let attempt = 0; attempt < FIND_ATTEMPTS_MAX; attempt++) {
-      const found = await find()
+      const found = await this.#rows.ofGroup(write.agency.id, groupId)
       if (found.length === 0) return { kind: 'not_found' }
       const unitIds = [...new Set(found.map(({ booking }) => booking.unitId))]
       const outcome = await this.ofAll(write, unitIds, async (turn) => {
-        const rows = await find()
+        const rows = await this.#rows.ofGroup(write.agency.id, groupId)
         const bookings = rows.map(({ booking }) => booking)
         if (bookings.some(({ unitId }) => !turn.states.has(unitId))) return null
         for (const booking of bookings) mustHaveNights(turn.states.get(booking.unitId), booking)
@@ -309,7 +284,20 @@ export class BookingTurns {
       })
       if (outcome !== null) return outcome
     }
-    throw new JournalError('held_too_long', 'Cannot find bookings: they keep moving between units')
+    throw new JournalError('held_too_long', 'Cannot find a group: its bookings keep moving between units')
+  }
+
+  /** The current bookings of those holds that are on a unit of the turn, in the same order, and how many are not. */
+  async holdsIn(
+    write: Write,
+    { states }: GroupTurn,
+    holds: readonly ExpiredHold[],
+  ): Promise<{ readonly found: readonly Booking[]; readonly moved: number }> {
+    const rows = await Promise.all(holds.map(({ bookingId }) => this.#rows.find(write.agency.id, bookingId)))
+    const bookings = rows.flatMap((row) => (row === null ? [] : [row.booking]))
+    const found = bookings.filter(({ unitId }) => states.has(unitId))
+    for (const booking of found) mustHaveNights(states.get(booking.unitId), booking)
+    return { found, moved: bookings.length - found.length }
   }
 
   /**

@@ -6,6 +6,7 @@
  */
 import { assert } from '../../lib/assert.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
+import { timeOf } from '../catalogue/agency-time.ts'
 import type { Booking, BookingCancelled, Instant } from '../domain/booking.ts'
 import { decideCancel, decideExpiry, quoteOf } from '../domain/decide.ts'
 import { decideGroup, type GroupStay, type StayRefusal } from '../domain/decide-group.ts'
@@ -13,11 +14,11 @@ import type { Restrained } from '../domain/night-guard.ts'
 import type { Quote } from '../domain/pricing.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { Caller, IdempotencyDraft } from '../journal/record.ts'
+import type { ExpiredHold } from '../units/hold-timer.ts'
 import {
   type BookingRequest,
   type BookingTurns,
   type GroupTurn,
-  HOLD_TIMER,
   type NotFound,
   newBookingOf,
   saleMoment,
@@ -25,7 +26,7 @@ import {
   type Write,
   type WriteMode,
 } from './booking-turns.ts'
-import { type AuditSource, type DurableWrites, refusalLine } from './durable-writes.ts'
+import { type AuditSource, type DurableWrites, refusalLine, sourceOf } from './durable-writes.ts'
 
 /** The stays of a group have the same status, hold lifetime, type, source and guest. */
 export interface GroupRequest {
@@ -62,19 +63,11 @@ export class GroupCommands {
   readonly #turns: BookingTurns
   readonly #writes: DurableWrites
   readonly #audit: AuditSource
-  readonly #now: (agency: Agency) => Instant
 
-  /** @param options.now the agency's time */
-  constructor(options: {
-    turns: BookingTurns
-    writes: DurableWrites
-    audit: AuditSource
-    now: (agency: Agency) => Instant
-  }) {
+  constructor(options: { turns: BookingTurns; writes: DurableWrites; audit: AuditSource }) {
     this.#turns = options.turns
     this.#writes = options.writes
     this.#audit = options.audit
-    this.#now = options.now
   }
 
   /**
@@ -104,8 +97,8 @@ export class GroupCommands {
   ): Promise<GroupDone | GroupRefused> {
     const { agency } = write
     const { inventory } = turn
-    const { newId } = this.#audit
-    const at = this.#now(agency)
+    const { clock, newId } = this.#audit
+    const at = timeOf(agency, clock)
     const groupId = newId('grp')
     const tariff = tariffOf(agency, inventory)
     const decision = decideGroup(
@@ -146,7 +139,7 @@ export class GroupCommands {
   ): Promise<GroupDone | NotFound> {
     return this.#writes.run({ agency, caller, mode }, async (write) => {
       const outcome = await this.#turns.ofGroup(write, groupId, async (turn, bookings): Promise<GroupDone> => {
-        const at = this.#now(agency)
+        const at = timeOf(agency, this.#audit.clock)
         const events = bookings.flatMap((booking): BookingCancelled[] => {
           const decision = decideCancel(stateOf(turn, booking.unitId), { booking, reason, at })
           return decision.kind === 'accepted' ? [decision.event] : []
@@ -169,19 +162,25 @@ export class GroupCommands {
   }
 
   /**
-   * Releases holds of a sandbox, in this order, each at the moment at which it expired by the sandbox's time; leaves out those that have
-   * been settled meanwhile (docs/design.md#sandbox).
+   * Releases holds of a sandbox that have expired by `until`, in their order, each at its own moment. One that was settled meanwhile stays
+   * as it is.
+   * @returns how many are on another unit than `holds` says: look for them again
    */
-  async expire(agency: Agency, holds: readonly { readonly bookingId: string; readonly at: Instant }[]): Promise<void> {
-    const at = new Map(holds.map((hold) => [hold.bookingId, hold.at]))
-    await this.#writes.run({ agency, caller: HOLD_TIMER }, (write) =>
-      this.#turns.ofBookings(write, [...at.keys()], async (turn, bookings) => {
-        const changes = bookings.flatMap((booking) => {
-          const decision = decideExpiry(stateOf(turn, booking.unitId), { booking, at: at.get(booking.id) ?? 0 })
+  expire(agency: Agency, holds: readonly ExpiredHold[], until: Instant): Promise<number> {
+    const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
+    const unitIds = [...new Set(holds.map(({ unitId }) => unitId))]
+    return this.#writes.run({ agency, caller }, (write) =>
+      this.#turns.ofAll(write, unitIds, async (turn) => {
+        const { found, moved } = await this.#turns.holdsIn(write, turn, holds)
+        const changes = found.flatMap((booking) => {
+          const { holdExpiresAt } = booking
+          if (holdExpiresAt === null || holdExpiresAt > until) return []
+          const decision = decideExpiry(stateOf(turn, booking.unitId), { booking, at: holdExpiresAt })
           return decision.kind === 'accepted' ? [{ event: decision.event, notes: null }] : []
         })
-        if (changes.length > 0) await this.#writes.settleGroup(write, turn, changes, NOTHING_ELSE)
-        return 'released' as const
+        if (changes.length > 0)
+          await this.#writes.settleGroup(write, turn, changes, { idempotency: undefined, guest: null })
+        return moved
       }),
     )
   }
@@ -189,11 +188,9 @@ export class GroupCommands {
   /** A refusal is in the audit trail before it is answered. @param code of the refusal; left out: something does not exist */
   async #recordRefusal(write: Write, code = 'NOT_FOUND'): Promise<void> {
     if (write.isDryRun) return
-    await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, null))
+    await this.#writes.record(write, refusalLine(sourceOf(this.#audit, write.agency), write.caller, code, null))
   }
 }
-
-const NOTHING_ELSE = { idempotency: undefined, guest: null }
 
 function stateOf({ states }: GroupTurn, unitId: string): UnitState {
   const state = states.get(unitId)

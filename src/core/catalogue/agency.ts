@@ -1,5 +1,6 @@
 import type { Instant } from '../domain/booking.ts'
 import type { FeeType, Unit, UnitRules } from '../domain/unit.ts'
+import type { SandboxClock } from './agency-time.ts'
 
 /** The plan an agency has bought. */
 export interface Plan {
@@ -8,16 +9,6 @@ export interface Plan {
   readonly requestsPerMinute: number
   /** Per agency, calendar month in UTC. */
   readonly requestsPerMonth: number
-}
-
-/** What a sandbox has beyond other agencies (docs/design.md#sandbox). */
-export interface Sandbox {
-  /** Id of the live agency. Both have the same shard, so one process has both. */
-  readonly of: string
-  /** Its time: it stands still until it is moved. */
-  readonly now: Instant
-  /** Where the move that is under way ends; null when there is none. */
-  readonly until: Instant | null
 }
 
 /** A tenant (docs/contract.md#tenant). */
@@ -35,20 +26,14 @@ export interface Agency {
   /** Hours a hold lasts when the request does not say, 1 to 2160. */
   readonly defaultHoldHours: number
   readonly createdAt: Instant
-  /** Left out or null: a live agency. */
-  readonly sandbox?: Sandbox | null
+  /** Of a sandbox: id of the live agency. Both have the same shard, so one process has both. */
+  readonly sandboxOf?: string | null
+  /** Only a sandbox has one. */
+  readonly clock?: SandboxClock
 }
 
-export function isSandbox({ sandbox }: Pick<Agency, 'sandbox'>): boolean {
-  return sandbox !== undefined && sandbox !== null
-}
-
-/**
- * The time of the agency: what its bookings, holds, kept answers and restrictions are compared with and stamped with. Limits, keys and
- * signatures go by the process's clock also in a sandbox.
- */
-export function agencyNow({ sandbox }: Pick<Agency, 'sandbox'>, clock: { now(): Instant }): Instant {
-  return sandbox?.now ?? clock.now()
+export function isSandbox({ clock }: Pick<Agency, 'clock'>): boolean {
+  return clock !== undefined
 }
 
 export const SCOPES = [

@@ -132,6 +132,11 @@ export class Catalogue {
     return [...this.#agencies.values()].sort((a, b) => (a.slug < b.slug ? -1 : 1))
   }
 
+  /** The sandboxes whose clocks have not arrived yet. */
+  movingClocks(): Agency[] {
+    return [...this.#agencies.values()].filter(({ clock }) => clock !== undefined && clock.now < clock.target)
+  }
+
   agencyById(agencyId: string): Agency | null {
     return this.#agencies.get(agencyId) ?? null
   }
@@ -143,7 +148,7 @@ export class Catalogue {
 
   /** The sandbox of a live agency; null when it has none. Looks through all agencies. */
   sandboxOf(agencyId: string): Agency | null {
-    for (const agency of this.#agencies.values()) if (agency.sandbox?.of === agencyId) return agency
+    for (const agency of this.#agencies.values()) if (agency.sandboxOf === agencyId) return agency
     return null
   }
 
@@ -218,11 +223,14 @@ export class Catalogue {
     return term !== null && term === this.termOf(agencyId)
   }
 
-  #put(agency: Agency): void {
-    if (agency.status === 'deleted') {
-      this.forget(agency.id)
+  #put(read: Agency): void {
+    if (read.status === 'deleted') {
+      this.forget(read.id)
       return
     }
+    // What was read may be older than what its clock shows by now, which its requests hold.
+    const clock = this.#agencies.get(read.id)?.clock
+    const agency = clock === undefined ? read : { ...read, clock }
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
     this.#keys.putAgency(agency)

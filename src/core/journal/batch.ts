@@ -33,13 +33,13 @@ export interface LogEnd {
 export function encodeBatch(records: readonly JournalRecord[], log: LogEnd): NumberedRecord[] {
   const heads = new Map<number, ShardHead>()
   return records.map((record) => {
-    const { entries = NO_ENTRIES } = record
-    const shard = shardOf(record.agencyId)
+    const { agencyId, entries = NO_ENTRIES } = record
+    const shard = shardOf(agencyId)
     return { shard, record, entries: entries.map((entry, i) => encodeNext(record, shard, entry, partOf(entries, i))) }
   })
 
   function encodeNext(
-    { agencyId, at }: JournalRecord,
+    { agencyId, writtenAt }: JournalRecord,
     shard: number,
     entry: Entry,
     part: EntryPart | undefined,
@@ -48,8 +48,7 @@ export function encodeBatch(records: readonly JournalRecord[], log: LogEnd): Num
     const chainKey = log.chainKeys[shard]
     assert(head !== undefined && chainKey !== undefined, `Cannot number an entry: shard ${shard} is not known`)
     const seq = head.lastSeq + 1
-    // Not by the entry's own time: that of a sandbox may be years ahead, and all agencies of the shard share its months.
-    const month = storageMonth(at, { last: head.lastMonth, newest: log.newestMonth })
+    const month = storageMonth(writtenAt ?? entry.at, { last: head.lastMonth, newest: log.newestMonth })
     const encoded = encodeEntry(agencyId, entry, { shard, seq, month, previousLink: head.lastLink, chainKey, part })
     heads.set(shard, headAt(encoded))
     return encoded

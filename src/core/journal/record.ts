@@ -56,8 +56,6 @@ export interface IdempotencyDraft {
   readonly requestHash: string
   readonly status: number
   readonly body: string
-  /** When it was made; left out: when its record was. */
-  readonly at?: Instant
 }
 
 /**
@@ -100,8 +98,9 @@ export interface Entry {
 /** What one caller wants durable before it answers: all of it or none of it (J2, J9). */
 export interface JournalRecord {
   readonly agencyId: string
-  /** By the clock of the process, which gives the month that it is stored in. Entries of a sandbox have its time. */
   readonly at: Instant
+  /** By the clock of the process, if that is not `at`: in a sandbox. The months that entries are stored by are real ones. */
+  readonly writtenAt?: Instant
   /** Nearly always a single one. They get consecutive numbers, in this order. */
   readonly entries?: readonly Entry[]
   /** The guest of every booking that the record creates. */

@@ -10,7 +10,10 @@ import { timestampText } from '../text-schema.ts'
 
 export const asOfField = (description: string) => Type.Optional(timestampText(description))
 
-/** The moment in a parameter that has passed the schema, or its refusal. @param now the agency's time */
+/**
+ * The moment in a parameter that has passed the schema, or its refusal.
+ * @param now of the agency (`timeOf`)
+ */
 export function asOfInstant(asOf: string, now: Instant): Instant | Problem {
   const at = parseInstant(asOf)
   assert(at !== null, 'Cannot take a moment: it has not passed the schema')

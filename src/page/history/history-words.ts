@@ -248,7 +248,6 @@ export const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
   EMAIL_TAKEN: refused('E-mail taken', 'another guest has that e-mail address'),
   SLUG_TAKEN: refused('Slug taken', 'the slug was in use'),
   SANDBOX_EXISTS: refused('Sandbox exists', 'the agency already had a sandbox'),
-  SANDBOX_ONLY: refused('Sandbox only', 'it exists in a sandbox only'),
   SCOPE_MISSING: refused('Permission missing', 'the key does not have the permission'),
   ROLE_MISSING: refused('Role too low', 'the role does not allow it'),
   CROSS_ORIGIN: refused('Other site', 'the request came from another site'),

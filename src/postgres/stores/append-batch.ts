@@ -257,7 +257,7 @@ class BatchRows {
     for (const [i, entry] of numbered.entries.entries()) this.#addEntry(numbered, entry, i)
     if (audit !== undefined) this.#audit.set(audit.auditId, auditRow(agencyId, audit))
     if (idempotency !== undefined) {
-      this.#idempotency.push({ ...idempotency, agencyId, createdAt: encodeInstant(idempotency.at ?? at) })
+      this.#idempotency.push({ ...idempotency, agencyId, createdAt: encodeInstant(at) })
       this.#answers.push(idempotency.body)
     }
   }

@@ -32,8 +32,7 @@ export function deliveryColumns(sql: Sql) {
        'httpStatus', a.http_status, 'reason', a.reason) order by a.attempt)
      from webhook_attempt a
      where a.agency_id = d.agency_id and a.delivery_id = d.delivery_id and a.month = d.month) as "attempts",
-    case when d.next_attempt_at > in_sandbox('2000-01-01') then d.next_attempt_at - interval '1000 years'
-         else d.next_attempt_at end as "nextAttemptAt", d.created_at as "createdAt", d.finished_at as "finishedAt"`
+    d.next_attempt_at as "nextAttemptAt", d.created_at as "createdAt", d.finished_at as "finishedAt"`
 }
 
 export function deliveryOf(row: StoredDelivery): WebhookDelivery {

@@ -12,11 +12,10 @@ import type { Fragment, Sql } from '../client/connect.ts'
 import { auditedWrite, fencedWrite } from './audited-write.ts'
 import { PostgresCatalogueStore } from './postgres-catalogue-store.ts'
 import { inserted } from './table.ts'
-import { ACCESS_TOKEN, AGENCY, API_KEY, FEE_TYPE, SANDBOX_FIELDS } from './tables.ts'
+import { ACCESS_TOKEN, AGENCY, API_KEY, FEE_TYPE } from './tables.ts'
 
 const UNIQUE_VIOLATION = '23505'
 
-const encodeSandbox = encoderOf(SANDBOX_FIELDS)
 const encodeKey = encoderOf(API_KEY.fields)
 const encodeAccessToken = encoderOf(ACCESS_TOKEN.fields)
 
@@ -33,13 +32,12 @@ export class PostgresAgencyStore implements AgencyStore {
     this.#catalogue = new PostgresCatalogueStore(sql)
   }
 
-  async insertAgency({ plan, sandbox = null, ...agency }: Agency, audit: ChangeLine): Promise<boolean> {
-    const ofSandbox = encodeSandbox({
-      sandboxOf: sandbox?.of ?? null,
-      sandboxNow: sandbox?.now ?? null,
-      sandboxUntil: sandbox?.until ?? null,
-    })
-    const row = { ...agency, ...plan, ...ofSandbox, createdAt: encodeInstant(agency.createdAt) }
+  async insertAgency({ plan, clock, sandboxOf = null, ...agency }: Agency, audit: ChangeLine): Promise<boolean> {
+    const clocks = {
+      clockNow: clock === undefined ? null : encodeInstant(clock.now),
+      clockTarget: clock === undefined ? null : encodeInstant(clock.target),
+    }
+    const row = { ...agency, ...plan, ...clocks, sandboxOf, createdAt: encodeInstant(agency.createdAt) }
     const insert = this.#sql`${inserted(this.#sql, AGENCY, row)} on conflict (slug) do nothing`
     return this.#write(agency.id, audit, insert)
   }

@@ -69,7 +69,7 @@ export class PostgresEndpointRows implements EndpointRows {
     const rows = await this.#sql<EventRow[]>`
       select j.seq::float8 as "seq", j.at, j.entry_id as "eventId", j.unit_id as "unitId", j.other_unit_id as "otherUnitId",
              j.booking_id as "bookingId", j.kind, j.payload, j.checksum::text as "checksum", b.source_ref as "sourceRef",
-             a.sandbox_of is not null as "isTest"
+             a.clock_now is not null as "isSandbox"
       from booking b
       join agency a on a.agency_id = b.agency_id
       join journal j on j.unit_id = b.unit_id and j.booking_id = b.booking_id and j.is_announced

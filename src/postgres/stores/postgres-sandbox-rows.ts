@@ -1,11 +1,10 @@
-import type { SandboxHold, SandboxTimeRows } from '../../accounts/sandbox-clocks.ts'
 import type { SandboxRows } from '../../accounts/sandboxes.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Instant } from '../../core/domain/booking.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
-import { auditedWrite, fencedWrite } from './audited-write.ts'
+import { auditedWrite } from './audited-write.ts'
 
 /** Seals a secret of an endpoint again, for another agency. */
 export type Reseal = (
@@ -20,8 +19,8 @@ interface SealedRow {
   readonly previousSecretSealed: string | null
 }
 
-/** The time and the end of sandboxes. */
-export class PostgresSandboxRows implements SandboxTimeRows, SandboxRows {
+/** What waits in sandboxes, and how they end. */
+export class PostgresSandboxRows implements SandboxRows {
   readonly #sql: Sql
   readonly #epochOf: (agencyId: string) => number
   readonly #reseal: Reseal
@@ -33,33 +32,13 @@ export class PostgresSandboxRows implements SandboxTimeRows, SandboxRows {
     this.#reseal = reseal
   }
 
-  async holdsUntil(agencyId: string, until: Instant, limit: number): Promise<readonly SandboxHold[]> {
-    const rows = await this.#sql<{ bookingId: string; at: Date }[]>`
-      select booking_id as "bookingId", hold_expires_at as at from booking
-      where status in ('draft', 'option') and hold_expires_at <= ${new Date(until)} and agency_id = ${uuidOf(agencyId)}
-      order by hold_expires_at, booking_id limit ${limit}`
-    return rows.map(({ bookingId, at }) => ({ bookingId: idOf('bkg', bookingId), at: at.getTime() }))
-  }
-
-  async move(
-    agencyId: string,
-    { now, until, room }: { now: Instant; until: Instant | null; room: number },
-  ): Promise<number> {
-    const [row] = await fencedWrite(
-      this.#sql<{ madeDue: number }[]>`
-        select move_sandbox(${uuidOf(agencyId)}, ${this.#epochOf(agencyId)}, ${new Date(now)},
-                            ${until === null ? null : new Date(until)}, ${room})::float8 as "madeDue"`,
-    )
-    return row?.madeDue ?? 0
-  }
-
   async nextMoment(agencyId: string, after: Instant): Promise<Instant | null> {
     const [row] = await this.#sql<{ at: Date | null }[]>`
       select least(
         (select min(hold_expires_at) from booking
          where status in ('draft', 'option') and hold_expires_at > ${new Date(after)} and agency_id = ${uuidOf(agencyId)}),
-        (select min(next_attempt_at) - interval '1000 years' from webhook_delivery
-         where agency_id = ${uuidOf(agencyId)} and status = 'pending' and next_attempt_at > in_sandbox(${new Date(after)}))) as at`
+        (select min(next_attempt_at) from webhook_delivery
+         where agency_id = ${uuidOf(agencyId)} and status = 'pending' and next_attempt_at > ${new Date(after)})) as at`
     return row?.at?.getTime() ?? null
   }
 
@@ -68,7 +47,7 @@ export class PostgresSandboxRows implements SandboxTimeRows, SandboxRows {
     successor: { readonly id: string; readonly at: number } | null,
     audit: ChangeLine,
   ): Promise<boolean> {
-    const liveId = sandbox.sandbox?.of ?? sandbox.id
+    const liveId = sandbox.sandboxOf ?? sandbox.id
     const secrets = successor === null ? [] : await this.#sealedFor(sandbox.id, successor.id)
     const ended = await auditedWrite(this.#sql, {
       agencyId: liveId,

@@ -25,6 +25,7 @@ interface ClaimedRow {
   attempts: number
   tries: number
   nextAttemptAt: Date
+  isSandbox: boolean
   url: string
   secretSealed: string
   previousSecretSealed: string | null
@@ -41,7 +42,6 @@ interface ClaimedRow {
   payload: string
   checksum: string
   sourceRef: string | null
-  isTest: boolean
 }
 
 /** The sender's statements, on connections of its own. */
@@ -107,11 +107,12 @@ export class PostgresSenderStore implements SenderStore {
     const rows = await this.#run(
       (sql) => sql<ClaimedRow[]>`
         select agency_id as "agencyId", delivery_id as "deliveryId", month::text as "month", endpoint_id as "endpointId",
-               event_id as "eventId", kind as "event", attempts, tries, next_attempt_at as "nextAttemptAt", url,
+               event_id as "eventId", kind as "event", attempts, tries, next_attempt_at as "nextAttemptAt",
+               is_sandbox as "isSandbox", url,
                secret_sealed as "secretSealed", previous_secret_sealed as "previousSecretSealed",
                previous_secret_until as "previousSecretUntil", consecutive_failures as "consecutiveFailures", revision,
                seq::float8 as "seq", at, unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId",
-               entry_kind as "kind", payload, checksum, source_ref as "sourceRef", is_test as "isTest"
+               entry_kind as "kind", payload, checksum, source_ref as "sourceRef"
         from claim_deliveries(${term}, ${new Date(dueUntil)}, ${room}, ${windowFresh},
                               ${JSON.stringify(byUuid)}::text::jsonb)`,
     )
@@ -169,12 +170,13 @@ export type EventRow = Pick<
   | 'payload'
   | 'checksum'
   | 'sourceRef'
-  | 'isTest'
+  | 'isSandbox'
 >
 
 function claimedOf(row: ClaimedRow): ClaimedDelivery {
-  const { month, event, attempts, tries, url, secretSealed, previousSecretSealed } = row
+  const { month, event, attempts, tries, isSandbox, url, secretSealed, previousSecretSealed } = row
   return {
+    isSandbox,
     month,
     event,
     attempts,
@@ -215,7 +217,7 @@ export function bodyOf(row: EventRow): string | null {
     bookingId: row.bookingId === null ? null : idOf('bkg', row.bookingId),
   }
   try {
-    return bodyOfEntry(entry, row.sourceRef, row.isTest)
+    return bodyOfEntry(entry, row.sourceRef, row.isSandbox)
   } catch {
     return null
   }
@@ -245,11 +247,6 @@ function contentOf(settled: readonly Settled[]) {
       tries: one.tries,
       status: one.status,
       next_attempt_at: iso(one.nextAttemptAt),
-      // From the end of the attempt: in a sandbox its own time counts.
-      delay_ms:
-        one.attempt === null || one.nextAttemptAt === null
-          ? null
-          : Math.ceil(one.nextAttemptAt - one.attempt.at - one.attempt.durationMs),
       finished_at: iso(one.finishedAt),
     })),
     attempts: settled.flatMap(({ agencyId, deliveryId, attempt }) =>

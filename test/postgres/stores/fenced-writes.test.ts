@@ -48,7 +48,6 @@ const WRITES: Record<string, string> = {
   'postgres-refusal-rows.ts: insert into audit_line':
     'counts what this process has refused, true whichever process is the writer',
   'postgres-sandbox-rows.ts: end_sandbox()': 'function',
-  'postgres-sandbox-rows.ts: move_sandbox()': 'function',
   'postgres-sender-store.ts: claim_deliveries()': 'sender',
   'postgres-sender-store.ts: join_sending()':
     'gives the sender a tenure of its own; what it sends for is fenced by send_for()',
