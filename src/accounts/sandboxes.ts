@@ -73,9 +73,9 @@ export class Sandboxes {
     this.#options = options
   }
 
-  /** Null: the agency has none. */
-  of(live: Agency): Sandbox | null {
-    const sandbox = this.#options.catalogue.sandboxOf(live.id)
+  /** Null: the agency has none. A sandbox is its own. */
+  of(agency: Agency): Sandbox | null {
+    const sandbox = isSandbox(agency) ? agency : this.#options.catalogue.sandboxOf(agency.id)
     return sandbox?.clock === undefined ? null : { ...sandbox, clock: sandbox.clock }
   }
 
@@ -90,8 +90,8 @@ export class Sandboxes {
    */
   make(live: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     return this.#turns.run(live.id, async () => {
-      const { catalogue, agencies, clock, newId } = this.#options
-      const existing = isSandbox(live) ? live : this.of(live)
+      const { agencies, clock, newId } = this.#options
+      const existing = this.of(live)
       if (existing !== null) return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
       const now = clock.now()
       const draft = {
@@ -106,16 +106,13 @@ export class Sandboxes {
       }
       const outcome = await agencies.create(draft, caller, keep, idInShard(shardOf(live.id), newId))
       if (outcome.kind === 'done') await this.#fill(live, outcome.value, caller)
-      assert(
-        outcome.kind !== 'done' || catalogue.agencyById(outcome.value.id) !== null,
-        'Cannot make a sandbox: not here',
-      )
       return outcome
     })
   }
 
   /** Makes the sandbox new. Keys and endpoints survive; stays, guests, the feed and the time do not. */
-  reset(live: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+  reset(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+    const live = this.#liveOf(agency)
     return this.#turns.run(live.id, async () => {
       const { catalogue, clock, newId, rows, onEnded, onEndpointsMoved } = this.#options
       const sandbox = this.of(live)
@@ -137,7 +134,8 @@ export class Sandboxes {
   }
 
   /** Removes the sandbox with its keys and endpoints. */
-  remove(live: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+  remove(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+    const live = this.#liveOf(agency)
     return this.#turns.run(live.id, async () => {
       const { catalogue, rows } = this.#options
       const sandbox = this.of(live)
@@ -147,6 +145,11 @@ export class Sandboxes {
       this.#options.onEnded(sandbox.id)
       return done(sandbox)
     })
+  }
+
+  #liveOf(agency: Agency): Agency {
+    const { sandboxOf = null } = agency
+    return (sandboxOf === null ? null : this.#options.catalogue.agencyById(sandboxOf)) ?? agency
   }
 
   #freeSlug(slug: string): string {
