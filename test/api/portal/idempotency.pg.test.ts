@@ -46,6 +46,8 @@ async function makeWorld(): Promise<World> {
   return { agency, a, owner, unit, ...ids }
 }
 
+const makeSandbox = (a: string) => service.ask(`${a}/sandbox`, undefined, { method: 'POST' })
+
 const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
   createAgency: ({ agency }) => {
     const body = { slug: `new-${agency.slug}`, name: 'New', currency: 'EUR', timezone: 'Europe/Lisbon' }
@@ -60,6 +62,23 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
   revokeAccessToken: async ({ a, agency }) => {
     const { token } = await service.accessToken(agency, 'desk')
     return { path: `${a}/access-tokens/${token.id}`, other: { path: `${a}/access-tokens/tok_other` } }
+  },
+  createSandbox: ({ a }) => ({ path: `${a}/sandbox` }),
+  resetSandbox: async ({ a }) => {
+    await makeSandbox(a)
+    return { path: `${a}/sandbox/reset` }
+  },
+  deleteSandbox: async ({ a }) => {
+    await makeSandbox(a)
+    return { path: `${a}/sandbox` }
+  },
+  moveSandboxClock: async ({ a }) => {
+    await makeSandbox(a)
+    return {
+      path: `${a}/sandbox/clock`,
+      body: { advanceSeconds: 60 },
+      other: { body: { advanceSeconds: 61 } },
+    }
   },
   createKey: ({ a }) => ({ path: `${a}/keys`, body: { name: 'Website' }, other: { body: { name: 'Other' } } }),
   revokeKey: async ({ a, agency }) => {

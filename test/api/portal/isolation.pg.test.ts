@@ -19,6 +19,7 @@ beforeAll(async () => {
   service = await startTestService()
   a = await service.agency()
   b = await service.agency()
+  for (const { slug } of [a, b]) await service.ask(`/agencies/${slug}/sandbox`, undefined, { method: 'POST' })
   owner = (await service.accessToken(a, 'owner')).secret
   await fill(a, 'own')
   Object.assign(ofB, await fill(b, 'hidden'))

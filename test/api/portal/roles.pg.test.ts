@@ -145,6 +145,7 @@ test('the roles are those of the design', () => {
   const idsOf = (role: RequiredRole) => OPERATIONS.filter((operation) => operation.role === role).map(({ id }) => id)
   expect(idsOf('operator')).toEqual(['createAgency', 'listAgencies', 'changeAgency', 'verify'])
   expect(idsOf('owner')).toEqual([
+    ...['getSandbox', 'createSandbox', 'resetSandbox', 'deleteSandbox', 'moveSandboxClock'],
     ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts'],
     ...['createWebhookEndpoint', 'changeWebhookEndpoint', 'deleteWebhookEndpoint', 'rotateWebhookSecret'],
   ])
