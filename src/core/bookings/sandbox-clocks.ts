@@ -36,8 +36,8 @@ export interface DueHold extends ExpiredHold {
 export interface ClockRows {
   /** Stores where the clock goes, with its line of the audit trail. @throws what an audited write throws */
   aim(agencyId: string, target: Instant, audit: ChangeLine): Promise<void>
-  /** Stores what the clock shows. False: it does not go there any more. @throws as `aim` */
-  reach(agencyId: string, now: Instant): Promise<boolean>
+  /** Stores what the clock shows, unless it does not go there any more. @throws as `aim` */
+  reach(agencyId: string, now: Instant): Promise<void>
   /** Stores a clock that stands at `now`, whatever it showed. @throws as `aim` */
   reset(agencyId: string, now: Instant): Promise<void>
   /** Null: the agency has none. */
@@ -233,9 +233,10 @@ export class SandboxClocks {
       after = isEnd ? null : (page.at(-1) ?? null)
       const reached = after?.at ?? target
       if (reached > clock.now) {
-        if (!(await rows.reach(agencyId, reached))) return
-        // Unless it was reset meanwhile.
+        await rows.reach(agencyId, reached)
+        // Otherwise it was reset meanwhile.
         if (clock.target >= reached) clock.now = Math.max(clock.now, reached)
+        else after = null
         onMoved(agencyId)
       }
       if (isEnd && clock.target === target && !this.#again.has(agencyId)) return
