@@ -8,7 +8,7 @@
  * them; webhooks that fall due by it may be sent from then on.
  */
 import { AssertionError } from '../../lib/assert.ts'
-import { DAY_MS, INSTANT_MAX } from '../../lib/clock.ts'
+import { DAY_MS } from '../../lib/clock.ts'
 import { KeyedTurns } from '../../lib/queues.ts'
 import { nextTurn } from '../../lib/slices.ts'
 import type { Agency } from '../catalogue/agency.ts'
@@ -22,6 +22,8 @@ import { isNotWritten, WriteError } from './write-error.ts'
 
 /** How far one request may move a clock. */
 export const MOVE_DAYS_MAX = 800
+/** No clock goes further: the dates of stays end five years later, and windows and holds are measured from what it shows. */
+const CLOCK_MAX = Date.UTC(2095, 0, 1)
 /** Released in one append: another agency's request waits for as many decisions at most. */
 export const HOLDS_AT_ONCE = 20
 /** Clocks that are on their way at once, all agencies together; the others wait for their turn. */
@@ -87,10 +89,10 @@ export function clockView({ now, target }: SandboxClock): ClockView {
  */
 export function targetOf(move: ClockMove, from: Instant): Instant | string {
   const target = 'now' in move ? move.now : from + move.advanceSeconds * 1_000
-  const latest = Math.min(from + MOVE_DAYS_MAX * DAY_MS, INSTANT_MAX - 1)
+  const latest = Math.min(from + MOVE_DAYS_MAX * DAY_MS, CLOCK_MAX)
   if (target < from) return `must not be before ${new Date(from).toISOString()}: the clock only goes forward`
   if (target <= latest) return target
-  if ('now' in move) return `must not be after ${new Date(latest).toISOString()}, ${MOVE_DAYS_MAX} days ahead`
+  if ('now' in move) return `must not be after ${new Date(latest).toISOString()}`
   return `must be at most ${Math.floor((latest - from) / 1_000)}`
 }
 

@@ -121,7 +121,7 @@ describe('where a move leads', () => {
     [{ advanceSeconds: 90 }, START + 90 * S],
     [{ advanceSeconds: (800 * DAY_MS) / S }, START + 800 * DAY_MS],
     [{ now: START - 1 }, 'must not be before 2027-03-01T00:00:00.000Z: the clock only goes forward'],
-    [{ now: START + 800 * DAY_MS + 1 }, 'must not be after 2029-05-09T00:00:00.000Z, 800 days ahead'],
+    [{ now: START + 800 * DAY_MS + 1 }, 'must not be after 2029-05-09T00:00:00.000Z'],
     [{ advanceSeconds: (800 * DAY_MS) / S + 1 }, 'must be at most 69120000'],
   ])('%j: %j', (move, expected) => expect(targetOf(move, START)).toBe(expected))
 })
