@@ -40,7 +40,7 @@ export interface ClockRows {
   aim(agencyId: string, target: Instant, audit: ChangeLine): Promise<void>
   /** Stores what the clock shows, unless it does not go there any more. @throws as `aim` */
   reach(agencyId: string, now: Instant): Promise<void>
-  /** Stores a clock that stands at `now`, whatever it showed. @throws as `aim` */
+  /** Stores a clock that stands at `now`, whatever it showed, and forgets the agency's answers: they are of times that come again. @throws as `aim` */
   reset(agencyId: string, now: Instant): Promise<void>
   /** Null: the agency has none. */
   read(agencyId: string): Promise<SandboxClock | null>
@@ -144,7 +144,7 @@ export class SandboxClocks {
     })
   }
 
-  /** Sets the clock of a sandbox whose bookings are deleted. @throws as `move` */
+  /** Sets the clock of a sandbox whose bookings are deleted; what was kept of its answers is too. @throws as `move` */
   reset(agency: Agency & { readonly clock: SandboxClock }, now: Instant): Promise<void> {
     return this.#turns.run(agency.id, async () => {
       await this.#options.rows.reset(agency.id, now)
