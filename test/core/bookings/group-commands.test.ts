@@ -5,6 +5,7 @@ import type { Booking } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { partIn } from '../../../src/core/journal/entry-codec.ts'
 import { monthOf } from '../../../src/core/journal/shard.ts'
+import type { ExpiredHold } from '../../../src/core/units/hold-timer.ts'
 import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
@@ -263,7 +264,7 @@ describe('releasing the holds of a sandbox', () => {
 
   async function openWithHolds(hours: readonly number[]) {
     const { ledger, store, all } = await open(hours.length + 1)
-    const holds = []
+    const holds: ExpiredHold[] = []
     for (const [i, holdHours] of hours.entries()) {
       const request = requestFor(all[i] as Unit, '2050-03-01', '2050-03-04', { status: 'option', holdHours })
       const made = await ledger.commands.book(SANDBOX, request, CALLER)
