@@ -101,12 +101,13 @@ describe('GET and POST /test/clock', () => {
     expect(await clock()).toEqual({ now: at(0), status: 'ready' })
   })
 
-  test('a clock is never moved to a time that no request can name', async () => {
-    const late = await sandbox(Date.UTC(2099, 11, 31, 23, 59))
+  test('a clock stops before the dates of stays end: what is measured from it is always a date', async () => {
+    const late = await sandbox(Date.UTC(2094, 11, 31, 23, 59))
     const { secret } = await service.key(late)
-    const { status, body } = await service.asPartner(secret, '/test/clock', { advanceSeconds: 60 })
-    expect(status).toBe(400)
-    expect(body.title).toBe('advanceSeconds must be at most 59')
+    const seconds = async (advanceSeconds: number) => service.asPartner(secret, '/test/clock', { advanceSeconds })
+    const { status, body } = await seconds(61)
+    expect({ status, title: body.title }).toEqual({ status: 400, title: 'advanceSeconds must be at most 60' })
+    expect((await seconds(60)).status).toBe(202)
   })
 
   test('a key of a live agency is refused: 403 FEATURE_DISABLED', async () => {
@@ -211,6 +212,18 @@ describe('what happens on the way', () => {
     const { PostgresIdempotencyRows } = await import('../../src/postgres/stores/postgres-idempotency-rows.ts')
     await new PostgresIdempotencyRows(sql).deleteExpired({ notAfter: Date.now() - DAY_MS, limit: 1_000 })
     expect((await service.call('/bookings', { key: secret, json, headers })).body).toEqual(first.body)
+  })
+
+  test('a reset sets the clock back, and the answers of the time that comes again are gone', async () => {
+    const headers = { 'idempotency-key': 'book-1' }
+    await advance(DAY_MS)
+    expect((await call('/bookings', stay(30), headers)).status).toBe(201)
+    const reset = service.ledger.catalogue.agencyById(agency.id)
+    if (reset?.clock === undefined) throw new Error('The sandbox has no clock')
+    await service.ledger.sandboxClocks.reset({ ...reset, clock: reset.clock }, START)
+    expect(await clock()).toEqual({ now: at(0), status: 'ready' })
+    expect((await call('/bookings', stay(30), headers)).body.code).toBe('BOOKING_CONFLICT')
+    await advance(HOUR_MS)
   })
 
   test('what the portal keeps of its answers is kept by the same clock', async () => {

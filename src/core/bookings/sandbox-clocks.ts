@@ -8,7 +8,7 @@
  * them; webhooks that fall due by it may be sent from then on.
  */
 import { AssertionError } from '../../lib/assert.ts'
-import { DAY_MS, INSTANT_MAX } from '../../lib/clock.ts'
+import { DAY_MS } from '../../lib/clock.ts'
 import { KeyedTurns } from '../../lib/queues.ts'
 import { nextTurn } from '../../lib/slices.ts'
 import type { Agency } from '../catalogue/agency.ts'
@@ -22,6 +22,8 @@ import { isNotWritten, WriteError } from './write-error.ts'
 
 /** How far one request may move a clock. */
 export const MOVE_DAYS_MAX = 800
+/** No clock goes further: the dates of stays end five years later, and windows and holds are measured from what it shows. */
+const CLOCK_MAX = Date.UTC(2095, 0, 1)
 /** Released in one append: another agency's request waits for as many decisions at most. */
 export const HOLDS_AT_ONCE = 20
 /** Clocks that are on their way at once, all agencies together; the others wait for their turn. */
@@ -36,9 +38,9 @@ export interface DueHold extends ExpiredHold {
 export interface ClockRows {
   /** Stores where the clock goes, with its line of the audit trail. @throws what an audited write throws */
   aim(agencyId: string, target: Instant, audit: ChangeLine): Promise<void>
-  /** Stores what the clock shows. False: it does not go there any more. @throws as `aim` */
-  reach(agencyId: string, now: Instant): Promise<boolean>
-  /** Stores a clock that stands at `now`, whatever it showed. @throws as `aim` */
+  /** Stores what the clock shows, unless it does not go there any more. @throws as `aim` */
+  reach(agencyId: string, now: Instant): Promise<void>
+  /** Stores a clock that stands at `now`, whatever it showed, and forgets the agency's answers: they are of times that come again. @throws as `aim` */
   reset(agencyId: string, now: Instant): Promise<void>
   /** Null: the agency has none. */
   read(agencyId: string): Promise<SandboxClock | null>
@@ -87,10 +89,10 @@ export function clockView({ now, target }: SandboxClock): ClockView {
  */
 export function targetOf(move: ClockMove, from: Instant): Instant | string {
   const target = 'now' in move ? move.now : from + move.advanceSeconds * 1_000
-  const latest = Math.min(from + MOVE_DAYS_MAX * DAY_MS, INSTANT_MAX - 1)
+  const latest = Math.min(from + MOVE_DAYS_MAX * DAY_MS, CLOCK_MAX)
   if (target < from) return `must not be before ${new Date(from).toISOString()}: the clock only goes forward`
   if (target <= latest) return target
-  if ('now' in move) return `must not be after ${new Date(latest).toISOString()}, ${MOVE_DAYS_MAX} days ahead`
+  if ('now' in move) return `must not be after ${new Date(latest).toISOString()}`
   return `must be at most ${Math.floor((latest - from) / 1_000)}`
 }
 
@@ -142,7 +144,7 @@ export class SandboxClocks {
     })
   }
 
-  /** Sets the clock of a sandbox whose bookings are deleted. @throws as `move` */
+  /** Sets the clock of a sandbox whose bookings are deleted; what was kept of its answers is too. @throws as `move` */
   reset(agency: Agency & { readonly clock: SandboxClock }, now: Instant): Promise<void> {
     return this.#turns.run(agency.id, async () => {
       await this.#options.rows.reset(agency.id, now)
@@ -233,9 +235,10 @@ export class SandboxClocks {
       after = isEnd ? null : (page.at(-1) ?? null)
       const reached = after?.at ?? target
       if (reached > clock.now) {
-        if (!(await rows.reach(agencyId, reached))) return
-        // Unless it was reset meanwhile.
+        await rows.reach(agencyId, reached)
+        // Otherwise it was reset meanwhile.
         if (clock.target >= reached) clock.now = Math.max(clock.now, reached)
+        else after = null
         onMoved(agencyId)
       }
       if (isEnd && clock.target === target && !this.#again.has(agencyId)) return

@@ -4,6 +4,9 @@ import type { GroupDone, GroupRefused } from '../../../src/core/bookings/group-c
 import type { Booking } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { partIn } from '../../../src/core/journal/entry-codec.ts'
+import { monthOf } from '../../../src/core/journal/shard.ts'
+import type { ExpiredHold } from '../../../src/core/units/hold-timer.ts'
+import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { MemoryLedger } from '../../support/memory-ledger.ts'
 import { AGENCY, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
@@ -252,5 +255,57 @@ describe('cancelling a group', () => {
     await moving
     expect(cancelled.bookings.map(({ status }) => status)).toEqual(['cancelled', 'cancelled'])
     for (const unit of all) expect((await ledger.commands.calendar(AGENCY, unit)).occupied.isEmpty()).toBe(true)
+  })
+})
+
+describe('releasing the holds of a sandbox', () => {
+  const START = Date.UTC(2050, 2, 1)
+  const SANDBOX = { ...AGENCY, clock: { now: START, target: START } }
+
+  async function openWithHolds(hours: readonly number[]) {
+    const { ledger, store, all } = await open(hours.length + 1)
+    const holds: ExpiredHold[] = []
+    for (const [i, holdHours] of hours.entries()) {
+      const request = requestFor(all[i] as Unit, '2050-03-01', '2050-03-04', { status: 'option', holdHours })
+      const made = await ledger.commands.book(SANDBOX, request, CALLER)
+      if (made.kind !== 'done') throw new Error('Expected a hold')
+      const { id, unitId, holdExpiresAt } = made.booking
+      holds.push({ agencyId: AGENCY.id, unitId, bookingId: id, expiry: String(holdExpiresAt) })
+    }
+    const stateOf = (i: number) => store.bookings.get(holds[i]?.bookingId ?? '')?.booking
+    return { ledger, store, all, holds, stateOf, groups: ledger.commands.groups }
+  }
+
+  test('is one record, in the order given, each at its own moment, under the month of real time', async () => {
+    const { ledger, store, holds, stateOf, groups } = await openWithHolds([3, 1, 2])
+    const inOrder = [1, 2, 0].flatMap((i) => holds[i] ?? [])
+    expect(await groups.expire(SANDBOX, inOrder, START + 3 * HOUR_MS)).toBe(0)
+    expect(store.sends.at(-1)?.records.map(({ entries }) => entries.length)).toEqual([3])
+    expect(store.journal.slice(-3).map(({ at, bookingId }) => [at, bookingId])).toEqual(
+      inOrder.map(({ expiry, bookingId }) => [Number(expiry), bookingId]),
+    )
+    const month = monthOf(ledger.clock.now())
+    expect(new Set(store.journal.map((entry) => entry.month))).toEqual(new Set([month]))
+    expect([0, 1, 2].map((i) => stateOf(i)?.cancelReason)).toEqual(Array(3).fill('hold_expired'))
+  })
+
+  test('leaves those that were settled or extended meanwhile, and appends nothing when there is no other', async () => {
+    const { ledger, store, holds, stateOf, groups } = await openWithHolds([1, 2])
+    const ids = holds.map(({ bookingId }) => bookingId)
+    await ledger.commands.change(SANDBOX, { bookingId: ids[0] ?? '', change: { status: 'confirmed' } }, CALLER)
+    const holdExpiresAt = START + 5 * HOUR_MS
+    await ledger.commands.change(SANDBOX, { bookingId: ids[1] ?? '', change: { holdExpiresAt } }, CALLER)
+    const { length } = store.sends
+    expect(await groups.expire(SANDBOX, holds, START + 4 * HOUR_MS)).toBe(0)
+    expect(store.sends).toHaveLength(length)
+    expect([0, 1].map((i) => stateOf(i)?.status)).toEqual(['confirmed', 'option'])
+  })
+
+  test('says how many have moved to another unit, and releases the others', async () => {
+    const { ledger, all, holds, stateOf, groups } = await openWithHolds([1, 2])
+    const change = { unitId: all[2]?.id ?? '' }
+    await ledger.commands.change(SANDBOX, { bookingId: holds[0]?.bookingId ?? '', change }, CALLER)
+    expect(await groups.expire(SANDBOX, holds, START + 4 * HOUR_MS)).toBe(1)
+    expect([0, 1].map((i) => stateOf(i)?.status)).toEqual(['option', 'cancelled'])
   })
 })
