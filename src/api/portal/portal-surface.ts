@@ -33,6 +33,7 @@ import { USAGE } from './usage.ts'
 import { VERIFICATION } from './verification.ts'
 import { WEBHOOK_DELIVERIES } from './webhook-deliveries.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
+import { WEBHOOK_RESEND } from './webhook-resend.ts'
 
 const ROUTES = [
   ...ME,
@@ -61,6 +62,7 @@ const ROUTES = [
   ...CALENDAR_FEED,
   ...WEBHOOK_ENDPOINTS,
   ...WEBHOOK_DELIVERIES,
+  ...WEBHOOK_RESEND,
 ] as const satisfies readonly PortalRoute[]
 
 export type PortalOperationId = (typeof ROUTES)[number]['operation']['id']
