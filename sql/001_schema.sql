@@ -105,19 +105,29 @@ end $$;
 ------------------------------------------------------------------------------------------------------------------------------------
 -- Agencies and who may act for them
 
+-- 'deleted': a former sandbox, of which only the journal is kept.
 create table agency (
   agency_id           uuid primary key,
   slug                text not null unique,
   name                text not null,
   currency            text not null,
   timezone            text not null,
-  status              text not null check (status in ('active', 'suspended')),
+  status              text not null check (status in ('active', 'suspended', 'deleted')),
   api_access          boolean not null,
   requests_per_minute integer not null check (requests_per_minute > 0),
   requests_per_month  bigint not null check (requests_per_month > 0),
   default_hold_hours  integer not null check (default_hold_hours between 1 and 2160),
-  created_at          timestamptz not null
+  created_at          timestamptz not null,
+  -- Of a sandbox: the live agency that it belongs to. Both have the same shard.
+  sandbox_of          uuid unique references agency check (shard_of(sandbox_of) = shard_of(agency_id)),
+  -- Of a sandbox: what its clock shows, and where it is going. It stands while they are equal.
+  clock_now           timestamptz,
+  clock_target        timestamptz,
+  check ((clock_now is null) = (clock_target is null) and clock_now <= clock_target),
+  check (sandbox_of is null or clock_now is not null)
 );
+-- Sandboxes, whose holds the hold timer leaves alone.
+create index agency_with_clock on agency (agency_id) where clock_now is not null;
 -- What is loaded when shards are acquired.
 create index agency_of_shard on agency (shard_of(agency_id));
 
@@ -257,6 +267,10 @@ create table calendar_feed (
   version   integer not null check (version > 0),
   primary key (agency_id, unit_id)
 );
+
+-- The time of an agency: of a sandbox what its clock shows, otherwise `real`.
+create function agency_now(agency uuid, "real" timestamptz) returns timestamptz language sql stable parallel safe as
+  $$ select coalesce((select a.clock_now from agency a where a.agency_id = agency_now.agency), agency_now."real") $$;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- Journal and snapshots
@@ -398,8 +412,10 @@ begin
   last_set := (
     select j.seq from journal j where j.unit_id = of_unit and j.kind in ('unit_set', 'rates_set') and j.seq <= until_seq order by j.seq desc limit 1);
   last_gone := coalesce((select a.seq from archived_unit a where a.agency_id = agency and a.unit_id = of_unit), 0);
-  -- Whatever was archived is older than the months that are kept.
-  if until_seq is null and last_gone > 0 and moment >= (select l.oldest_month from ledger l) at time zone 'UTC' then
+  -- Whatever was archived is older than the months that are kept, which are real ones: not so in a sandbox.
+  if until_seq is null and last_gone > 0 and moment >= (select l.oldest_month from ledger l) at time zone 'UTC'
+    and not exists (select from agency a where a.agency_id = agency and a.clock_now is not null)
+  then
     until_seq := last_gone;
   end if;
   return query select until_seq, last_set, last_gone, null::integer, null::text, null::text;
@@ -479,6 +495,16 @@ begin
   return month;
 end $$;
 
+-- Whether deliveries of this month, or of its entries, are pending. Those of sandboxes do not count: they wait until someone moves a clock,
+-- which may be never.
+create function has_pending_deliveries(of_month date) returns boolean language plpgsql stable as $$
+begin
+  return exists (
+    select from webhook_delivery d
+    where d.status = 'pending' and (d.month = of_month or d.entry_month = of_month)
+      and d.agency_id not in (select a.agency_id from agency a where a.clock_now is not null));
+end $$;
+
 -- Archives the oldest month, all or nothing: detaches its partitions and returns their names. What replaces them: for each shard the
 -- link from which its chain continues, and for each unit a snapshot, without which the unit is not recovered. Reads before it locks, and
 -- gives up rather than make the service wait. Errors: NL020.
@@ -501,12 +527,12 @@ begin
   if retired + interval '1 month 1 day' > now() at time zone 'UTC' then
     raise exception 'Cannot archive %: the month must have been over for a day', retired using errcode = 'NL020';
   end if;
-  if exists (select from webhook_delivery d where d.status = 'pending' and (d.month = retired or d.entry_month = retired)) then
+  if has_pending_deliveries(retired) then
     raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired
       using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with "drop".';
   end if;
   select string_agg('whe_' || replace(e.endpoint_id::text, '-', ''), ', ') into examples from webhook_endpoint e
-  where e.status <> 'deleted' and exists (
+  where e.status <> 'deleted' and e.agency_id not in (select a.agency_id from agency a where a.clock_now is not null) and exists (
     select from journal j
     where j.month = retired and j.agency_id = e.agency_id and j.seq > e.made_seq and j.is_announced
       and event_of(j.kind) = any (e.events));
@@ -558,7 +584,7 @@ begin
   end if;
   -- And none of its deliveries is sent again.
   execute format('lock table %I in share row exclusive mode', 'webhook_delivery_' || to_char(retired, 'YYYY_MM'));
-  if exists (select from webhook_delivery d where d.status = 'pending' and (d.month = retired or d.entry_month = retired)) then
+  if has_pending_deliveries(retired) then
     raise exception 'Cannot archive %: webhook deliveries of this month are pending', retired
       using errcode = 'NL020', hint = 'Wait until they are sent, or switch their endpoint off and on again with "drop".';
   end if;
@@ -704,6 +730,8 @@ create type idempotency_row as (
 -- Errors: NL030.
 create function keep_answer(answer idempotency_row, answer_body text) returns boolean language plpgsql as $$
 begin
+  -- A sandbox keeps its answers by its own clock.
+  answer.created_at := greatest(answer.created_at, agency_now(answer.agency_id, answer.created_at));
   insert into idempotency (agency_id, key_id, route, idempotency_key, request_hash, status, body, created_at)
   values (answer.agency_id, answer.key_id, answer.route, answer.idempotency_key, answer.request_hash, answer.status, answer_body,
           answer.created_at)
@@ -1347,6 +1375,50 @@ create table webhook_attempt (
   primary key (agency_id, delivery_id, attempt, month)
 ) partition by range (month);
 
+-- Ends a sandbox. Its journal stays, nothing personal does. `successor`: the sandbox that takes its place, with its slug, its keys, its
+-- endpoints (`secrets`: sealed for it, by endpoint) and the time `ended_at`; null: there is none. Errors: NL001.
+create function end_sandbox(sandbox uuid, writer_epoch bigint, successor uuid, secrets jsonb, ended_at timestamptz)
+returns boolean language plpgsql as $$
+declare
+  ended agency;
+begin
+  perform check_fence(shard_of(sandbox), writer_epoch, true);
+  select * into ended from agency a where a.agency_id = sandbox and a.sandbox_of is not null for update;
+  if not found then
+    return false;
+  end if;
+  update agency a set slug = sandbox::text, name = '', status = 'deleted', sandbox_of = null, clock_now = null,
+         clock_target = null
+  where a.agency_id = sandbox;
+  update webhook_delivery d set status = 'dropped', next_attempt_at = null, finished_at = ended_at, claimed_by = null
+  where d.agency_id = sandbox and d.status = 'pending';
+  if successor is null then
+    update api_key k set revoked_at = coalesce(k.revoked_at, ended_at) where k.agency_id = sandbox;
+    update webhook_endpoint e set status = 'deleted', description = null, secret_sealed = '', previous_secret_sealed = null,
+           previous_secret_until = null, revision = e.revision + 1, updated_at = ended_at
+    where e.agency_id = sandbox and e.status <> 'deleted';
+  else
+    ended.agency_id := successor;
+    ended.created_at := ended_at;
+    ended.clock_now := ended_at;
+    ended.clock_target := ended_at;
+    insert into agency select ended.*;
+    update api_key k set agency_id = successor where k.agency_id = sandbox;
+    update webhook_endpoint e set agency_id = successor, revision = e.revision + 1,
+           secret_sealed = s.secret_sealed, previous_secret_sealed = s.previous_secret_sealed
+    from jsonb_to_recordset(secrets) as s (endpoint_id uuid, secret_sealed text, previous_secret_sealed text)
+    where e.agency_id = sandbox and e.endpoint_id = s.endpoint_id and e.status <> 'deleted';
+  end if;
+  delete from access_token t where t.agency_id = sandbox;
+  delete from calendar_feed f where f.agency_id = sandbox;
+  delete from idempotency i where i.agency_id = sandbox;
+  update guest g set first_name = '', last_name = '', email = null, phone = null, nationality = null where g.agency_id = sandbox;
+  update booking b set notes = null, source_ref = null,
+         cancel_reason = case when b.cancel_reason = 'hold_expired' then b.cancel_reason end
+  where b.agency_id = sandbox;
+  return true;
+end $$;
+
 -- The sender of a process that has all shards (W2). Each sender has a tenure.
 create table webhook_sender (
   is_only  boolean primary key default true check (is_only),
@@ -1504,7 +1576,7 @@ end $$;
 -- Makes deliveries of the entries after the cursors of active endpoints, and moves the cursors: of at most `room` entries, of the listed
 -- agencies, or of all when `agencies` is null; only for the shards of the sender. Agencies share the room; if it is too small for one
 -- entry of each endpoint, those that have waited longest come first. A delivery is due when its event happened or its endpoint was last
--- changed, whichever is later, but never after `made_at`. Every step is by index, as in claim_deliveries. Errors: NL004.
+-- changed, whichever is later, but never after `made_at`, or of a sandbox after what its clock shows. Every step is by index, as in claim_deliveries. Errors: NL004.
 create function make_deliveries(
   claiming bigint, agencies jsonb, made_at timestamptz, room integer, out made integer, out may_have_more boolean)
 language plpgsql
@@ -1561,14 +1633,18 @@ begin
   with entry as materialized (
     select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, event_of(j.kind) as event,
            j.is_announced and event_of(j.kind) = any (e.events) as is_delivered,
-           least(j.at, made_at) as created_at,
-           -- What has waited for the endpoint is due within a second of its last change, in the order of the log.
-           case when e.updated_at <= j.at then least(j.at, made_at)
+           least(j.at, coalesce(its.clock_now, made_at)) as created_at,
+           -- What has waited for the endpoint is due within a second of its last change, in the order of the log. In a sandbox, whose clock
+           -- stands, many entries have the same time: they are due within its millisecond.
+           case when its.clock_now is not null
+                then least(greatest(j.at, e.updated_at), its.clock_now) + (j.seq % 1000) * interval '1 microsecond'
+                when e.updated_at <= j.at then least(j.at, made_at)
                 else least(e.updated_at, made_at) + (j.seq % 1000000) * interval '1 microsecond' end as due_at
     from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)
     cross join lateral (
       select * from webhook_endpoint e
       where e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id and e.status = 'active' limit 1) e
+    cross join lateral (select a.clock_now from agency a where a.agency_id = c.agency_id limit 1) its
     cross join lateral (
       select j.seq, j.month, j.at, j.entry_id, j.kind, j.is_announced from journal j
       where j.agency_id = e.agency_id and j.seq > e.made_seq and j.month >= e.made_month
@@ -1577,7 +1653,7 @@ begin
     insert into webhook_delivery (agency_id, endpoint_id, delivery_id, event_id, seq, entry_month, month, kind, status,
                                   created_at, next_attempt_at)
     select e.agency_id, e.endpoint_id, md5(e.entry_id::text || e.endpoint_id::text)::uuid, e.entry_id, e.seq, e.month,
-           greatest(storage_month(e.created_at), e.month),
+           greatest(storage_month(least(e.created_at, made_at)), e.month),
            e.event, 'pending', e.created_at, e.due_at
     from entry e where e.is_delivered
     on conflict do nothing
@@ -1626,7 +1702,7 @@ language sql stable as $$
   select w.agency_id, w.endpoint_id from waiting w
 $$;
 
--- Claims due deliveries for a sender and its shards, at most `room`: first one of every agency, then the second of every agency, so that
+-- Claims due deliveries for a sender and its shards, those of a sandbox by its own clock, at most `room`: first one of every agency, then the second of every agency, so that
 -- a flood of one takes no place of another. `windows` says how many more an endpoint may have, by its id without dashes;
 -- `window_fresh` holds for one that it does not name. Each comes with its entry, from which its body is rendered; without one when
 -- the entry is not there any more. Every step is by index, and the planner is told so: before the tables are analysed it would
@@ -1636,7 +1712,7 @@ create function claim_deliveries(
   claiming bigint, due_until timestamptz, room integer, window_fresh integer, windows jsonb)
 returns table (
   agency_id uuid, delivery_id uuid, month date, endpoint_id uuid, event_id uuid, kind text, attempts integer, tries integer,
-  next_attempt_at timestamptz, url text, secret_sealed text, previous_secret_sealed text, previous_secret_until timestamptz,
+  next_attempt_at timestamptz, is_sandbox boolean, url text, secret_sealed text, previous_secret_sealed text, previous_secret_until timestamptz,
   consecutive_failures integer, revision integer,
   seq bigint, at timestamptz, unit_id uuid, other_unit_id uuid, booking_id uuid, entry_kind text, payload text,
   checksum bigint, source_ref text)
@@ -1662,12 +1738,14 @@ begin
     cross join lateral (
       select from webhook_endpoint e
       where e.agency_id = w.agency_id and e.endpoint_id = w.endpoint_id and e.status = 'active' limit 1) e
+    cross join lateral (select a.clock_now from agency a where a.agency_id = w.agency_id limit 1) its
     cross join lateral (
       select d.agency_id, d.delivery_id, d.month, d.next_attempt_at,
              row_number() over (order by d.next_attempt_at, d.delivery_id) as place
       from webhook_delivery d
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
-        and d.month between since and until and d.next_attempt_at <= due_until and d.claimed_by is distinct from claiming
+        and d.month between since and until
+        and d.next_attempt_at <= coalesce(its.clock_now + interval '999 microseconds', due_until) and d.claimed_by is distinct from claiming
       order by d.next_attempt_at, d.delivery_id
       limit coalesce((windows ->> replace(w.endpoint_id::text, '-', ''))::integer, window_fresh)) due
     where held is null or shard_of(w.agency_id) = any (held)
@@ -1680,6 +1758,7 @@ begin
     returning d.*
   )
   select c.agency_id, c.delivery_id, c.month, c.endpoint_id, c.event_id, c.kind, c.attempts, c.tries, c.next_attempt_at,
+         exists (select from agency a where a.agency_id = c.agency_id and a.clock_now is not null),
          e.url, e.secret_sealed, e.previous_secret_sealed, e.previous_secret_until, e.consecutive_failures, e.revision,
          t.seq, t.at, t.unit_id, t.other_unit_id, t.booking_id, t.kind, t.payload, t.checksum, t.source_ref
   from claimed c
@@ -1694,7 +1773,7 @@ begin
   order by c.next_attempt_at, c.delivery_id;
 end $$;
 
--- When the next delivery after `due_after` falls due; null when none waits.
+-- When the next delivery after `due_after` falls due; null when none waits. Those of sandboxes wait until their clocks are moved.
 create function next_delivery_due(due_after timestamptz) returns timestamptz
 language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_incremental_sort = off
@@ -1716,7 +1795,8 @@ begin
       where d.status = 'pending' and d.agency_id = w.agency_id and d.endpoint_id = w.endpoint_id
         and d.month between since and until and d.next_attempt_at > due_after
       order by d.next_attempt_at limit 1) due
-    where since is not null);
+    where since is not null
+      and not exists (select from agency a where a.agency_id = w.agency_id and a.clock_now is not null));
 end $$;
 
 -- Records the outcomes of attempts: all or nothing, and safe to send twice. An outcome is taken only for the very
@@ -1789,7 +1869,9 @@ begin
     select from webhook_delivery d where d.status = 'pending'
     order by d.agency_id, d.endpoint_id, d.next_attempt_at, d.delivery_id limit counted_max) d;
 
-  select array_agg(e.agency_id), array_agg(e.endpoint_id), min(greatest(j.at, e.updated_at))
+  -- A sandbox's clock says nothing about how long its events have waited.
+  select array_agg(e.agency_id), array_agg(e.endpoint_id), min(greatest(j.at, e.updated_at)) filter (
+           where not exists (select from agency a where a.agency_id = e.agency_id and a.clock_now is not null))
   into agency_ids, endpoint_ids, oldest_due
   from webhook_endpoint e
   cross join lateral (
@@ -2030,7 +2112,7 @@ begin
   update booking b set version = greatest(b.version + 1, l.version_mark) from ledger l;
   update webhook_endpoint w
   set status = 'disabled', disabled_reason = 'the service was restored from a backup: events may be missing, or be sent again',
-      updated_at = clock_timestamp(), revision = w.revision + 1
+      updated_at = agency_now(w.agency_id, clock_timestamp()), revision = w.revision + 1
   where w.status = 'active';
   get diagnostics endpoints = row_count;
 end $$;

@@ -1,5 +1,12 @@
 /** API keys, as the portal creates and revokes them (docs/contract.md#authentication). */
-import type { Agency, ApiKey, Scope } from '../core/catalogue/agency.ts'
+import {
+  type Agency,
+  type ApiKey,
+  isSandbox,
+  KEY_PREFIX,
+  type Scope,
+  TEST_KEY_PREFIX,
+} from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -16,7 +23,7 @@ export interface NewKey {
 
 export class KeyCommands {
   readonly #writes: CredentialWrites<ApiKey>
-  readonly #makeSecret: () => NewSecret
+  readonly #makeSecret: (prefix: string) => NewSecret
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
 
   constructor(options: {
@@ -24,7 +31,8 @@ export class KeyCommands {
     store: AgencyStore
     clock: Clock
     newId: IdSource
-    makeSecret: () => NewSecret
+    /** @param prefix that the key begins with */
+    makeSecret: (prefix: string) => NewSecret
   }) {
     const { catalogue, store } = options
     this.#writes = new CredentialWrites<ApiKey>(
@@ -57,7 +65,7 @@ export class KeyCommands {
     keep?: KeepChange<ApiKey>,
   ): Promise<AgencyOutcome<{ key: ApiKey; secret: string }>> {
     const { clock, newId } = this.#dependencies
-    const { secret, prefix, sha256 } = this.#makeSecret()
+    const { secret, prefix, sha256 } = this.#makeSecret(isSandbox(agency) ? TEST_KEY_PREFIX : KEY_PREFIX)
     const key: ApiKey = {
       id: newId('key'),
       agencyId: agency.id,

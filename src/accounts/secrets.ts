@@ -20,9 +20,9 @@ function secretWith(prefix: string, secret: string): NewSecret {
 
 export { sha256Hex }
 
-/** Creates a key: `hr_live_` and 32 random bytes as base64url. `random` must be cryptographically strong. */
-export function newKeySecret(random: (bytes: number) => Uint8Array): NewSecret {
-  return newSecret(KEY_PREFIX, random)
+/** Creates a key: `hr_live_` or `hr_test_` and 32 random bytes as base64url. `random` must be cryptographically strong. */
+export function newKeySecret(random: (bytes: number) => Uint8Array, prefix: string = KEY_PREFIX): NewSecret {
+  return newSecret(prefix, random)
 }
 
 /** What is stored and shown of an existing key (docs/contract.md#authentication, rule 2). */

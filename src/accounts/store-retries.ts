@@ -13,6 +13,13 @@ interface SlugTaken {
   readonly slug: string
 }
 
+/** The agency has a sandbox, or is one. */
+interface SandboxExists {
+  readonly code: 'SANDBOX_EXISTS'
+  /** Of the sandbox. */
+  readonly slug: string
+}
+
 /** Another guest of the agency has the e-mail: guests are matched by it, so it must be unique (docs/design.md#data-outside-units). */
 interface EmailTaken {
   readonly code: 'EMAIL_TAKEN'
@@ -32,7 +39,7 @@ interface NotesChanged {
 }
 
 /** Why a change of the agency's own data is refused. A value, never thrown. */
-type AgencyRefusal = SlugTaken | EmailTaken | RulesChanged | NotesChanged | InvalidChange
+type AgencyRefusal = SlugTaken | SandboxExists | EmailTaken | RulesChanged | NotesChanged | InvalidChange
 
 export type AgencyOutcome<T> =
   | { readonly kind: 'done'; readonly value: T }

@@ -8,7 +8,7 @@ import { docsPage } from '../http/server/docs/docs-page.ts'
 import { SERVE_OPTIONS } from '../http/server/listener.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { pageRoutes } from './page/page-routes.ts'
-import type { PartnerLedger } from './partner/partner-route.ts'
+import type { PartnerDependencies, PartnerLedger } from './partner/partner-route.ts'
 import { PARTNER_PREFIX, partnerRoutes } from './partner/partner-surface.ts'
 import type { PortalDependencies } from './portal/portal-dependencies.ts'
 import { portalRoutes } from './portal/portal-surface.ts'
@@ -59,7 +59,10 @@ export function createApp({ ledger, portal, mounts = [], ...rest }: AppOptions) 
     preflightAnswer,
   )
 
-  const partners = partnerRoutes({ ledger, requestStats, onFailure })
+  const sandboxEvents: PartnerDependencies['sandboxEvents'] = {
+    send: async (...event) => (await portal?.ledger.webhooks.sandboxEvents.send(...event)) ?? { kind: 'not_found' },
+  }
+  const partners = partnerRoutes({ ledger, sandboxEvents, requestStats, onFailure })
   const app = new Elysia({
     ...ELYSIA_OPTIONS,
     serve: {

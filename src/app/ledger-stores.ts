@@ -1,5 +1,6 @@
 /** The connections of a ledger, and the stores on them. */
 
+import { SecretBox } from '../events/webhooks/secret-box.ts'
 import { ownRun } from '../lib/process-run.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { ListReads } from '../postgres/stores/list-reads.ts'
@@ -10,6 +11,8 @@ import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresSandboxClocks } from '../postgres/stores/postgres-sandbox-clocks.ts'
+import { PostgresSandboxRows } from '../postgres/stores/postgres-sandbox-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
@@ -26,6 +29,7 @@ export function openStores({
   /** Once the ledger is taken over (Journal.epochOf). */
   readonly epochOf: (agencyId: string) => number
 }) {
+  const box = new SecretBox(secretKey)
   const sql = connect(databaseUrl, { purpose: 'queries' })
   const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
   const probes = connect(databaseUrl, { purpose: 'probes' })
@@ -48,6 +52,12 @@ export function openStores({
     rateRows: new PostgresRateRows(sql),
     refusalRows: new PostgresRefusalRows(sql),
     sessionRows: new PostgresSessionRows(sql),
+    sandboxRows: new PostgresSandboxRows(sql, {
+      epochOf,
+      reseal: (sealed, endpointId, { from, to }) =>
+        box.seal(box.open(sealed, { agencyId: from, endpointId }), { agencyId: to, endpointId }),
+    }),
+    sandboxClockRows: new PostgresSandboxClocks(sql, epochOf),
     close: async (): Promise<void> => {
       await store.close()
       await Promise.all([sql, lists, probes].map((pool) => pool.end({ timeout: 1 })))

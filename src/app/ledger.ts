@@ -1,6 +1,7 @@
 /** The running core as everything else sees it, and what it is made with. */
 
 import type { PortalSessions } from '../accounts/portal-sessions.ts'
+import type { SandboxRows } from '../accounts/sandboxes.ts'
 import type { PartnerLedger } from '../api/partner/partner-route.ts'
 import type { AgencyChange } from '../api/portal/agency-change.ts'
 import type { Membership } from '../cluster/membership.ts'
@@ -62,6 +63,7 @@ export interface Ledger extends PartnerLedger {
   readonly databaseUrl: string
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
+  readonly sandboxRows: SandboxRows
   readonly journal: Journal
   readonly ownership: Ownership
   /** Of the portal's page. */

@@ -3,6 +3,7 @@
 import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
+import { SandboxClocks } from '../core/bookings/sandbox-clocks.ts'
 import { UnitsAsOf } from '../core/bookings/units-as-of.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { isUnitSet } from '../core/domain/booking.ts'
@@ -95,6 +96,11 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     endOf,
     termOf,
   })
+  const holdWatch: ConstructorParameters<typeof HoldTimer>[0]['watch'] = {
+    onFailure: watch.onHoldTimerFailure,
+    onHoldFailure: ({ agencyId, unitId, bookingId }, err) => watch.onHoldFailure({ agencyId, unitId, bookingId, err }),
+    onBug: watch.onBug,
+  }
   const commands = new BookingCommands({
     catalogue,
     directory,
@@ -110,17 +116,26 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       }
       const { after } = event
       options.onBookingChange?.(agency.id)
-      if (after.holdExpiresAt !== null) holdTimer.expectExpiry(after.holdExpiresAt)
+      if (after.holdExpiresAt === null) return
+      if (agency.clock === undefined) holdTimer.expectExpiry(after.holdExpiresAt)
+      else sandboxClocks.expectExpiry(agency, after)
     },
+  })
+  const sandboxClocks = new SandboxClocks({
+    catalogue,
+    rows: stores.sandboxClockRows,
+    expire: (agency, holds, until) => commands.groups.expire(agency, holds, until),
+    audit: { clock, newId: systemIds },
+    onMoved: (agencyId) => {
+      options.onBookingChange?.(agencyId)
+      options.onUnitChange?.(agencyId)
+    },
+    isTransient,
+    watch: holdWatch,
   })
   const holdTimer = new HoldTimer({
     clock,
-    watch: {
-      onFailure: watch.onHoldTimerFailure,
-      onHoldFailure: ({ agencyId, unitId, bookingId }, err) =>
-        watch.onHoldFailure({ agencyId, unitId, bookingId, err }),
-      onBug: watch.onBug,
-    },
+    watch: holdWatch,
     holds: {
       isTransient,
       nextExpiry: (at) => rows.nextExpiry(at),
@@ -148,6 +163,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   const idempotency = new IdempotentWrites({
     find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
     clock,
+    sandboxNow: (agencyId) => catalogue.agencyById(agencyId)?.clock?.now ?? null,
   })
   const housekeeping = openHousekeeping({ stores, clock, watch, ownership, onDefect, writing })
 
@@ -235,8 +251,13 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     limiter.restore(admittedRequests(acquired.passed, { wallMs: clock.now(), boot: bootTime() }))
     sessions.start(acquired.sessions)
     holdTimer.start()
+    sandboxClocks.resume()
     housekeeping.start()
-    sweep = setInterval(() => directory.sweep(), SWEEP_MS)
+    sweep = setInterval(() => {
+      directory.sweep()
+      // Those of shards that this process has acquired meanwhile, and those that were interrupted.
+      sandboxClocks.resume()
+    }, SWEEP_MS)
     sweep.unref()
   }
 
@@ -254,8 +275,10 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     guestList: new PostgresGuestList(sql, lists),
     bookingHistory: new PostgresBookingHistory(lists),
     unitsAsOf: new UnitsAsOf({ rows: new PostgresAsOfRows(lists), onDefect }),
+    sandboxClocks,
     directory,
     holdTimer,
+    sandboxRows: stores.sandboxRows,
     get journal() {
       return writing().journal
     },
@@ -282,7 +305,12 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       clearInterval(sweep)
       await ownership.release()
       const flush = new LastFlush(clock, watch.onCountersNotWritten)
-      await Promise.all([housekeeping.stop(), holdTimer.stop(), flush.stop(usage, rateSlots, refusals, sessions)])
+      await Promise.all([
+        housekeeping.stop(),
+        holdTimer.stop(),
+        sandboxClocks.stop(),
+        flush.stop(usage, rateSlots, refusals, sessions),
+      ])
       await journal.close()
       // Stores the counts of writes that the journal has refused meanwhile.
       await flush.stop(refusals)

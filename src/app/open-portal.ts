@@ -8,6 +8,7 @@ import { CalendarFeeds } from '../accounts/calendar-feeds.ts'
 import { FeeCommands } from '../accounts/fee-commands.ts'
 import { GuestCommands } from '../accounts/guest-commands.ts'
 import { KeyCommands } from '../accounts/key-commands.ts'
+import { Sandboxes } from '../accounts/sandboxes.ts'
 import { newKeySecret, newTokenSecret } from '../accounts/secrets.ts'
 import { UnitCommands } from '../accounts/unit-commands.ts'
 import type { UsageDraft } from '../accounts/usage-meter.ts'
@@ -55,6 +56,17 @@ export function openPortal(
   const bookings = new PostgresAgencyBookings(sql, lists)
   const usageRows = new PostgresUsageRows(sql)
   const renderings = new Renderings(clock)
+  const forgetChanges = (agencyId: string) => {
+    for (const feed of [ledger.changes, ledger.agencyChanges]) feed.forget((id) => id === agencyId)
+  }
+  const agencyCommands = new AgencyCommands({
+    catalogue,
+    store,
+    clock,
+    newId,
+    onSuspended: (agencyId) => ledger.sessions.endOfAgency(agencyId),
+  })
+  const fees = new FeeCommands({ catalogue, store, clock, newId })
   return {
     clock,
     newId,
@@ -69,14 +81,26 @@ export function openPortal(
     idempotency,
     changes,
     tags,
-    agencies: new AgencyCommands({
+    agencies: agencyCommands,
+    sandboxClocks: ledger.sandboxClocks,
+    sandboxes: new Sandboxes({
+      catalogue,
+      agencies: agencyCommands,
+      fees,
+      commands,
+      rows: ledger.sandboxRows,
+      clock,
+      newId,
+      onEnded: forgetChanges,
+      onEndpointsMoved: (agencyId) => webhooks.endpointsMoved(agencyId),
+    }),
+    keys: new KeyCommands({
       catalogue,
       store,
       clock,
       newId,
-      onSuspended: (agencyId) => ledger.sessions.endOfAgency(agencyId),
+      makeSecret: (prefix) => newKeySecret(randomBytes, prefix),
     }),
-    keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret: () => newKeySecret(randomBytes) }),
     accessTokens: new AccessTokenCommands({
       catalogue,
       store,
@@ -85,7 +109,7 @@ export function openPortal(
       makeSecret: () => newTokenSecret(randomBytes),
     }),
     units: new UnitCommands({ catalogue, commands, newId }),
-    fees: new FeeCommands({ catalogue, store, clock, newId }),
+    fees,
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings,
     bookingNotes: new BookingNotes({
@@ -93,9 +117,7 @@ export function openPortal(
       store,
       clock,
       newId,
-      onErased: (agencyId) => {
-        for (const feed of [ledger.changes, ledger.agencyChanges]) feed.forget((id) => id === agencyId)
-      },
+      onErased: forgetChanges,
     }),
     renderings,
     changeTexts: new AgencyChangeTexts({ bookings, renderings }),

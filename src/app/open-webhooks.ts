@@ -1,5 +1,7 @@
 /** The composition root of webhooks: the agency's commands in this process, the sender in a process of its own. */
 
+import { timeOf } from '../core/catalogue/agency-time.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { BOOKING_EVENTS, UNIT_EVENTS, type WebhookEventKind } from '../core/domain/booking.ts'
 import { guardedPost } from '../events/webhooks/guarded-post.ts'
 import { DnsResolver } from '../events/webhooks/name-resolver.ts'
@@ -40,7 +42,7 @@ export interface Webhooks {
 
 /** Call `start` when the ledger has been taken over, and `bookingChanged` and `unitChanged` after each change. */
 export function openWebhooks(
-  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf' | 'ownership'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'catalogue' | 'epochOf' | 'ownership'>,
   options: WebhookOptions,
 ): Webhooks {
   const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
@@ -92,14 +94,16 @@ export function openWebhooks(
 
 /** The commands without a sender: their changes are sent by a sender elsewhere, or not at all. */
 export function openWebhookCommands(
-  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf'>,
+  ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'epochOf'> & {
+    readonly catalogue: Pick<Catalogue, 'agencyById'>
+  },
   options: Pick<WebhookOptions, 'secretKey' | 'allowHosts' | 'trustedCa'> & {
     onChange?: (change: { agencyId: string; endpointId: string }) => void
     onEvents?: (agencyId: string, events: readonly WebhookEventKind[]) => void
   },
 ): WebhookCommands {
   const { secretKey, allowHosts, trustedCa, onChange = () => {}, onEvents = () => {} } = options
-  const { sql, clock, newId } = ledger
+  const { sql, clock, newId, catalogue } = ledger
   const resolver = new DnsResolver()
   return new WebhookCommands({
     rows: new PostgresEndpointRows(sql, ledger.lists, (agencyId) => ledger.epochOf(agencyId)),
@@ -107,6 +111,7 @@ export function openWebhookCommands(
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),
     clock,
+    timeOf: (agencyId) => timeOf(catalogue.agencyById(agencyId) ?? {}, clock),
     newId,
     allowHosts,
     onChange,

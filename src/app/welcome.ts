@@ -22,18 +22,21 @@ export function welcome(input: {
     lines.push(`  operator's API at ${input.adminUrl}/portal/v1 (also there: /metrics, /readyz, /healthz)`)
   if (input.demo === null) return [...lines, ''].join('\n')
   const keyFile = resolve(input.demo.keyFile)
-  const authorization = `-H "Authorization: Bearer $(cat ${quoted(keyFile)})"`
+  const sandboxFile = input.demo.sandboxKeyFile === null ? null : resolve(input.demo.sandboxKeyFile)
+  const authorization = `-H "Authorization: Bearer $(cat ${quoted(sandboxFile ?? keyFile)})"`
+  const json = '-H "Content-Type: application/json"'
   const day = (offset: number) => new Date(input.now.getTime() + offset * DAY_MS).toISOString().slice(0, 10)
-  const quote = JSON.stringify({ unit: 'baixa-studio', arrival: day(200), departure: day(204) })
+  const stay = JSON.stringify({ unit: 'baixa-studio', arrival: day(200), departure: day(204) })
   return [
     ...lines,
+    ...(sandboxFile === null ? [] : [`  sandbox key in    ${sandboxFile}`]),
     `  demo API key in   ${keyFile}`,
     ...input.demo.tokenFiles.map(({ role, path }) => `  ${`${role} token in`.padEnd(16)}  ${resolve(path)}`),
     '',
-    'Try it:',
+    sandboxFile === null ? 'Try it:' : 'Try it in the sandbox, where nothing is real:',
     `  curl -s ${authorization} ${base}/partner/v1/units`,
-    `  curl -s ${authorization} "${base}/partner/v1/availability?unit=baixa-studio&from=${day(0)}&to=${day(31)}"`,
-    `  curl -s ${authorization} -H "Content-Type: application/json" -d '${quote}' ${base}/partner/v1/quote`,
+    `  curl -s ${authorization} ${json} -d '${stay}' ${base}/partner/v1/quote`,
+    `  curl -s ${authorization} ${json} -d '${stay}' ${base}/partner/v1/bookings`,
     '',
   ].join('\n')
 }

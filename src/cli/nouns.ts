@@ -51,6 +51,16 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       revoke: 'revokeKey',
     },
   },
+  sandbox: {
+    summary: "make the agency's sandbox, move its time, make it new",
+    verbs: {
+      show: 'getSandbox',
+      create: 'createSandbox',
+      reset: 'resetSandbox',
+      delete: 'deleteSandbox',
+      advance: { operation: 'moveSandboxClock', names: { advanceSeconds: 'seconds', now: 'to' } },
+    },
+  },
   'access-tokens': {
     summary: 'create, list and revoke access tokens of the people of an agency',
     verbs: {

@@ -17,6 +17,7 @@ const COLUMNS: Columns = {
 
 /** The rules for dates. The flags for the two rules of the whole unit come from the operation. */
 export const RESTRICTION_FLAGS: OwnFlags = {
+  isBeside: true,
   add: (command) =>
     command.option(
       '--rule <rule:value[:from:to[:weekdays]]>',

@@ -1,6 +1,6 @@
 /** `trigger`: makes an event happen in a sandbox, through the API that partners use. */
 import type { Command } from 'commander'
-import { addNights, formatNight } from '../core/domain/night.ts'
+import { addNights, asNight, formatNight } from '../core/domain/night.ts'
 import { DAY_MS } from '../lib/clock.ts'
 import { connectionOf } from './connection.ts'
 import { CliError, UsageError } from './exit-codes.ts'
@@ -86,9 +86,9 @@ const NIGHTS = [3, 7, 14, 1]
 /** @throws CliError when nothing is free */
 async function freeStay(client: PartnerClient): Promise<Json> {
   const { now } = await client.get('/test/clock')
-  const today = Math.floor(Date.parse(String(now)) / DAY_MS)
   // From the day after tomorrow on: in every time zone, that is in the future.
-  const window = { from: formatNight(addNights(today as never, 2)), to: formatNight(addNights(today as never, 2 + WINDOW_DAYS)) }
+  const first = asNight(Math.floor(Date.parse(String(now)) / DAY_MS) + 2)
+  const window = { from: formatNight(first), to: formatNight(addNights(first, WINDOW_DAYS)) }
   for (const nights of NIGHTS) {
     const { offers } = await client.get(`/search${queryOf({ ...window, nights, pageSize: 1 })}`)
     const [offer] = offers as Json[]

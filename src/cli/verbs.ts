@@ -44,6 +44,8 @@ export interface Verb {
 }
 
 export interface OwnFlags {
+  /** Whether the flags of the operation stay beside them. */
+  readonly isBeside?: true
   add(command: Command): void
   /** What they say, as members of the body. */
   body(options: Json): Json
@@ -68,7 +70,7 @@ function addVerb(noun: Command, name: string, verb: Verb, terminal: Terminal): v
     show = showAnswer,
   } = verb
   const parameters = flagsOf(operation.query, names).filter(({ name }) => name !== 'dryRun')
-  const members = ownFlags === undefined ? flagsOf(body, names) : []
+  const members = ownFlags === undefined || ownFlags.isBeside === true ? flagsOf(body, names) : []
   const words = [name, ...pathParameters(path).flatMap(({ name }) => (name === AGENCY ? [] : [`<${kebab(name)}>`]))]
   const bodyFlags = exampleOf(members, bodyExample)
   serviceCommand<Json>(

@@ -1,8 +1,7 @@
 import { sessionSecretIn } from '../api/portal/session-cookie.ts'
-import { shardOf } from '../core/journal/shard.ts'
+import { idInShard } from '../core/journal/shard.ts'
 import { withoutIdleTimeout } from '../http/server/listener.ts'
 import { ifRouted } from '../http/server/served-routes.ts'
-import type { IdSource } from '../lib/ids.ts'
 import { sha256Hex } from '../lib/ids.ts'
 import { metricsText } from '../observability/metric.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
@@ -79,8 +78,11 @@ export function openEntrance({
       return forwarded === undefined ? listener.peerOf(request) : forwarded
     },
     agencies: {
-      allAgencies: async () => (await catalogueStore.loadAgencies()).toSorted((a, b) => (a.slug < b.slug ? -1 : 1)),
-      newAgencyId: (request) => agencyIdIn(requests.shardOf(request), newId),
+      allAgencies: async () =>
+        (await catalogueStore.loadAgencies())
+          .filter(({ status }) => status !== 'deleted')
+          .toSorted((a, b) => (a.slug < b.slug ? -1 : 1)),
+      newAgencyId: (request) => idInShard(requests.shardOf(request), newId),
     },
     faults: () => node.faults,
     routes: (options) => [
@@ -88,15 +90,4 @@ export function openEntrance({
     ],
     metrics: () => `\n${metricsText(CLUSTER_METRICS, clusterStats(node, requests.stats))}`,
   }
-}
-
-/** Every 256th id or so is of the shard that is wanted. */
-const DRAWN_MAX = 100_000
-
-function agencyIdIn(shard: number | undefined, newId: IdSource): string {
-  for (let drawn = 0; drawn < DRAWN_MAX; drawn++) {
-    const id = newId('agc')
-    if (shard === undefined || shardOf(id) === shard) return id
-  }
-  throw new Error(`Cannot create an agency: none of ${DRAWN_MAX} ids belongs to shard ${shard}`)
 }

@@ -7,6 +7,9 @@ import { DAY_MS } from '../lib/clock.ts'
 /** Comes last: a demo without it was interrupted. Its secret is in a file; the other keys' are nowhere. */
 export const DEMO_KEY: NewKey = { name: 'Demo key', scopes: SCOPES, expiresAt: null }
 
+/** Of the demo's sandbox. Its secret is in a file too. */
+export const SANDBOX_KEY: NewKey = { name: 'Sandbox key', scopes: SCOPES, expiresAt: null }
+
 /** Books what the demo's partner has booked. */
 const WEBSITE = 'Website'
 /** Revoked as soon as it has been made. */

@@ -4,9 +4,10 @@ import type { AgencyStore } from '../accounts/agency-store.ts'
 import { FeeCommands } from '../accounts/fee-commands.ts'
 import { KeyCommands } from '../accounts/key-commands.ts'
 import type { PartnerAccess } from '../accounts/partner-access.ts'
+import { Sandboxes, type SandboxRows } from '../accounts/sandboxes.ts'
 import { keySecretOf, newKeySecret, sha256Hex } from '../accounts/secrets.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
-import type { Agency } from '../core/catalogue/agency.ts'
+import { type Agency, TEST_KEY_PREFIX } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -16,10 +17,13 @@ import { ensureDemoTokens, type TokenFiles } from './demo-tokens.ts'
 import { DEMO_AGENCY, type DemoCommands, makeDemo } from './make-demo.ts'
 
 const KEY_FILE = 'demo-api-key'
+const SANDBOX_KEY_FILE = 'sandbox-api-key'
 
 /** Where the demo's API key and access tokens can be read. */
 export interface Demo {
   readonly keyFile: string
+  /** Null: the sandbox was deleted, or its key revoked. */
+  readonly sandboxKeyFile: string | null
   readonly tokenFiles: TokenFiles
   readonly made: boolean
 }
@@ -51,10 +55,12 @@ export async function ensureDemo(
   { store, dataDir, onStep, webhooks, keepUsage }: DemoOptions,
 ): Promise<Demo | null> {
   const keyFile = join(dataDir, KEY_FILE)
+  const sandboxKeyFile = join(dataDir, SANDBOX_KEY_FILE)
   const { catalogue } = ledger
   const options = { catalogue, store, clock: ledger.clock, newId: ledger.newId }
   const withTokens = async (agency: Agency, made: boolean): Promise<Demo> => ({
     keyFile,
+    sandboxKeyFile: isUsable(ledger, sandboxKeyFile) ? sandboxKeyFile : null,
     tokenFiles: await ensureDemoTokens(agency, { ...options, dataDir }),
     made,
   })
@@ -65,17 +71,33 @@ export async function ensureDemo(
 
   const makeSecret = () => newKeySecret(randomBytes)
   const secret = keepPrivateFile(keyFile, () => makeSecret().secret)
+  const sandboxSecret = keepPrivateFile(sandboxKeyFile, () => newKeySecret(randomBytes, TEST_KEY_PREFIX).secret)
+  const agencies = new AgencyCommands(options)
+  const fees = new FeeCommands(options)
   const commands = {
     webhooks,
     keepUsage,
-    agencies: new AgencyCommands(options),
-    fees: new FeeCommands(options),
+    agencies,
+    fees,
+    sandboxes: new Sandboxes({
+      ...options,
+      agencies,
+      fees,
+      commands: ledger.commands,
+      rows: NO_ROWS,
+      onEnded: () => {},
+      onEndpointsMoved: () => {},
+    }),
+    sandboxKeys: new KeyCommands({ ...options, makeSecret: () => keySecretOf(sandboxSecret) }),
     keys: new KeyCommands({ ...options, makeSecret: () => keySecretOf(secret) }),
     partnerKeys: new KeyCommands({ ...options, makeSecret }),
   }
   const { agency } = await makeDemo({ ...ledger, ...commands }, { now: ledger.clock.now(), onStep })
   return withTokens(agency, true)
 }
+
+/** A demo that is being made ends no sandbox. */
+const NO_ROWS: SandboxRows = { end: async () => false, nextMoment: async () => null }
 
 function randomBytes(count: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(count))

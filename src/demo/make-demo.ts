@@ -2,6 +2,7 @@ import type { AgencyCommands, NewAgency } from '../accounts/agency-commands.ts'
 import type { FeeCommands } from '../accounts/fee-commands.ts'
 import type { KeyCommands } from '../accounts/key-commands.ts'
 import type { PartnerAccess } from '../accounts/partner-access.ts'
+import type { Sandboxes } from '../accounts/sandboxes.ts'
 import type { AgencyOutcome } from '../accounts/store-retries.ts'
 import type { UsageDraft } from '../accounts/usage-meter.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
@@ -18,7 +19,7 @@ import { demoBookings, isBeforeEndpoint } from './demo-bookings.ts'
 import { demoFeeTypes, demoUnits } from './demo-data.ts'
 import { DEMO_CALLER, DemoDiary } from './demo-diary.ts'
 import { ensureDemoEndpoint } from './demo-endpoint.ts'
-import { DEMO_KEY, ensurePartnerKeys } from './demo-keys.ts'
+import { DEMO_KEY, ensurePartnerKeys, SANDBOX_KEY } from './demo-keys.ts'
 
 /** What the demo is made through: the commands that serve partners and portal, on an open ledger. */
 export interface DemoCommands {
@@ -29,6 +30,9 @@ export interface DemoCommands {
   readonly fees: FeeCommands
   /** Creates the key whose secret is in a file. */
   readonly keys: KeyCommands
+  readonly sandboxes: Pick<Sandboxes, 'of' | 'make'>
+  /** Creates the key of the sandbox whose secret is in a file. */
+  readonly sandboxKeys: KeyCommands
   /** Creates keys with a new secret. */
   readonly partnerKeys: KeyCommands
   /** Null: the demo has no webhook endpoint. */
@@ -99,6 +103,10 @@ export async function makeDemo(
   if (demo.webhooks !== null) await ensureDemoEndpoint(agency, demo.webhooks, demo)
   await diary.book(requests.filter((request) => !isEarly(request)))
   await diary.cancelSome()
+
+  onStep('Making the demo agency: sandbox')
+  const sandbox = demo.sandboxes.of(agency) ?? made(await demo.sandboxes.make(agency, DEMO_CALLER))
+  if (catalogue.keysOf(sandbox.id).length === 0) await demo.sandboxKeys.create(sandbox, SANDBOX_KEY, DEMO_CALLER)
 
   // The key comes last: an interrupted run has made none, which shows that the demo is incomplete.
   await keys.create(agency, DEMO_KEY, DEMO_CALLER)

@@ -54,7 +54,10 @@ interface ChangeRequest<C extends ChangeInLog> {
   readonly request: Request
   readonly query: ChangesQuery
   /** Who reads, and what is included. */
-  readonly reader: Pick<ChangesRequest, 'include' | 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
+  readonly reader: Pick<
+    ChangesRequest,
+    'include' | 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed' | 'isSandbox'
+  >
   /** What the reader's places are counted by. */
   readonly of: 'key' | 'access token'
   readonly stream: StreamCall

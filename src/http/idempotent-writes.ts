@@ -11,7 +11,8 @@
  * - I4 What a caller is told about an outcome holds for the scope: a request that could not look for an answer, or that follows an
  *   unknown outcome, is not told that nothing was changed.
  * - I5 An answer expires when 24 hours have passed by every clock. Setting one clock forward, the process's or the database's,
- *   neither deletes nor hides it: otherwise the write would be made a second time.
+ *   neither deletes nor hides it: otherwise the write would be made a second time. In a sandbox its own clock decides, which only goes
+ *   forward.
  */
 
 import { AlreadyAnsweredError, WriteError } from '../core/bookings/write-error.ts'
@@ -79,7 +80,7 @@ interface Refused<R> {
 export type IdempotentOutcome<R> = { readonly kind: 'answered'; readonly answer: Answer | null } | Refused<R> | Earlier
 type Earlier = { readonly kind: 'replayed'; readonly answer: Answer } | { readonly kind: 'reused' }
 
-/** Finds the answer stored in a scope after `newerThan` (wall clock, exclusive; I5). Null when there is none. */
+/** Finds the answer stored in a scope after `newerThan` (wall clock, or that of the sandbox; exclusive; I5). Null when there is none. */
 type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
 
 /** Too many requests with an idempotency key are open. This one was not executed: it is safe to retry. */
@@ -102,6 +103,7 @@ interface InFlight {
 export class IdempotentWrites {
   readonly #find: FindAnswer
   readonly #now: () => number
+  readonly #sandboxNow: (agencyId: string) => number | null
   readonly #openMax: number
   readonly #openPerAgencyMax: number
   readonly #openOf = new Map<string, number>()
@@ -110,9 +112,17 @@ export class IdempotentWrites {
   readonly #doubtful = new Map<string, { readonly isUnknown: boolean }>()
   #open = 0
 
-  constructor(options: { find: FindAnswer; clock: Clock; openMax?: number; openPerAgencyMax?: number }) {
+  /** @param options.sandboxNow what the clock of a sandbox shows; null for any other agency */
+  constructor(options: {
+    find: FindAnswer
+    clock: Clock
+    sandboxNow?: (agencyId: string) => number | null
+    openMax?: number
+    openPerAgencyMax?: number
+  }) {
     this.#find = options.find
     this.#now = steadyNow(options.clock)
+    this.#sandboxNow = options.sandboxNow ?? (() => null)
     this.#openMax = options.openMax ?? OPEN_MAX
     this.#openPerAgencyMax = options.openPerAgencyMax ?? OPEN_PER_AGENCY_MAX
   }
@@ -205,7 +215,7 @@ export class IdempotentWrites {
   async #lookUp(request: IdempotentRequest): Promise<Earlier | null> {
     let kept: KeptAnswer | null
     try {
-      kept = await this.#find(request, this.#now() - ANSWER_KEPT_MS)
+      kept = await this.#find(request, (this.#sandboxNow(request.agencyId) ?? this.#now()) - ANSWER_KEPT_MS)
     } catch (error) {
       throw outcomeUnknown(error)
     }

@@ -1,5 +1,5 @@
 import type { AccessRefusal, Admission, PartnerAccess } from '../accounts/partner-access.ts'
-import type { Scope } from '../core/catalogue/agency.ts'
+import { isSandbox, type Scope } from '../core/catalogue/agency.ts'
 import type { KeyHolder } from '../core/catalogue/catalogue.ts'
 import { unreachable } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -126,22 +126,24 @@ export class KeyAdmission implements RouteAdmission<Admission> {
     return this.#access.takeAnswer(holder.agency.id, chars)
   }
 
-  answer({ requestId, admission: { rate } }: Open<Admission>, body: string, status: number): Response {
-    return rateAnswer(body, { status, requestId, rate, now: this.#clock.now() })
+  answer({ requestId, admission: { holder, rate } }: Open<Admission>, body: string, status: number): Response {
+    return inMode(holder, rateAnswer(body, { status, requestId, rate, now: this.#clock.now() }))
   }
 
   taggedAnswer(
-    { requestId, admission: { rate } }: Open<Admission>,
+    { requestId, admission: { holder, rate } }: Open<Admission>,
     { tag, body }: Tagged,
     { status, isConditional }: { status: number; isConditional: boolean },
   ): Response {
     const about = { requestId, rate, now: this.#clock.now() }
-    if (body === null) return taggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, ...about })
-    return taggedAnswer({ tag, body, kind: isConditional ? 'conditional' : 'tagged' }, { status, ...about })
+    if (body === null) return inMode(holder, taggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, ...about }))
+    const kind = isConditional ? 'conditional' : 'tagged'
+    return inMode(holder, taggedAnswer({ tag, body, kind }, { status, ...about }))
   }
 
-  headersOf({ requestId, admission: { rate } }: Pick<Open<Admission>, 'requestId' | 'admission'>): Headers {
-    return rateHeaders(requestId, rate, this.#clock.now())
+  headersOf({ requestId, admission }: Pick<Open<Admission>, 'requestId' | 'admission'>): Headers {
+    const { holder, rate } = admission
+    return inMode(holder, { headers: rateHeaders(requestId, rate, this.#clock.now()) }).headers
   }
 
   recordRefusal(_open: Open<Admission>, _refusal: Problem, _path: PathValues): Promise<void> | null {
@@ -149,4 +151,10 @@ export class KeyAdmission implements RouteAdmission<Admission> {
   }
 
   recordFailure(_open: Open<Admission>, _outcome: Failure['outcome']): void {}
+}
+
+/** Marks what a sandbox answers (docs/partner-additions.md). */
+function inMode<A extends { readonly headers: Headers }>({ agency }: KeyHolder, answer: A): A {
+  if (isSandbox(agency)) answer.headers.set('X-Mode', 'test')
+  return answer
 }

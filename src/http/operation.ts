@@ -37,7 +37,7 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly isBodyOptional?: boolean
   readonly bodyExample?: unknown
   readonly answer: {
-    readonly status: 200 | 201
+    readonly status: 200 | 201 | 202
     readonly description: string
     readonly schema: TSchema
     /** Instead of JSON, for clients that accept this media type only. */

@@ -23,6 +23,7 @@ type RequestCode =
   | 'NOT_FOUND'
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
+  | 'SANDBOX_EXISTS'
   | 'RATES_CHANGED'
   | 'RESTRICTIONS_CHANGED'
   | 'NOTES_CHANGED'
@@ -79,7 +80,7 @@ export const PROBLEMS = {
   },
   FEATURE_DISABLED: {
     status: 403,
-    when: "The agency's plan has no API access.",
+    when: "The agency's plan has no API access, or the route is only for the keys of a sandbox and this is none.",
     members: {},
     example: { title: "The agency's plan does not include API access" },
   },
@@ -196,6 +197,12 @@ export const PROBLEMS = {
     when: 'Another guest of the agency has this e-mail address.',
     members: { email: Type.String() },
     example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
+  },
+  SANDBOX_EXISTS: {
+    status: 409,
+    when: 'The agency already has a sandbox, or is one.',
+    members: { slug: Type.String({ description: 'Slug of the sandbox.' }) },
+    example: { title: 'The agency already has a sandbox: harbour-sandbox', slug: 'harbour-sandbox' },
   },
   RATES_CHANGED: {
     status: 412,
@@ -413,6 +420,7 @@ type Thing =
   | 'guest'
   | 'route'
   | 'agency'
+  | 'sandbox'
   | 'key'
   | 'access token'
   | 'fee type'

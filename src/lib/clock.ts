@@ -106,7 +106,8 @@ export function instantText(instant: number): string {
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/
 const INSTANT_MIN = Date.UTC(2000, 0, 1)
-const INSTANT_MAX = Date.UTC(2100, 0, 1)
+/** The first instant that `parseInstant` does not accept. */
+export const INSTANT_MAX = Date.UTC(2100, 0, 1)
 
 /** Milliseconds since 1970 of an ISO 8601 timestamp with an offset from UTC, in the years 2000 to 2099; null for any other text. */
 export function parseInstant(text: string): number | null {

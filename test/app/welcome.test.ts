@@ -3,6 +3,7 @@ import { welcome } from '../../src/app/welcome.ts'
 
 const DEMO = {
   keyFile: '/data/demo-api-key',
+  sandboxKeyFile: '/data/sandbox-api-key',
   tokenFiles: [
     { role: 'viewer', path: '/data/demo-viewer-token' },
     { role: 'owner', path: '/data/my demo/owner-token' },
@@ -35,5 +36,17 @@ describe('the first that is said after the start is', () => {
   })
   test('the page alone when the operator is served elsewhere', () => {
     expect(firstLines({ demo: null, adminUrl: 'http://127.0.0.1:4000' })[0]).toBe('Open http://127.0.0.1:3000/portal/')
+  })
+})
+
+describe('what to try', () => {
+  const texts = (demo: Parameters<typeof welcome>[0]['demo']) => welcome({ ...INPUT, demo }).split('\n')
+  test('is a quote and a booking in the sandbox, with its key', () => {
+    const [units = '', quote = '', booking = ''] = texts(DEMO).slice(-4)
+    for (const line of [units, quote, booking]) expect(line).toContain('cat /data/sandbox-api-key')
+    expect([quote, booking].map((line) => line.split('/').at(-1))).toEqual(['quote', 'bookings'])
+  })
+  test('is with the demo key where the sandbox is gone', () => {
+    expect(texts({ ...DEMO, sandboxKeyFile: null }).at(-2)).toContain('cat /data/demo-api-key')
   })
 })

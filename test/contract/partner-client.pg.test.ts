@@ -6,6 +6,7 @@ import { startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
 // Changes also come as a stream: a client says which of the two it takes.
+let sandboxKey: string
 let client: ReturnType<typeof createClient<PartnerPaths, 'application/json'>>
 beforeAll(async () => {
   service = await startTestService()
@@ -13,6 +14,8 @@ beforeAll(async () => {
   const { secret } = await service.key(agency)
   await service.unit(agency, { slug: 'sea-view' })
   await service.feeType(agency)
+  const now = Date.UTC(2027, 2, 1)
+  sandboxKey = (await service.key(await service.agency({ clock: { now, target: now } }))).secret
   client = createClient<PartnerPaths, 'application/json'>({
     baseUrl: service.url,
     headers: { Authorization: `Bearer ${secret}` },
@@ -117,6 +120,15 @@ test('every operation answers a typed client, with the types it was promised', a
     ['booking.cancelled', 2, group.groupId],
     ['booking.cancelled', 2, group.groupId],
   ])
+  const own = { headers: { Authorization: `Bearer ${sandboxKey}` } }
+  const moved = of(
+    'moveTestClock',
+    await client.POST('/partner/v1/test/clock', { body: { advanceSeconds: 60 }, ...own }),
+  )
+  expect(moved.status).toBe('advancing')
+  expect(of('getTestClock', await client.GET('/partner/v1/test/clock', own)).now).toMatch(
+    /^2027-03-01T00:0[01]:00\.000Z$/,
+  )
   expect(of('getOpenApi', await client.GET('/partner/v1/openapi.json')).openapi).toStartWith('3.1')
 
   const document = JSON.parse(await partnerDocument())

@@ -49,6 +49,7 @@ test('an interrupted run is completed with the secret that is in a file already'
   const demo = await ensure()
   expect(demo).toEqual({
     keyFile: join(dataDir, 'demo-api-key'),
+    sandboxKeyFile: join(dataDir, 'sandbox-api-key'),
     tokenFiles: ROLES.map((role) => ({ role, path: fileOf(role) })),
     made: true,
   })

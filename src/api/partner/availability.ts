@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ENTRIES_PER_PART } from '../../core/bookings/units-as-of.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { UnitState } from '../../core/domain/unit-state.ts'
 import { type Outcome, type Tagged, taggedUnlessHeld } from '../../http/answer.ts'
 import { asOfField, asOfInstant, problemOfAsOf } from '../../http/json/as-of.ts'
@@ -86,7 +87,7 @@ function availability({ ledger, request, query }: Call, state: UnitState, range:
 /** The unit is found by its current slug, and must be listed now. The tag is never that of a current answer, which may have another slug. */
 async function availabilityAsOf(call: Call, asOf: string, range: NightRange): Promise<Outcome> {
   const { ledger, agency, query, open, request } = call
-  const at = asOfInstant(asOf, ledger.clock)
+  const at = asOfInstant(asOf, timeOf(agency, ledger.clock))
   if (typeof at !== 'number') return at
   const unit = (await ledger.catalogue.inventory(agency.id)).sellableUnit(query.unit)
   if (unit === null) return notFound('unit')

@@ -26,7 +26,9 @@ import { isIdShaped } from '../../http/read-request.ts'
 import { targetOf } from '../../http/request.ts'
 import { choice } from '../../http/text-schema.ts'
 import { assert } from '../../lib/assert.ts'
+import { sleep } from '../../lib/clock.ts'
 import { type PartnerCall, partnerRoute } from './partner-route.ts'
+import { doesRefuse, faultOf, noAnswer, refusalBy, SLOW_MS, unknownOutcome } from './test-faults.ts'
 
 type BookingDone = Extract<FoundOutcome, { readonly kind: 'done' }>
 
@@ -104,17 +106,25 @@ export const BOOK = [
     if ('code' in stay) return stay
     const wanted = wantedOf(body, stay)
     const answer = { status: 201, canonicalBody: () => JSON.stringify([body.unit, wanted]) }
-    return answeredOnce(call, answer, async (keep) => {
+    const fault = faultOf(agency, wanted.sourceRef)
+    const answering = answeredOnce(call, answer, async (keep) => {
       // Read here, because a repeated request is answered without it.
       const inventory = ledger.catalogue.peekInventory(agency.id) ?? (await ledger.catalogue.inventory(agency.id))
       const ifMatch = ifMatchOf(call.request.headers.get('if-match'))
       if (ifMatch.kind === 'malformed') return recordedRefusal(call, MALFORMED_IF_MATCH)
       const unit = inventory.sellableUnit(body.unit)
       if (unit === null) return recordedRefusal(call, notFound('unit'))
+      if (fault !== null && doesRefuse(fault)) return recordedRefusal(call, refusalBy(fault, stay, agency, ledger))
       const isAgreed =
         ifMatch.kind === 'any' ? undefined : (quote: Quote) => ifMatch.tags.includes(quoteTag(unit, quote))
-      return ledger.commands.book(agency, { ...requestOf(unit, wanted), isAgreed }, caller, keep)
+      const outcome = await ledger.commands.book(agency, { ...requestOf(unit, wanted), isAgreed }, caller, keep)
+      if (outcome.kind !== 'done') return outcome
+      if (fault === 'slow') await sleep(ledger.clock, SLOW_MS)
+      return fault === 'unknown_outcome' ? recorded(unknownOutcome()) : outcome
     })
+    // A repeated request gets the answer that was kept.
+    if (fault !== 'disconnect') return answering
+    return answering.then((outcome) => (typeof outcome === 'string' ? noAnswer() : outcome))
   }),
 ]
 
@@ -233,7 +243,7 @@ export async function writeOnce<Done extends { readonly kind: 'done' }>(
 }
 
 /** Records a refusal that the booking commands have not seen in the audit trail, without naming a booking (docs/design.md#audit). */
-async function recordedRefusal(
+export async function recordedRefusal(
   { ledger, agency, caller }: Pick<PartnerWrite, 'ledger' | 'agency' | 'caller'>,
   refusal: Problem,
 ): Promise<RecordedRefusal> {

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Agency, Inventory } from '../../core/catalogue/agency.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import { isHeld, type Outcome, tagged } from '../../http/answer.ts'
 import { PAGE_QUERY, PAGE_SIZE_MAX, pageOf, sliceOf } from '../../http/json/page.ts'
@@ -63,7 +64,7 @@ export const CALENDAR = [
       if ('code' in units) return units
       // Taken first: whatever changes while the calendars are read gives another tag to the next request.
       const versions = `${inventory.version} ${ledger.commands.changesOf(agency)}`
-      const now = ledger.clock.now()
+      const now = timeOf(agency, ledger.clock)
       const params = `${from} ${to} ${prices} ${restrictions} ${page.page} ${page.pageSize} ${query.units ?? ''}`
       const arrivals = restrictions === 'true' ? arrivalsKey(sliceOf(units, page), agency, now) : ''
       const tag = ledger.tags.of(`calendar ${versions} ${params}${arrivals}`)

@@ -47,6 +47,7 @@ export const PARTNER_DESCRIPTION = {
     'Availability and prices': 'Blocked nights, live prices and fees.',
     Bookings: 'Read, create and cancel bookings.',
     Guests: 'Personal data. Requires a separate scope.',
+    Sandbox: 'For trying things out: only with the keys of a sandbox.',
     Description: 'This document.',
     Events: 'Signed webhook messages about booking changes.',
   },

@@ -6,6 +6,7 @@ import type { UsageMeter } from '../../accounts/usage-meter.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
 import type { BookingHistory, BookingList, GuestList } from '../../core/bookings/booking-lists.ts'
 import type { BookingRows } from '../../core/bookings/booking-turns.ts'
+import type { SandboxClocks } from '../../core/bookings/sandbox-clocks.ts'
 import type { UnitsAsOf } from '../../core/bookings/units-as-of.ts'
 import type { Agency, ApiKey, Inventory, Scope } from '../../core/catalogue/agency.ts'
 import type { Catalogue, KeyHolder } from '../../core/catalogue/catalogue.ts'
@@ -40,11 +41,25 @@ export interface PartnerLedger {
   readonly idempotency: IdempotentWrites
   readonly tags: EntityTags
   readonly changes: ChangeFeed
+  readonly sandboxClocks: SandboxClocks
+}
+
+interface SandboxEventsPort {
+  send(
+    agencyId: string,
+    bookingId: string,
+    fault: 'duplicate' | 'reorder' | 'late' | 'bad_signature' | 'old_timestamp',
+  ): Promise<
+    | { readonly kind: 'sent'; readonly eventIds: readonly string[]; readonly endpoints: number }
+    | { readonly kind: 'not_found' | 'busy' }
+  >
 }
 
 /** What every partner route needs. */
 export interface PartnerDependencies {
   readonly ledger: PartnerLedger
+  /** Sends events of a sandbox again, with a fault (SandboxEvents). */
+  readonly sandboxEvents: SandboxEventsPort
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }
@@ -52,6 +67,7 @@ export interface PartnerDependencies {
 /** A request that has passed every check. */
 export interface PartnerCall<O> {
   readonly ledger: PartnerLedger
+  readonly sandboxEvents: SandboxEventsPort
   readonly request: Request
   readonly agency: Agency
   readonly key: ApiKey
@@ -71,7 +87,7 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
 ): DescribedRoute<PartnerDependencies, O> {
   return {
     operation,
-    serve: ({ ledger, requestStats, onFailure }) => {
+    serve: ({ ledger, sandboxEvents, requestStats, onFailure }) => {
       const serving = { operation, surface: 'partner', requestStats, newId: ledger.newId, onFailure } as const
       const route = routeNameOf(operation)
       const admission = isWrite(operation)
@@ -82,7 +98,19 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
         const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId: open.requestId }
         const stream = () => streamCall(serving, admission, open)
         const { request } = open
-        return handle({ ledger, request, agency, key, caller, path, query, body, open, stream } as PartnerCall<O>)
+        return handle({
+          ledger,
+          sandboxEvents,
+          request,
+          agency,
+          key,
+          caller,
+          path,
+          query,
+          body,
+          open,
+          stream,
+        } as PartnerCall<O>)
       })
     },
   }

@@ -17,6 +17,8 @@ import { PARTNER_DESCRIPTION } from './partner-description.ts'
 import type { PartnerDependencies } from './partner-route.ts'
 import { QUOTE } from './quote.ts'
 import { SEARCH } from './search.ts'
+import { TEST_CLOCK } from './test-clock.ts'
+import { TEST_EVENTS } from './test-events.ts'
 import { UNITS } from './units.ts'
 
 export const PARTNER_PREFIX = '/partner/v1'
@@ -37,6 +39,8 @@ const ROUTES = [
   ...GROUPS,
   ...GUESTS,
   ...CHANGES,
+  ...TEST_CLOCK,
+  ...TEST_EVENTS,
   openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),
 ] as const satisfies readonly DescribedRoute<PartnerDependencies>[]
 

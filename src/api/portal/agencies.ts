@@ -5,7 +5,7 @@ import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import { currencyDigits } from '../../core/domain/money.ts'
 import { timestampOf } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
-import { choice } from '../../http/text-schema.ts'
+import { choice, nullable } from '../../http/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, portalRoute, settled } from './portal-route.ts'
 import { currency, label, slug, timezone } from './portal-schema.ts'
@@ -29,7 +29,7 @@ const holdHours = () =>
   })
 const planChange = () => Type.Partial(Type.Object(PLAN))
 
-const AgencyJson = Type.Object(
+export const AgencyJson = Type.Object(
   {
     id: Type.String(),
     slug: Type.String(),
@@ -41,11 +41,12 @@ const AgencyJson = Type.Object(
     plan: Type.Object(PLAN),
     defaultHoldHours: Type.Integer(),
     createdAt: Type.String({ format: 'date-time' }),
+    sandboxOf: nullable(Type.String({ description: 'Of a sandbox: id of the live agency.' })),
   },
   { $id: 'Agency' },
 )
 
-function agencyJson(agency: Agency): Static<typeof AgencyJson> {
+export function agencyJson(agency: Agency): Static<typeof AgencyJson> {
   const { id, slug, name, currency, timezone, status, plan, defaultHoldHours, createdAt } = agency
   return {
     id,
@@ -54,10 +55,12 @@ function agencyJson(agency: Agency): Static<typeof AgencyJson> {
     currency,
     currencyDigits: currencyDigits(currency),
     timezone,
-    status,
+    // A deleted one is not in the catalogue.
+    status: status === 'active' ? status : 'suspended',
     plan: { ...plan },
     defaultHoldHours,
     createdAt: timestampOf(createdAt),
+    sandboxOf: agency.sandboxOf ?? null,
   }
 }
 

@@ -1,6 +1,7 @@
 /** The iCalendar feed of a unit, for channels: under a secret address, and the routes that show and change that address. */
 import { Type } from '@sinclair/typebox'
 import type { Agency } from '../../core/catalogue/agency.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
 import { BOOKING_WINDOW_DAYS_MAX } from '../../core/domain/restrictions.ts'
 import type { Unit } from '../../core/domain/unit.ts'
@@ -148,7 +149,7 @@ async function feedOf(ledger: PortalLedger, texts: CalendarTexts, request: Reque
   const token = new URLSearchParams(query).get('token') ?? ''
   if (!(await ledger.calendarFeeds.isToken(agency, unit, token))) return null
 
-  const now = ledger.clock.now()
+  const now = timeOf(agency, ledger.clock)
   const today = parseNight(dayOf(now, agency.timezone))
   assert(today !== null, 'Cannot write a calendar: today is outside the supported dates')
   const state = await ledger.commands.calendar(agency, unit)

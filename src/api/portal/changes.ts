@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { isSandbox } from '../../core/catalogue/agency.ts'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../events/changes/waiting-places.ts'
 import {
   answerChanges,
@@ -53,6 +54,7 @@ export const CHANGES = [
       of: 'access token',
       reader: {
         agencyId: agency.id,
+        isSandbox: isSandbox(agency),
         ownerId: identity.kind === 'operator' ? OPERATOR : agency.id,
         keyId: identity.kind === 'operator' ? OPERATOR : identity.token.id,
         sessionId: identity.session?.sha256 ?? null,

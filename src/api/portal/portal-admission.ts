@@ -143,10 +143,17 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     }
     if (identity.kind === 'access_token' && this.#agencySegment !== null) {
       const segment = targetOf(request.url).path.split('/')[this.#agencySegment] ?? ''
-      if (decodeStrictly(segment) !== identity.agency.slug) return NO_SUCH_AGENCY
+      const slug = decodeStrictly(segment)
+      if (slug !== identity.agency.slug && !this.#isOwnSandbox(identity, slug)) return NO_SUCH_AGENCY
     }
     const role = roleOf(identity)
     return suffices(role, this.#role) ? null : roleMissing(this.#role, role)
+  }
+
+  /** Owners of a live agency open its sandbox too. */
+  #isOwnSandbox({ token, agency }: TokenHolder, slug: string | null): boolean {
+    if (slug === null || !suffices(token.role, 'owner')) return false
+    return this.#ledger.catalogue.agencyBySlug(slug)?.sandboxOf === agency.id
   }
 
   #ofSession(request: Request): PortalIdentity | null {

@@ -8,6 +8,7 @@ import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
+import type { Sandboxes } from '../../accounts/sandboxes.ts'
 import type { UnitCommands } from '../../accounts/unit-commands.ts'
 import type { DayUsed, MonthUsed, UsageMeter } from '../../accounts/usage-meter.ts'
 import type { BookingCommands } from '../../core/bookings/booking-commands.ts'
@@ -18,6 +19,7 @@ import type {
   GuestList,
   TapeStays,
 } from '../../core/bookings/booking-lists.ts'
+import type { SandboxClocks } from '../../core/bookings/sandbox-clocks.ts'
 import type { UnitsAsOf } from '../../core/bookings/units-as-of.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Catalogue } from '../../core/catalogue/catalogue.ts'
@@ -48,6 +50,8 @@ export interface PortalLedger extends PortalListener {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
   readonly agencies: AgencyCommands
+  readonly sandboxes: Sandboxes
+  readonly sandboxClocks: SandboxClocks
   readonly keys: KeyCommands
   readonly accessTokens: AccessTokenCommands
   readonly units: UnitCommands

@@ -147,6 +147,8 @@ export function settled<T>(
       return problem('EMAIL_TAKEN', `Another guest already has the e-mail address ${refusal.email}`, {
         email: refusal.email,
       })
+    case 'SANDBOX_EXISTS':
+      return problem('SANDBOX_EXISTS', `The agency already has a sandbox: ${refusal.slug}`, { slug: refusal.slug })
     case 'RATES_CHANGED':
       return problem('RATES_CHANGED', "The unit's rates have changed since you read them", {})
     case 'RESTRICTIONS_CHANGED':

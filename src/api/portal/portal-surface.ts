@@ -25,6 +25,7 @@ import { RATES } from './rates.ts'
 import { RATES_PREVIEW } from './rates-preview.ts'
 import { RESTRICTIONS } from './restrictions.ts'
 import { RESTRICTIONS_PREVIEW } from './restrictions-preview.ts'
+import { SANDBOX } from './sandbox.ts'
 import { SESSION, SESSION_OPERATIONS } from './session.ts'
 import { TAPE } from './tape.ts'
 import { UNIT_CALENDAR } from './unit-calendar.ts'
@@ -38,6 +39,7 @@ import { WEBHOOK_RESEND } from './webhook-resend.ts'
 const ROUTES = [
   ...ME,
   ...AGENCIES,
+  ...SANDBOX,
   ...ACCESS_TOKENS,
   ...KEYS,
   ...UNITS,

@@ -1,6 +1,7 @@
 /** What restrictions would do, before they are saved: which arrivals partners could no longer book, and which they newly could. Nothing is written. */
 import { type Static, Type } from '@sinclair/typebox'
 import { saleMoment } from '../../core/bookings/booking-turns.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { formatNight, NIGHT_MAX, type Night, STAY_NIGHTS_MAX, type Stay } from '../../core/domain/night.ts'
 import { refusalByRules, stayConflictCodes } from '../../core/domain/night-guard.ts'
 import { REFUSING_RULES, restrictionsProblems, type SaleMoment } from '../../core/domain/restrictions.ts'
@@ -95,7 +96,7 @@ export const RESTRICTIONS_PREVIEW = [
     // A copy: others book while it is looked at in slices.
     const state = (await ledger.commands.calendar(agency, unit)).copy()
     const nights = body.nights ?? Math.max(NIGHTS_DEFAULT, state.rules.minStay)
-    const moment = saleMoment(unit, agency, ledger.clock.now())
+    const moment = saleMoment(unit, agency, timeOf(agency, ledger.clock))
     const then = { ...state.rules, restrictions }
     let [soldNow, soldThen] = [0, 0]
     const changes: ChangeJson[] = []

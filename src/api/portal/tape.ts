@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Inventory } from '../../core/catalogue/agency.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import { formatNight, type Night } from '../../core/domain/night.ts'
 import { isHeld, tagged } from '../../http/answer.ts'
 import { nightOf } from '../../http/json/request-fields.ts'
@@ -44,7 +45,7 @@ export const TAPE = [
         `must be at most ${TAPE_DAYS_MAX} days after from (${formatNight((from + TAPE_DAYS_MAX) as Night)})`,
       )
     const before = await ledger.catalogue.inventory(agency.id)
-    const today = dayOf(ledger.clock.now(), agency.timezone)
+    const today = dayOf(timeOf(agency, ledger.clock), agency.timezone)
     // Tag and cursor are taken before anything is read: whatever changes meanwhile gives another tag to the next request, and comes
     // after the cursor.
     const versions = `${before.version} ${ledger.commands.changesOf(agency)} ${ledger.guests.changesOf(agency)}`

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ENTRIES_PER_PART } from '../../core/bookings/units-as-of.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { Instant } from '../../core/domain/booking.ts'
 import { formatNight, type Night, STAY_NIGHTS_MAX } from '../../core/domain/night.ts'
 import type { Unit } from '../../core/domain/unit.ts'
@@ -52,7 +53,7 @@ export const UNIT_CALENDAR = [
         'to',
         `must be at most ${STAY_NIGHTS_MAX} days after from (${formatNight((from + STAY_NIGHTS_MAX) as Night)})`,
       )
-    const at = query.asOf === undefined ? null : asOfInstant(query.asOf, ledger.clock)
+    const at = query.asOf === undefined ? null : asOfInstant(query.asOf, timeOf(agency, ledger.clock))
     if (at !== null && typeof at !== 'number') return at
     const unit = (await ledger.catalogue.inventory(agency.id)).unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')

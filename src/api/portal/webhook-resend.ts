@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { changeLine } from '../../core/bookings/durable-writes.ts'
+import { timeOf } from '../../core/catalogue/agency-time.ts'
 import type { ResentPart } from '../../events/webhooks/endpoint-rows.ts'
 import { RESEND_PART_MAX, RESENT_DUE_MAX, WAITING_COUNTED_MAX } from '../../events/webhooks/webhook-endpoint.ts'
 import { timestampOf } from '../../http/json/booking-json.ts'
@@ -60,7 +61,7 @@ export const WEBHOOK_RESEND = [
       if (!isIdShaped(endpointId)) return notFound('webhook endpoint')
       const { failedOnly = false, after = null } = body
       const since = parseInstant(body.since)
-      const until = body.until === undefined ? ledger.clock.now() : parseInstant(body.until)
+      const until = body.until === undefined ? timeOf(agency, ledger.clock) : parseInstant(body.until)
       if (since === null) return invalidField('since', 'must be a date and time with an offset from UTC')
       if (until === null) return invalidField('until', 'must be a date and time with an offset from UTC')
       if (since > until) return invalidField('since', 'must not be after until, or in the future')

@@ -6,6 +6,7 @@
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
+import { timeOf } from '../catalogue/agency-time.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Pricing } from '../domain/booking.ts'
 import { decideBookStay, decideCancel, decideExpiry, type QuoteAnswer, quoteStay } from '../domain/decide.ts'
@@ -36,6 +37,7 @@ import {
   type DurableWritesOptions,
   refusalLine,
   replayLine,
+  sourceOf,
   successLine,
 } from './durable-writes.ts'
 import { GroupCommands } from './group-commands.ts'
@@ -100,14 +102,14 @@ export class BookingCommands {
     const state = this.#directory.peek(params.unit.id)
     const inventory = this.#catalogue.peekInventory(agency.id)
     if (state === null || inventory === null) return this.#quoteLater(agency, params)
-    const moment = saleMoment(params.unit, agency, this.#clock.now())
+    const moment = saleMoment(params.unit, agency, timeOf(agency, this.#clock))
     return quoteStay(state, { ...params, moment, tariff: tariffOf(agency, inventory) })
   }
 
   async #quoteLater(agency: Agency, params: QuoteRequest): Promise<QuoteAnswer> {
     const tariff = tariffOf(agency, await this.#catalogue.inventory(agency.id))
     const state = await this.#directory.read({ agencyId: agency.id, unitId: params.unit.id })
-    return quoteStay(state, { ...params, tariff, moment: saleMoment(params.unit, agency, this.#clock.now()) })
+    return quoteStay(state, { ...params, tariff, moment: saleMoment(params.unit, agency, timeOf(agency, this.#clock)) })
   }
 
   /**
@@ -127,7 +129,7 @@ export class BookingCommands {
         const { state, inventory } = turn
         const current = inventory.unitById(unit.id) ?? unit
         if (current.status === 'archived') return UNIT_ARCHIVED
-        const at = this.#clock.now()
+        const at = timeOf(agency, this.#clock)
         const booking = newBookingOf(request, agency, { id: this.#audit.newId('bkg'), at })
         const tariff = tariffOf(agency, inventory)
         const moment = saleMoment(current, agency, at)
@@ -151,7 +153,7 @@ export class BookingCommands {
   ): Promise<Outcome | NotFound> {
     return this.#writes.run({ agency, caller, mode }, async (write) => {
       const outcome = await this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) => {
-        const decision = decideCancel(turn.state, { booking, reason, ifVersion, at: this.#clock.now() })
+        const decision = decideCancel(turn.state, { booking, reason, ifVersion, at: timeOf(agency, this.#clock) })
         return this.#writes.settle(write, turn, decision, { keep })
       })
       return this.#recorded(write, outcome, bookingId)
@@ -183,7 +185,7 @@ export class BookingCommands {
         assert(unit !== null, 'Cannot change a booking: its unit is not in the catalogue')
         if (state !== target && unit.status === 'archived') return UNIT_ARCHIVED
         const tariff = tariffOf(agency, inventory)
-        const at = this.#clock.now()
+        const at = timeOf(agency, this.#clock)
         const moment = saleMoment(unit, agency, at)
         const decision = decideChange(state, target, { booking, ifVersion, change, pricing, tariff, at, moment })
         return this.#writes.settle(write, turn, decision, { keep })
@@ -197,7 +199,7 @@ export class BookingCommands {
     const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
     return this.#writes.run({ agency, caller }, (write) =>
       this.#turns.ofBooking(write, { bookingId }, async (turn, { booking }) =>
-        this.#writes.settle(write, turn, decideExpiry(turn.state, { booking, at: this.#clock.now() })),
+        this.#writes.settle(write, turn, decideExpiry(turn.state, { booking, at: timeOf(agency, this.#clock) })),
       ),
     )
   }
@@ -234,7 +236,7 @@ export class BookingCommands {
    */
   async auditRefusal(agency: Agency, caller: Caller, code: string, bookingId: string | null): Promise<void> {
     try {
-      await this.#record(agency, caller, refusalLine(this.#audit, caller, code, bookingId))
+      await this.#record(agency, caller, refusalLine(sourceOf(this.#audit, agency), caller, code, bookingId))
     } catch (error) {
       const isUnknown = error instanceof JournalError && error.kind === 'outcome_unknown'
       throw isUnknown ? new RefusalNotRecordedError({ cause: error }) : error
@@ -246,7 +248,7 @@ export class BookingCommands {
    * @throws JournalError when the line is not written, or that is not known
    */
   auditReplay(agency: Agency, caller: Caller, bookingId: string | null): Promise<void> {
-    return this.#record(agency, caller, replayLine(this.#audit, caller, bookingId))
+    return this.#record(agency, caller, replayLine(sourceOf(this.#audit, agency), caller, bookingId))
   }
 
   /**
@@ -254,7 +256,7 @@ export class BookingCommands {
    * @throws JournalError when the line is not written, or that is not known
    */
   auditSuccess(agency: Agency, caller: Caller): Promise<void> {
-    return this.#record(agency, caller, successLine(this.#audit, caller))
+    return this.#record(agency, caller, successLine(sourceOf(this.#audit, agency), caller))
   }
 
   #record(agency: Agency, caller: Caller, line: AuditDraft): Promise<void> {
@@ -265,7 +267,7 @@ export class BookingCommands {
   async #recorded<O extends FoundOutcome>(write: Write, outcome: O, bookingId: string | null): Promise<O> {
     if (outcome.kind === 'done' || write.isDryRun) return outcome
     const code = outcome.kind === 'rejected' ? outcome.rejection.code : 'NOT_FOUND'
-    await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, bookingId))
+    await this.#writes.record(write, refusalLine(sourceOf(this.#audit, write.agency), write.caller, code, bookingId))
     return outcome
   }
 }

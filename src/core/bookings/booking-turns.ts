@@ -130,7 +130,7 @@ export interface BookingRows {
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>
   /** In the order in which they were made; empty for an unknown group or one of another agency. */
   ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]>
-  /** Holds of all agencies whose lifetime has elapsed at `at`: as `Holds.expired`. */
+  /** Holds of all agencies but sandboxes whose lifetime has elapsed at `at`: as `Holds.expired`. */
   expiredHolds(at: Instant, after: ExpiredHold | null, limit: number): Promise<readonly ExpiredHold[]>
   /** When the first hold that has not expired at `at` does; null when there is none. */
   nextExpiry(at: Instant): Promise<Instant | null>
@@ -285,6 +285,19 @@ export class BookingTurns {
       if (outcome !== null) return outcome
     }
     throw new JournalError('held_too_long', 'Cannot find a group: its bookings keep moving between units')
+  }
+
+  /** The current bookings of those holds that are on a unit of the turn, in the same order, and how many are not. */
+  async holdsIn(
+    write: Write,
+    { states }: GroupTurn,
+    holds: readonly ExpiredHold[],
+  ): Promise<{ readonly found: readonly Booking[]; readonly moved: number }> {
+    const rows = await Promise.all(holds.map(({ bookingId }) => this.#rows.find(write.agency.id, bookingId)))
+    const bookings = rows.flatMap((row) => (row === null ? [] : [row.booking]))
+    const found = bookings.filter(({ unitId }) => states.has(unitId))
+    for (const booking of found) mustHaveNights(states.get(booking.unitId), booking)
+    return { found, moved: bookings.length - found.length }
   }
 
   /**

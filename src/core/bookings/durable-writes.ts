@@ -7,6 +7,7 @@ import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
+import { timeOf } from '../catalogue/agency-time.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { type BookingEvent, isLive, type UnitEvent } from '../domain/booking.ts'
 import { type Decision, quoteOf } from '../domain/decide.ts'
@@ -51,6 +52,8 @@ export interface StoredWithDecision {
   readonly request?: BookingRequest
 }
 
+type RecordDraft = { -readonly [N in keyof JournalRecord]: JournalRecord[N] }
+
 export class DurableWrites {
   readonly #options: DurableWritesOptions
 
@@ -84,15 +87,12 @@ export class DurableWrites {
       const quote = isLive(booking) ? quoteOf(target, booking, tariffOf(agency, inventory)) : null
       return { kind: 'done', booking, inventory, seq: null, quote, warnings }
     }
-    const record: { -readonly [N in keyof JournalRecord]: JournalRecord[N] } = {
-      agencyId: agency.id,
-      at: this.#options.clock.now(),
-    }
+    const record = this.#recordOf(agency)
     if (made.keep !== undefined) record.idempotency = made.keep(booking, inventory, warnings)
     if (decision.kind === 'unchanged') {
       // A hold that was settled meanwhile leaves no trace; a caller's repeated cancel is a write attempt and does.
       if (caller.actor.kind !== 'system') {
-        record.audit = successLine(this.#options, caller, booking.id)
+        record.audit = successLine(sourceOf(this.#options, agency), caller, booking.id)
         await this.#append(write, record)
       }
       return { kind: 'done', booking, inventory, seq: null }
@@ -119,11 +119,11 @@ export class DurableWrites {
     made: { readonly idempotency: IdempotencyDraft | undefined; readonly guest: BookingRequest['guest'] },
   ): Promise<number | null> {
     const { agency, caller } = write
-    const { clock, newId, onDurable } = this.#options
-    const record: { -readonly [N in keyof JournalRecord]: JournalRecord[N] } = { agencyId: agency.id, at: clock.now() }
+    const { newId, onDurable } = this.#options
+    const record = this.#recordOf(agency)
     if (made.idempotency !== undefined) record.idempotency = made.idempotency
     if (made.guest !== null) record.guest = { guestId: newId('gst'), ...made.guest }
-    if (changes.length === 0) record.audit = successLine(this.#options, caller)
+    if (changes.length === 0) record.audit = successLine(sourceOf(this.#options, agency), caller)
     else record.entries = changes.map(({ event, notes }) => this.#entryOf(write, inventory, event, notes))
     const { seq } = await this.#append(write, record)
     for (const [i, { event }] of changes.entries()) {
@@ -145,10 +145,10 @@ export class DurableWrites {
   async settleUnit(write: Write, { state, inventory }: Turn, unit: Unit, keep?: KeepChange<Unit>): Promise<void> {
     const event = unitSet(inventory.unitById(unit.id), unit)
     const { agency, caller } = write
-    const at = this.#options.clock.now()
+    const record = this.#recordOf(agency)
+    const { at } = record
     const { seq } = await this.#append(write, {
-      agencyId: agency.id,
-      at,
+      ...record,
       entries: [{ id: this.#options.newId('evt'), event, at, caller, envelope: null }],
       ...(keep === undefined ? {} : { idempotency: keep(unit) }),
     })
@@ -159,7 +159,16 @@ export class DurableWrites {
 
   /** Makes an audit line durable that belongs to no change. */
   async record(write: Write, audit: AuditDraft): Promise<void> {
-    await this.#append(write, { agencyId: write.agency.id, at: this.#options.clock.now(), audit })
+    await this.#append(write, { ...this.#recordOf(write.agency), audit })
+  }
+
+  /** A record to be filled. */
+  #recordOf(agency: Agency): RecordDraft {
+    const { clock } = this.#options
+    const at = timeOf(agency, clock)
+    return agency.clock === undefined
+      ? { agencyId: agency.id, at }
+      : { agencyId: agency.id, at, writtenAt: clock.now() }
   }
 
   /** Every record of a write goes through here: a write whose caller was told "not written" must not be written. */
@@ -190,8 +199,15 @@ function envelopeOf({ currency }: Agency, inventory: Inventory, event: BookingEv
 /** The lines of the audit trail that have no journal entry (docs/design.md#audit). */
 
 export interface AuditSource {
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'now'>
   readonly newId: IdSource
+}
+
+/** The same for lines of an agency that has a clock of its own. */
+export function sourceOf(source: AuditSource, agency: Agency): AuditSource {
+  return agency.clock === undefined
+    ? source
+    : { newId: source.newId, clock: { now: () => timeOf(agency, source.clock) } }
 }
 
 /** Of a change to the agency's own data, or of a write that changed nothing because there was nothing to change. */

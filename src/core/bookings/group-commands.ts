@@ -6,13 +6,15 @@
  */
 import { assert } from '../../lib/assert.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
-import type { Booking, BookingCancelled } from '../domain/booking.ts'
-import { decideCancel, quoteOf } from '../domain/decide.ts'
+import { timeOf } from '../catalogue/agency-time.ts'
+import type { Booking, BookingCancelled, Instant } from '../domain/booking.ts'
+import { decideCancel, decideExpiry, quoteOf } from '../domain/decide.ts'
 import { decideGroup, type GroupStay, type StayRefusal } from '../domain/decide-group.ts'
 import type { Restrained } from '../domain/night-guard.ts'
 import type { Quote } from '../domain/pricing.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { Caller, IdempotencyDraft } from '../journal/record.ts'
+import type { ExpiredHold } from '../units/hold-timer.ts'
 import {
   type BookingRequest,
   type BookingTurns,
@@ -24,7 +26,7 @@ import {
   type Write,
   type WriteMode,
 } from './booking-turns.ts'
-import { type AuditSource, type DurableWrites, refusalLine } from './durable-writes.ts'
+import { type AuditSource, type DurableWrites, refusalLine, sourceOf } from './durable-writes.ts'
 
 /** The stays of a group have the same status, hold lifetime, type, source and guest. */
 export interface GroupRequest {
@@ -96,7 +98,7 @@ export class GroupCommands {
     const { agency } = write
     const { inventory } = turn
     const { clock, newId } = this.#audit
-    const at = clock.now()
+    const at = timeOf(agency, clock)
     const groupId = newId('grp')
     const tariff = tariffOf(agency, inventory)
     const decision = decideGroup(
@@ -137,7 +139,7 @@ export class GroupCommands {
   ): Promise<GroupDone | NotFound> {
     return this.#writes.run({ agency, caller, mode }, async (write) => {
       const outcome = await this.#turns.ofGroup(write, groupId, async (turn, bookings): Promise<GroupDone> => {
-        const at = this.#audit.clock.now()
+        const at = timeOf(agency, this.#audit.clock)
         const events = bookings.flatMap((booking): BookingCancelled[] => {
           const decision = decideCancel(stateOf(turn, booking.unitId), { booking, reason, at })
           return decision.kind === 'accepted' ? [decision.event] : []
@@ -159,10 +161,34 @@ export class GroupCommands {
     })
   }
 
+  /**
+   * Releases holds of a sandbox that have expired by `until`, in their order, each at its own moment. One that was settled meanwhile stays
+   * as it is.
+   * @returns how many are on another unit than `holds` says: look for them again
+   */
+  expire(agency: Agency, holds: readonly ExpiredHold[], until: Instant): Promise<number> {
+    const caller: Caller = { actor: { kind: 'system', id: null }, route: 'hold timer', requestId: null }
+    const unitIds = [...new Set(holds.map(({ unitId }) => unitId))]
+    return this.#writes.run({ agency, caller }, (write) =>
+      this.#turns.ofAll(write, unitIds, async (turn) => {
+        const { found, moved } = await this.#turns.holdsIn(write, turn, holds)
+        const changes = found.flatMap((booking) => {
+          const { holdExpiresAt } = booking
+          if (holdExpiresAt === null || holdExpiresAt > until) return []
+          const decision = decideExpiry(stateOf(turn, booking.unitId), { booking, at: holdExpiresAt })
+          return decision.kind === 'accepted' ? [{ event: decision.event, notes: null }] : []
+        })
+        if (changes.length > 0)
+          await this.#writes.settleGroup(write, turn, changes, { idempotency: undefined, guest: null })
+        return moved
+      }),
+    )
+  }
+
   /** A refusal is in the audit trail before it is answered. @param code of the refusal; left out: something does not exist */
   async #recordRefusal(write: Write, code = 'NOT_FOUND'): Promise<void> {
     if (write.isDryRun) return
-    await this.#writes.record(write, refusalLine(this.#audit, write.caller, code, null))
+    await this.#writes.record(write, refusalLine(sourceOf(this.#audit, write.agency), write.caller, code, null))
   }
 }
 

@@ -7,6 +7,7 @@ import { compareCodePoints, foldCase } from '../../lib/code-points.ts'
 import { FairShares, NoPlaceError } from '../../lib/queues.ts'
 import { Slices } from '../../lib/slices.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
+import { timeOf } from '../catalogue/agency-time.ts'
 import { findBookableArrivals, type StayWindow, wordsFor } from '../domain/bookable-arrivals.ts'
 import type { MinorUnits } from '../domain/money.ts'
 import type { Night } from '../domain/night.ts'
@@ -120,7 +121,7 @@ export class OfferSearch {
   ): Promise<OffersFound> {
     const units = inventory.listed.filter(unitFilter(params)).sort((a, b) => compareCodePoints(a.name, b.name))
     const page = new OfferPage(params.sort, params.page, ranksOf(units))
-    const moment = { now: this.#clock.now(), timeZone: agency.timezone }
+    const moment = { now: timeOf(agency, this.#clock), timeZone: agency.timezone }
     const stays = new StaysOfUnits(params, everyStayFees(inventory.feeTypes), this.#prices, page, moment)
     let all = 0
     for (let i = 0; i < units.length; i++) {

@@ -1,5 +1,6 @@
 import type { Instant } from '../domain/booking.ts'
 import type { FeeType, Unit, UnitRules } from '../domain/unit.ts'
+import type { SandboxClock } from './agency-time.ts'
 
 /** The plan an agency has bought. */
 export interface Plan {
@@ -19,11 +20,20 @@ export interface Agency {
   readonly currency: string
   /** IANA name. Days begin and end in this time zone. */
   readonly timezone: string
-  readonly status: 'active' | 'suspended'
+  /** `deleted`: a former sandbox, which nothing opens. */
+  readonly status: 'active' | 'suspended' | 'deleted'
   readonly plan: Plan
   /** Hours a hold lasts when the request does not say, 1 to 2160. */
   readonly defaultHoldHours: number
   readonly createdAt: Instant
+  /** Of a sandbox: id of the live agency. Both have the same shard, so one process has both. */
+  readonly sandboxOf?: string | null
+  /** Only a sandbox has one. */
+  readonly clock?: SandboxClock
+}
+
+export function isSandbox({ clock }: Pick<Agency, 'clock'>): boolean {
+  return clock !== undefined
 }
 
 export const SCOPES = [
@@ -39,8 +49,10 @@ export type Scope = (typeof SCOPES)[number]
 /** Pre-selected at key creation (docs/contract.md#authentication, rule 7). */
 export const DEFAULT_SCOPES: readonly Scope[] = ['read:units', 'read:availability', 'read:rates', 'read:bookings']
 
-/** The prefix of every key (docs/contract.md#authentication, rule 2). */
+/** The prefix of every key of a live agency (docs/contract.md#authentication, rule 2). */
 export const KEY_PREFIX = 'hr_live_'
+/** That of the keys of sandboxes (docs/partner-additions.md). */
+export const TEST_KEY_PREFIX = 'hr_test_'
 
 /** An API key. Only the hash of its secret is stored (docs/contract.md#authentication, rule 2). */
 export interface ApiKey {

@@ -120,7 +120,8 @@ export class Catalogue {
   /** Another process has the agency now. */
   forget(agencyId: string): void {
     const slug = this.#agencies.get(agencyId)?.slug
-    if (slug !== undefined) this.#agencyIdBySlug.delete(slug)
+    // A sandbox that was made new has the slug of the one before it.
+    if (slug !== undefined && this.#agencyIdBySlug.get(slug) === agencyId) this.#agencyIdBySlug.delete(slug)
     this.#agencies.delete(agencyId)
     this.#keys.forget(agencyId)
     this.#accessTokens.forget(agencyId)
@@ -131,6 +132,11 @@ export class Catalogue {
     return [...this.#agencies.values()].sort((a, b) => (a.slug < b.slug ? -1 : 1))
   }
 
+  /** The sandboxes whose clocks have not arrived yet. */
+  movingClocks(): Agency[] {
+    return [...this.#agencies.values()].filter(({ clock }) => clock !== undefined && clock.now < clock.target)
+  }
+
   agencyById(agencyId: string): Agency | null {
     return this.#agencies.get(agencyId) ?? null
   }
@@ -138,6 +144,12 @@ export class Catalogue {
   agencyBySlug(slug: string): Agency | null {
     const agencyId = this.#agencyIdBySlug.get(slug)
     return agencyId === undefined ? null : this.agencyById(agencyId)
+  }
+
+  /** The sandbox of a live agency; null when it has none. Looks through all agencies. */
+  sandboxOf(agencyId: string): Agency | null {
+    for (const agency of this.#agencies.values()) if (agency.sandboxOf === agencyId) return agency
+    return null
   }
 
   /**
@@ -211,7 +223,14 @@ export class Catalogue {
     return term !== null && term === this.termOf(agencyId)
   }
 
-  #put(agency: Agency): void {
+  #put(read: Agency): void {
+    if (read.status === 'deleted') {
+      this.forget(read.id)
+      return
+    }
+    // What was read may be older than what its clock shows by now, which its requests hold.
+    const clock = this.#agencies.get(read.id)?.clock
+    const agency = clock === undefined ? read : { ...read, clock }
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
     this.#keys.putAgency(agency)

@@ -35,15 +35,20 @@ export function encodeBatch(records: readonly JournalRecord[], log: LogEnd): Num
   return records.map((record) => {
     const { agencyId, entries = NO_ENTRIES } = record
     const shard = shardOf(agencyId)
-    return { shard, record, entries: entries.map((entry, i) => encodeNext(agencyId, shard, entry, partOf(entries, i))) }
+    return { shard, record, entries: entries.map((entry, i) => encodeNext(record, shard, entry, partOf(entries, i))) }
   })
 
-  function encodeNext(agencyId: string, shard: number, entry: Entry, part: EntryPart | undefined): EncodedEntry {
+  function encodeNext(
+    { agencyId, writtenAt }: JournalRecord,
+    shard: number,
+    entry: Entry,
+    part: EntryPart | undefined,
+  ): EncodedEntry {
     const head = heads.get(shard) ?? log.heads[shard]
     const chainKey = log.chainKeys[shard]
     assert(head !== undefined && chainKey !== undefined, `Cannot number an entry: shard ${shard} is not known`)
     const seq = head.lastSeq + 1
-    const month = storageMonth(entry.at, { last: head.lastMonth, newest: log.newestMonth })
+    const month = storageMonth(writtenAt ?? entry.at, { last: head.lastMonth, newest: log.newestMonth })
     const encoded = encodeEntry(agencyId, entry, { shard, seq, month, previousLink: head.lastLink, chainKey, part })
     heads.set(shard, headAt(encoded))
     return encoded

@@ -99,6 +99,8 @@ export interface Entry {
 export interface JournalRecord {
   readonly agencyId: string
   readonly at: Instant
+  /** By the clock of the process, if that is not `at`: in a sandbox. The months that entries are stored by are real ones. */
+  readonly writtenAt?: Instant
   /** Nearly always a single one. They get consecutive numbers, in this order. */
   readonly entries?: readonly Entry[]
   /** The guest of every booking that the record creates. */

@@ -4,7 +4,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { instantText } from '../../lib/clock.ts'
-import { uuidOf } from '../../lib/ids.ts'
+import { type IdSource, uuidOf } from '../../lib/ids.ts'
 import { openText, sealText } from '../../lib/sealed-text.ts'
 import type { Instant } from '../domain/booking.ts'
 import type { Actor } from './record.ts'
@@ -24,6 +24,18 @@ export function shardOf(agencyId: string): number {
   if (shards.size >= REMEMBERED_MAX) shards.clear()
   shards.set(agencyId, shard)
   return shard
+}
+
+/** Every 256th id or so is of the shard that is wanted. */
+const DRAWN_MAX = 100_000
+
+/** A new id of an agency of this shard. @param shard undefined: any */
+export function idInShard(shard: number | undefined, newId: IdSource): string {
+  for (let drawn = 0; drawn < DRAWN_MAX; drawn++) {
+    const id = newId('agc')
+    if (shard === undefined || shardOf(id) === shard) return id
+  }
+  throw new Error(`Cannot create an agency: none of ${DRAWN_MAX} ids belongs to shard ${shard}`)
 }
 
 /** An id that no agency has, of shard 0. A record written under it meets the fence that guards what belongs to no agency. */

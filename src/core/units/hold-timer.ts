@@ -137,6 +137,16 @@ interface HoldTimerWatch {
   onBug(error: AssertionError): void
 }
 
+/**
+ * Whether the failure to release a hold is caused neither by the hold nor by the stored data of its unit, so that it passes when the
+ * database is back.
+ * @param isTransient the same of an error of the database
+ */
+export function isTransientFailure(error: unknown, isTransient: (error: unknown) => boolean): boolean {
+  if (error instanceof JournalError) return error.kind !== 'poisoned'
+  return error instanceof MailboxFullError || isTransient(error)
+}
+
 /** The wall clock may jump, so it is checked at least this often. */
 const LOOK_AGAIN_MS = 10_000
 const AFTER_FAILURE_MS = 500
@@ -247,19 +257,11 @@ export class HoldTimer {
     for (const [i, result] of results.entries()) {
       const hold = due[i] as ExpiredHold
       if (result.status === 'fulfilled') this.#failing.remove(hold.bookingId)
-      else if (this.#isTransientFailure(result.reason) && !this.#failing.has(hold)) journalFailure = result.reason
+      else if (isTransientFailure(result.reason, this.#holds.isTransient) && !this.#failing.has(hold))
+        journalFailure = result.reason
       else if (this.#failing.backOff(hold, this.#clock.monotonicMs())) this.#watch.onHoldFailure(hold, result.reason)
     }
     return journalFailure
-  }
-
-  /**
-   * Whether the error is caused neither by the hold nor by the stored data of its unit, so that it passes when the
-   * database is back.
-   */
-  #isTransientFailure(error: unknown): boolean {
-    if (error instanceof JournalError) return error.kind !== 'poisoned'
-    return error instanceof MailboxFullError || this.#holds.isTransient(error)
   }
 
   /**

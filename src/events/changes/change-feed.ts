@@ -45,6 +45,8 @@ export interface ChangesRequest extends Pick<Waiting, 'keyId' | 'sessionId' | 'i
   /** As it was sent; null: from today's end. */
   readonly after: string | null
   readonly limit: number
+  /** Whether a cursor may be of the sandbox that this one has taken the place of. */
+  readonly isSandbox?: boolean
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Called after each wait, with its milliseconds. */
@@ -196,15 +198,16 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     }
   }
 
-  #reader({ agencyId, include, after, limit, onWaited = () => {} }: ChangesRequest): ChangeReader<C> | NoChanges {
-    const from = this.#readFrom(agencyId, after)
+  #reader(params: ChangesRequest): ChangeReader<C> | NoChanges {
+    const { agencyId, include, limit, onWaited = () => {} } = params
+    const from = this.#readFrom(params)
     if (from !== null && typeof from === 'object' && 'kind' in from) return from
     const onAnswered = (ms: number) => this.#delayMs.count(ms)
     const feed = this.#feedOf(agencyId, include ?? this.#view.shown)
     return new ChangeReader({ feed, clock: this.#clock, from, limit, onWaited, onAnswered })
   }
 
-  #readFrom(agencyId: string, after: string | null): ReadFrom | null | NoChanges {
+  #readFrom({ agencyId, after, isSandbox = false }: ChangesRequest): ReadFrom | null | NoChanges {
     if (after === null || after === FROM_START) return after
     const cursor = this.#cursorsOf(agencyId).read(after)
     switch (cursor.kind) {
@@ -212,6 +215,8 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
         return cursor.position
       case 'malformed':
         return { kind: 'malformed' }
+      case 'of_another_agency':
+        return { kind: isSandbox ? 'expired' : 'malformed' }
       case 'of_another_history':
         return { kind: 'expired' }
     }

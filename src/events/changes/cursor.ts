@@ -18,8 +18,10 @@ export interface LogPosition {
 
 type ReadCursor =
   | { readonly kind: 'read'; readonly position: LogPosition }
-  /** Of another agency or another feed, or not one of ours. */
+  /** Of another feed, or not one of ours. */
   | { readonly kind: 'malformed' }
+  /** Which may be the sandbox that this one has taken the place of. */
+  | { readonly kind: 'of_another_agency' }
   /** Of the log of another database. */
   | { readonly kind: 'of_another_history' }
 
@@ -77,7 +79,7 @@ export class Cursors {
     const isWhole = bytes.readUInt32BE(CHECKSUM_AT) === checksumOf(bytes) && bytes.toString('base64url') === text
     const seq = Number(bytes.readBigUInt64BE(SEQ_AT))
     if (!isWhole || bytes[0] !== this.#head[0] || !Number.isSafeInteger(seq)) return { kind: 'malformed' }
-    if (!this.#isSame(bytes, AGENCY_AT, SEQ_AT)) return { kind: 'malformed' }
+    if (!this.#isSame(bytes, AGENCY_AT, SEQ_AT)) return { kind: 'of_another_agency' }
     if (!this.#isSame(bytes, HISTORY_AT, AGENCY_AT)) return { kind: 'of_another_history' }
     return { kind: 'read', position: { seq, fingerprint: bytes.toString('hex', FINGERPRINT_AT, CHECKSUM_AT) } }
   }

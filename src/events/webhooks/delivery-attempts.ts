@@ -106,13 +106,13 @@ export class DeliveryAttempts {
     const started = actor.takeAttempt(startedAt)
     const { body } = started.delivery
     if (body === null) {
-      this.#giveUp(actor, started, startedAt)
+      this.#giveUp(actor, started, momentOf(started, startedAt))
       return
     }
     const headers = this.#headers(actor, { eventId: started.delivery.eventId, body, at: startedAt })
     if (headers === null) {
       stats.postponed += 1
-      onSettled(actor, [actor.postpone(started, { now: startedAt, until: startedAt + POSTPONE_MS })])
+      onSettled(actor, [actor.postpone(started, { now: startedAt, until: momentOf(started, startedAt) + POSTPONE_MS })])
       return
     }
     const slot = this.#pool.start(actor.agencyId, place)
@@ -164,8 +164,13 @@ export class DeliveryAttempts {
     { startedAt, wasSlow }: { startedAt: Instant; wasSlow: boolean },
   ): void {
     const { clock, dice, watch, turns, onSettled, onDisabled, onRoom } = this.#options
-    const endedAt = clock.now()
-    const settled = actor.finish(started, result, { startedAt, endedAt, dice: dice(), wasSlow })
+    const now = clock.now()
+    // The clock of a sandbox stands while it is sent to: the next attempt is exactly as much later as the schedule says.
+    const { isSandbox } = started.delivery
+    const endedAt = momentOf(started, now)
+    const times = { startedAt: momentOf(started, startedAt), endedAt, dice: isSandbox ? 0 : dice() }
+    const settled = actor.finish(started, result, { ...times, wasSlow })
+    actor.lastUsedAt = now
     this.#count(settled, result)
     onSettled(actor, [settled])
     if (settled.endpoint?.status === 'disabled') {
@@ -189,4 +194,9 @@ export class DeliveryAttempts {
     if (settled.status === 'dead') stats.dead += 1
     if (settled.endpoint?.status === 'disabled') stats.switchedOff += 1
   }
+}
+
+/** The moment of an attempt: of a sandbox's, when it fell due by its own clock; otherwise `now`. */
+function momentOf({ delivery }: StartedAttempt, now: Instant): Instant {
+  return delivery.isSandbox ? delivery.nextAttemptAt : now
 }

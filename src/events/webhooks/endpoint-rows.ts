@@ -70,9 +70,18 @@ export interface EndpointChange {
  * statement that also writes its audit line, under the fence (J5). It throws JournalError when another process has
  * become the writer, and otherwise an error that says what is known of the outcome.
  */
+/** A webhook event as it was delivered. */
+export interface FiredEvent {
+  /** `evt_…` */
+  readonly id: string
+  readonly body: string
+}
+
 export interface EndpointRows {
   /** Newest first. */
   list(agencyId: string): Promise<readonly StoredEndpoint[]>
+  /** The events that a booking has fired on the unit that it is in, the newest first. */
+  eventsOf(agencyId: string, bookingId: string, limit: number): Promise<readonly FiredEvent[]>
   find(agencyId: string, endpointId: string): Promise<StoredEndpoint | null>
   /**
    * Its first event is the first that becomes durable afterwards.

@@ -41,9 +41,10 @@ interface ChangedUnit {
  * The body of a webhook event (docs/contract.md#events): the booking as of the event, without guest data, or which unit changed, and for
  * which dates. The same event has the same text, byte for byte, on every attempt (W3): do not reorder its members.
  */
-export function webhookBody({ id, kind, at, seq, about }: WebhookEvent): string {
+export function webhookBody({ id, kind, at, seq, about }: WebhookEvent, isTest = false): string {
   const data = 'unit' in about ? unitData(about, seq) : bookingData(about)
-  return JSON.stringify({ id, event: kind, occurredAt: new Date(at).toISOString(), seq, data })
+  const mode = isTest ? { mode: 'test' } : {}
+  return JSON.stringify({ id, event: kind, occurredAt: new Date(at).toISOString(), seq, ...mode, data })
 }
 
 function bookingData({ booking, sourceRef, envelope }: ChangedBooking) {
@@ -69,8 +70,8 @@ type AnnouncedEntry = StoredEntry & { readonly id: string; readonly at: Instant 
  * The body of the webhook event that an entry of the journal fires.
  * @throws CorruptLedgerError when the entry is not as it was written, or fires none
  */
-export function bodyOfEntry(entry: AnnouncedEntry, sourceRef: string | null): string {
-  return webhookBody(eventOfEntry(entry, sourceRef))
+export function bodyOfEntry(entry: AnnouncedEntry, sourceRef: string | null, isTest = false): string {
+  return webhookBody(eventOfEntry(entry, sourceRef), isTest)
 }
 
 /** The webhook event that an entry of the journal fires. @throws CorruptLedgerError as `bodyOfEntry` does */

@@ -62,6 +62,8 @@ export interface ClaimedDelivery {
   readonly attempts: number
   readonly tries: number
   readonly nextAttemptAt: Instant
+  /** Its attempts are of the moments when they fall due, by the clock of the sandbox. */
+  readonly isSandbox: boolean
   /** The month that its row is stored in. */
   readonly month: Month
   readonly endpoint: {

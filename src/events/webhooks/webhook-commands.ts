@@ -9,6 +9,7 @@ import { type EndpointRefusal, parseEndpointUrl } from './endpoint-url.ts'
 import type { PostOnce } from './guarded-post.ts'
 import { coarseReason, isAccepted } from './guarded-post.ts'
 import { checkTarget, type NameResolver } from './name-resolver.ts'
+import { SandboxEvents } from './sandbox-events.ts'
 import type { SecretBox } from './secret-box.ts'
 import { newSecret, openSecrets, signedHeaders } from './secret-box.ts'
 import type { WebhookDelivery } from './sender-store.ts'
@@ -68,11 +69,13 @@ const RESOLVE_MS_MAX = 5_000
  * also writes the given audit line, and its error says what is known of the outcome (`EndpointRows`).
  */
 export class WebhookCommands {
+  readonly sandboxEvents: SandboxEvents
   readonly #rows: EndpointRows
   readonly #resolver: NameResolver
   readonly #post: PostOnce
   readonly #box: SecretBox
   readonly #clock: Clock
+  readonly #timeOf: (agencyId: string) => Instant
   readonly #newId: IdSource
   readonly #allowHosts: readonly string[]
   readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
@@ -87,6 +90,8 @@ export class WebhookCommands {
     post: PostOnce
     box: SecretBox
     clock: Clock
+    /** What a sandbox's clock shows; left out: there is none. Secrets expire by `clock` all the same. */
+    timeOf?: (agencyId: string) => Instant
     newId: IdSource
     /** `host:port`, lower case (WEBHOOK_ALLOW_HOSTS). */
     allowHosts: readonly string[]
@@ -100,10 +105,17 @@ export class WebhookCommands {
     this.#post = options.post
     this.#box = options.box
     this.#clock = options.clock
+    this.#timeOf = options.timeOf ?? (() => options.clock.now())
     this.#newId = options.newId
     this.#allowHosts = options.allowHosts
     this.#onChange = options.onChange
     this.#onEvents = options.onEvents ?? (() => {})
+    this.sandboxEvents = new SandboxEvents(options)
+  }
+
+  /** Endpoints have passed to this agency, which had none before. */
+  endpointsMoved(agencyId: string): void {
+    this.#onEvents(agencyId, ['booking.created', 'rates.updated'])
   }
 
   async register(
@@ -114,7 +126,7 @@ export class WebhookCommands {
   ): Promise<RegisterOutcome> {
     const checked = await this.#check(url)
     if (checked.kind === 'url_refused') return checked
-    const now = this.#clock.now()
+    const now = this.#timeOf(agencyId)
     const id = this.#newId('whe')
     const secret = newSecret()
     const endpoint: StoredEndpoint = {
@@ -170,18 +182,20 @@ export class WebhookCommands {
       url = checked.url
     }
     if (requested.events !== undefined) this.#onEvents(agencyId, requested.events)
-    const at = this.#clock.now()
+    const at = this.#timeOf(agencyId)
     const change = { ...requested, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
     const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.change(change, audit))
-    return endpoint === null ? { kind: 'not_found' } : { kind: 'changed', endpoint: agencyView(endpoint, at) }
+    return endpoint === null
+      ? { kind: 'not_found' }
+      : { kind: 'changed', endpoint: agencyView(endpoint, this.#clock.now()) }
   }
 
   /** @returns the endpoint as it was, null when there is none */
   async delete(agencyId: string, endpointId: string, audit: ChangeLine): Promise<WebhookEndpoint | null> {
-    const at = this.#clock.now()
+    const at = this.#timeOf(agencyId)
     const deletion = this.#rows.delete({ agencyId, endpointId, at }, audit)
     const endpoint = await this.#notifyAfter({ agencyId, endpointId }, deletion)
-    return endpoint === null ? null : agencyView(endpoint, at)
+    return endpoint === null ? null : agencyView(endpoint, this.#clock.now())
   }
 
   /** The endpoint that a change, a deletion or a rotation was answered with, from what was kept of the answer. */
@@ -204,17 +218,17 @@ export class WebhookCommands {
   ): Promise<RotateOutcome> {
     assert(overlapHours >= 0 && overlapHours <= OVERLAP_HOURS_MAX, `Cannot rotate: an overlap of ${overlapHours} hours`)
     const secret = newSecret()
-    const at = this.#clock.now()
+    const now = this.#clock.now()
     const change = {
       agencyId,
       endpointId,
       secretSealed: this.#box.seal(secret, { agencyId, endpointId }),
-      previousSecretUntil: overlapHours === 0 ? null : at + overlapHours * HOUR_MS,
-      at,
+      previousSecretUntil: overlapHours === 0 ? null : now + overlapHours * HOUR_MS,
+      at: this.#timeOf(agencyId),
     }
     const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.replaceSecret(change, audit))
     if (endpoint === null) return { kind: 'not_found' }
-    return { kind: 'rotated', endpoint: agencyView(endpoint, at), secret }
+    return { kind: 'rotated', endpoint: agencyView(endpoint, now), secret }
   }
 
   /** Makes one attempt immediately, whatever the endpoint's status. It does not change the failure count. */
@@ -272,7 +286,7 @@ export class WebhookCommands {
     if (delivery === null) return { kind: 'not_found' }
     if (delivery.event === 'ping') return { kind: 'refused', refusal: 'is_ping' }
     const { endpointId } = delivery
-    const writing = this.#rows.resend(delivery, agencyId, this.#clock.now(), audit)
+    const writing = this.#rows.resend(delivery, agencyId, this.#timeOf(agencyId), audit)
     const resent = await this.#notifyAfter({ agencyId, endpointId }, writing)
     return resent === null ? { kind: 'refused', refusal: 'endpoint_deleted' } : { kind: 'resent', delivery: resent }
   }
@@ -288,7 +302,7 @@ export class WebhookCommands {
     if (endpoint.status === 'disabled') return { kind: 'refused', refusal: 'endpoint_disabled' }
     if (after !== null && (await this.#rows.findDelivery(agencyId, after))?.endpointId !== endpointId)
       return { kind: 'refused', refusal: 'unknown_after' }
-    const writing = this.#rows.resendSince({ ...part, at: this.#clock.now() }, audit)
+    const writing = this.#rows.resendSince({ ...part, at: this.#timeOf(agencyId) }, audit)
     const resent = await this.#notifyAfter({ agencyId, endpointId }, writing)
     return resent === null ? { kind: 'busy' } : { kind: 'resent', part: resent }
   }
@@ -333,13 +347,13 @@ export class WebhookCommands {
     audit: ChangeLine,
     keep: KeepChange<WebhookDelivery> | undefined,
   ): Promise<WebhookDelivery> {
-    const at = this.#clock.now()
     const { agencyId, id: endpointId } = endpoint
+    const [signedAt, at] = [this.#clock.now(), this.#timeOf(agencyId)]
     const eventId = this.#newId('evt')
     const deliveryId = this.#newId('dlv')
     const body = JSON.stringify({ id: eventId, event: 'ping', occurredAt: new Date(at).toISOString(), data: {} })
-    const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at, box: this.#box })
-    const headers = signedHeaders({ eventId, body, at, secrets })
+    const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at: signedAt, box: this.#box })
+    const headers = signedHeaders({ eventId, body, at: signedAt, secrets })
     const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })
     const delivery: WebhookDelivery = {
       id: deliveryId,

@@ -251,7 +251,7 @@ export class WebhookSender {
       actor.take(delivery, this.#claimNumber)
       this.#claimed.set(delivery.deliveryId, (this.#claimed.get(delivery.deliveryId) ?? 0) + 1)
       received.set(actor, (received.get(actor) ?? 0) + 1)
-      this.#stats.claimLagMsLast = Math.max(0, now - delivery.nextAttemptAt)
+      if (!delivery.isSandbox) this.#stats.claimLagMsLast = Math.max(0, now - delivery.nextAttemptAt)
     }
     for (const actor of this.#actors.values()) {
       actor.mayHaveMore = (received.get(actor) ?? 0) >= (windows[actor.endpointId] ?? WINDOW_FRESH)

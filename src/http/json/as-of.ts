@@ -4,17 +4,20 @@ import { Type } from '@sinclair/typebox'
 import type { UnitAsOf } from '../../core/bookings/units-as-of.ts'
 import type { Instant } from '../../core/domain/booking.ts'
 import { assert, unreachable } from '../../lib/assert.ts'
-import { type Clock, parseInstant } from '../../lib/clock.ts'
+import { parseInstant } from '../../lib/clock.ts'
 import { invalidField, notFound, type Problem, problem } from '../problems.ts'
 import { timestampText } from '../text-schema.ts'
 
 export const asOfField = (description: string) => Type.Optional(timestampText(description))
 
-/** The moment in a parameter that has passed the schema, or its refusal. */
-export function asOfInstant(asOf: string, clock: Pick<Clock, 'now'>): Instant | Problem {
+/**
+ * The moment in a parameter that has passed the schema, or its refusal.
+ * @param now of the agency (`timeOf`)
+ */
+export function asOfInstant(asOf: string, now: Instant): Instant | Problem {
   const at = parseInstant(asOf)
   assert(at !== null, 'Cannot take a moment: it has not passed the schema')
-  return at <= clock.now() ? at : invalidField('asOf', 'must not be in the future')
+  return at <= now ? at : invalidField('asOf', 'must not be in the future')
 }
 
 const HISTORY_EXPIRED = problem(

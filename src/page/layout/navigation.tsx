@@ -1,5 +1,6 @@
 /** The way to the screens: beside them where there is room, below them on a phone. */
 import { useState } from 'preact/hooks'
+import { answerOf, client } from '../api/client.ts'
 import { problemOf } from '../api/problem.ts'
 import { type CurrentSession, roleLabel, useSession } from '../data/use-session.ts'
 import { Dialog } from '../design/dialog.tsx'
@@ -10,7 +11,7 @@ import { toast } from '../design/toast.tsx'
 import { nameText } from '../format/texts.ts'
 import { useStore } from '../lib/hooks.ts'
 import { GROUPS, SCREENS, type Screen } from '../screens/screens.ts'
-import { leaveAgency, signOut } from '../sign-in/sign-in.ts'
+import { leaveAgency, openSandbox, signOut } from '../sign-in/sign-in.ts'
 
 /** Who is signed in, and what concerns the person rather than the agency. */
 function AccountMenu() {
@@ -33,10 +34,13 @@ function AccountMenu() {
 }
 
 function useAccountItems(): readonly MenuItem[] {
-  const { actor } = useSession()
+  const { actor, agency, path, may } = useSession()
   const isDark = useStore(theme) === 'dark'
   return [
     { label: isDark ? 'Light theme' : 'Dark theme', icon: isDark ? 'sun' : 'moon', onSelect: toggleTheme },
+    ...(may('owner') && agency.sandboxOf === null
+      ? [{ label: 'Sandbox', icon: 'clock', onSelect: () => void goToSandbox(actor, path) } as const satisfies MenuItem]
+      : []),
     ...(actor.kind === 'operator'
       ? [{ label: 'Change agency', icon: 'home', onSelect: leaveAgency } as const satisfies MenuItem]
       : []),
@@ -50,6 +54,20 @@ function nameOf({ actor }: CurrentSession): string {
 
 function roleOf({ actor }: CurrentSession): string {
   return actor.kind === 'operator' ? 'Every agency' : roleLabel(actor.role)
+}
+
+/** Opens the sandbox of the agency. The first time, it is made. */
+async function goToSandbox(actor: CurrentSession['actor'], path: CurrentSession['path']): Promise<void> {
+  const at = '/portal/v1/agencies/{agencySlug}/sandbox'
+  try {
+    const found = await client.GET(at, { params: { path } })
+    if (found.response.status === 404)
+      toast({ tone: 'good', text: 'Making the sandbox: a copy of your units, without anything real.' })
+    const { agency } = found.data ?? (await answerOf(client.POST(at, { params: { path } })))
+    openSandbox(actor, agency)
+  } catch (error) {
+    toast({ tone: 'bad', text: problemOf(error).message })
+  }
 }
 
 async function leave(): Promise<void> {

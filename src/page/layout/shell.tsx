@@ -8,10 +8,12 @@ import { Icon } from '../design/icon.tsx'
 import { useStore } from '../lib/hooks.ts'
 import type { Screen } from '../screens/screens.ts'
 import { BottomBar, SideNav } from './navigation.tsx'
+import { SandboxStrip } from './sandbox-strip.tsx'
 
 /** The frame around every screen: navigation, connection mark, and where the screen is drawn. */
 export function Shell({ screen, children }: { screen: Screen; children: ComponentChildren }) {
   const { agency } = useSession()
+  const isSandbox = agency.sandboxOf !== null
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)
   useEffect(() => {
@@ -22,7 +24,7 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
     isFirst.current = false
   }, [screen.path])
   return (
-    <div class="shell">
+    <div class={isSandbox ? 'shell shell-sandbox' : 'shell'}>
       {/* biome-ignore lint/a11y/useValidAnchor: a link to a place on the page; its address belongs to the screens */}
       <a
         class="skip-link"
@@ -35,10 +37,13 @@ export function Shell({ screen, children }: { screen: Screen; children: Componen
         Skip to content
       </a>
       <SideNav current={screen} />
-      <main id="main" ref={main} class={screen.isFull === true ? 'main main-full' : 'main'} tabIndex={-1}>
-        <ConnectionMark />
-        {children}
-      </main>
+      <div class="shell-main">
+        {isSandbox && <SandboxStrip />}
+        <main id="main" ref={main} class={screen.isFull === true ? 'main main-full' : 'main'} tabIndex={-1}>
+          <ConnectionMark />
+          {children}
+        </main>
+      </div>
       <BottomBar current={screen} />
     </div>
   )

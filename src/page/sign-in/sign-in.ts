@@ -1,10 +1,10 @@
 /** Signing in and out, and finding out who is signed in. */
 import { answerOf, client } from '../api/client.ts'
-import { Problem } from '../api/problem.ts'
+import { Problem, problemOf } from '../api/problem.ts'
 import { type Actor, type Agency, hasSignedIn, session } from '../api/session.ts'
 import { resources } from '../data/resources.ts'
 
-/** Of the operator: the agency of this tab in `sessionStorage`, and in `localStorage` the one chosen last, for new tabs. */
+/** The agency of this tab in `sessionStorage`: the operator's choice, or a sandbox. In `localStorage` the operator's last one, for new tabs. */
 const AGENCY_KEY = 'nightledger.agency'
 
 /** Reads who is signed in by the cookie. Never throws. */
@@ -31,23 +31,45 @@ export async function signIn(token: string): Promise<void> {
 /** Ends the session at the service. @throws Problem when it does not answer: the session then continues */
 export async function signOut(): Promise<void> {
   await answerOf(client.DELETE('/portal/session'))
+  sessionStorage.removeItem(AGENCY_KEY)
   resources.clear()
   session.set({ kind: 'signed_out' })
 }
 
 async function enter(actor: Actor): Promise<void> {
-  const slug = actor.agency ?? sessionStorage.getItem(AGENCY_KEY) ?? localStorage.getItem(AGENCY_KEY)
-  if (slug !== null) {
+  const own = actor.agency ?? localStorage.getItem(AGENCY_KEY)
+  for (const slug of new Set([sessionStorage.getItem(AGENCY_KEY), own])) {
+    if (slug === null) continue
     try {
-      const { agency } = await answerOf(
-        client.GET('/portal/v1/agencies/{agencySlug}', { params: { path: { agencySlug: slug } } }),
-      )
-      return show(actor, agency)
+      return show(actor, await agencyOf(slug))
     } catch (error) {
-      if (actor.agency !== null || !(error instanceof Problem) || error.status !== 404) throw error
+      if (slug === actor.agency || !(error instanceof Problem) || error.status !== 404) throw error
     }
   }
   session.set({ kind: 'choosing', actor })
+}
+
+async function agencyOf(slug: string): Promise<Agency> {
+  const { agency } = await answerOf(
+    client.GET('/portal/v1/agencies/{agencySlug}', { params: { path: { agencySlug: slug } } }),
+  )
+  return agency
+}
+
+/** Goes to the sandbox, in this tab. */
+export function openSandbox(actor: Actor, sandbox: Agency): void {
+  resources.clear()
+  show(actor, sandbox)
+}
+
+/** Goes back to the live agency. Never throws. */
+export async function leaveSandbox(actor: Actor): Promise<void> {
+  sessionStorage.removeItem(AGENCY_KEY)
+  try {
+    await enter(actor)
+  } catch (error) {
+    session.set({ kind: 'unreachable', problem: problemOf(error) })
+  }
 }
 
 /** The operator goes to an agency. */
@@ -68,7 +90,7 @@ export function leaveAgency(): void {
 }
 
 function show(actor: Actor, agency: Agency): void {
-  if (actor.agency === null) sessionStorage.setItem(AGENCY_KEY, agency.slug)
+  sessionStorage.setItem(AGENCY_KEY, agency.slug)
   const { value } = session
   const isSame = value.kind === 'signed_in' && value.agency.slug === agency.slug
   // What is on the screen may be another agency's.

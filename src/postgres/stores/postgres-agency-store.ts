@@ -32,8 +32,12 @@ export class PostgresAgencyStore implements AgencyStore {
     this.#catalogue = new PostgresCatalogueStore(sql)
   }
 
-  async insertAgency({ plan, ...agency }: Agency, audit: ChangeLine): Promise<boolean> {
-    const row = { ...agency, ...plan, createdAt: encodeInstant(agency.createdAt) }
+  async insertAgency({ plan, clock, sandboxOf = null, ...agency }: Agency, audit: ChangeLine): Promise<boolean> {
+    const clocks = {
+      clockNow: clock === undefined ? null : encodeInstant(clock.now),
+      clockTarget: clock === undefined ? null : encodeInstant(clock.target),
+    }
+    const row = { ...agency, ...plan, ...clocks, sandboxOf, createdAt: encodeInstant(agency.createdAt) }
     const insert = this.#sql`${inserted(this.#sql, AGENCY, row)} on conflict (slug) do nothing`
     return this.#write(agency.id, audit, insert)
   }

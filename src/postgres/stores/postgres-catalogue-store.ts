@@ -12,6 +12,7 @@ import {
   AGENCY,
   AGENCY_OWN_FIELDS,
   API_KEY,
+  CLOCK_FIELDS,
   FEE_TYPE,
   PLAN_FIELDS,
   UNIT,
@@ -68,7 +69,7 @@ export class PostgresCatalogueStore implements CatalogueStore {
   async #agencies(which: Fragment): Promise<readonly Agency[]> {
     const rows = await this.#sql<Stored<typeof AGENCY.fields>[]>`
       select ${selected(this.#sql, AGENCY)} from agency where ${which}`
-    return rows.map((row) => ({ ...decodeAgency(row), plan: decodePlan(row) }))
+    return rows.map((row) => ({ ...decodeAgency(row), plan: decodePlan(row), ...clockIn(row) }))
   }
 
   async #keys(which: Fragment): Promise<readonly ApiKey[]> {
@@ -128,8 +129,14 @@ export class PostgresCatalogueStore implements CatalogueStore {
 
 const decodeAgency = decoderOf(AGENCY_OWN_FIELDS)
 const decodePlan = decoderOf(PLAN_FIELDS)
+const decodeClock = decoderOf(CLOCK_FIELDS)
 const decodeAccessToken: (row: Stored<typeof ACCESS_TOKEN.fields>) => AccessToken = decoderOf(ACCESS_TOKEN.fields)
 const decodeKey: (row: Stored<typeof API_KEY.fields>) => ApiKey = decoderOf(API_KEY.fields)
 const decodeUnit = decoderOf(UNIT_MASTER_FIELDS)
 const decodeUnitRules = decoderOf(UNIT_RULE_FIELDS)
 const decodeFeeType = decoderOf(FEE_TYPE.fields)
+
+function clockIn(row: Stored<typeof CLOCK_FIELDS>): Pick<Agency, 'clock'> {
+  const { clockNow, clockTarget } = decodeClock(row)
+  return clockNow === null || clockTarget === null ? {} : { clock: { now: clockNow, target: clockTarget } }
+}

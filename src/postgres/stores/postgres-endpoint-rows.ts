@@ -24,6 +24,7 @@ import {
 import type { ListReads } from './list-reads.ts'
 import { dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement, started, whileTooSlow } from './pending-deliveries.ts'
 import { ofBooking } from './postgres-agency-bookings.ts'
+import { bodyOf, type EventRow } from './postgres-sender-store.ts'
 import { keptPart, type PartRow, partIn, partOf, resendStatement } from './resend-since.ts'
 import { selected, wordsText } from './table.ts'
 import { ENDPOINT } from './tables.ts'
@@ -62,6 +63,20 @@ export class PostgresEndpointRows implements EndpointRows {
     return await this.#endpoint(sql`
       select ${endpointColumns(sql)} from webhook_endpoint e
       where e.agency_id = ${uuidOf(agencyId)} and e.endpoint_id = ${uuidIn('whe', endpointId)} and e.status <> 'deleted'`)
+  }
+
+  /** The events that a booking has fired on the unit that it is in, the newest first, as they are delivered. */
+  async eventsOf(agencyId: string, bookingId: string, limit: number) {
+    const rows = await this.#sql<EventRow[]>`
+      select j.seq::float8 as "seq", j.at, j.entry_id as "eventId", j.unit_id as "unitId", j.other_unit_id as "otherUnitId",
+             j.booking_id as "bookingId", j.kind, j.payload, j.checksum::text as "checksum", b.source_ref as "sourceRef",
+             a.clock_now is not null as "isSandbox"
+      from booking b
+      join agency a on a.agency_id = b.agency_id
+      join journal j on j.unit_id = b.unit_id and j.booking_id = b.booking_id and j.is_announced
+      where b.agency_id = ${uuidOf(agencyId)} and b.booking_id = ${uuidIn('bkg', bookingId)}
+      order by j.seq desc limit ${limit}`
+    return rows.map((row) => ({ id: idOf('evt', row.eventId), body: bodyOf(row) ?? '' }))
   }
 
   async insert(endpoint: StoredEndpoint, max: number, audit: ChangeLine): Promise<boolean> {

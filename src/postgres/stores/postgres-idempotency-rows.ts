@@ -5,7 +5,8 @@ import type { Fragment, Sql } from '../client/connect.ts'
 
 /**
  * Answers stored for repeated requests. They are written in the booking's own batch (J2), in `append_batch`. An answer expires
- * only when both the caller's clock and the database's clock say so: either of them may have jumped forward (I5).
+ * only when both the caller's clock and the database's clock say so: either of them may have jumped forward (I5). Those of a sandbox expire
+ * by its clock alone.
  */
 export class PostgresIdempotencyRows {
   readonly #sql: Sql
@@ -15,7 +16,8 @@ export class PostgresIdempotencyRows {
   }
 
   /**
-   * The answer kept in the scope after `newerThan`, or within the last 24 hours of the database; null when there is none.
+   * The answer kept in the scope after `newerThan`, or within the last 24 hours of the database; null when there is none. In a sandbox only
+   * `newerThan` counts.
    *
    * A row that is seen may still wait to be replicated, if someone ended the session that wrote it. So an answer is read a second time
    * under the lock of its fence: that makes it a transaction of its own, whose commit waits for the standby after everything before
@@ -36,13 +38,16 @@ export class PostgresIdempotencyRows {
       select request_hash as "requestHash", status, body from idempotency
       where (select held from fence) and agency_id = ${uuidOf(agencyId)} and key_id = ${uuidOf(keyId)} and route = ${route}
         and idempotency_key = ${idempotencyKey}
-        and created_at > least(${new Date(newerThan)}, now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')`
+        and created_at > least(
+          ${new Date(newerThan)},
+          case when not exists (select from agency a where a.agency_id = ${uuidOf(agencyId)} and a.clock_now is not null)
+            then now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond' end)`
     return row === undefined ? null : { requestHash: row.requestHash, status: row.status, body: row.body }
   }
 
   /**
    * Deletes answers kept at `notAfter` or before and longer than 24 hours ago by the clock of the database, the oldest
-   * first, at most `limit`.
+   * first, at most `limit`. Those of a sandbox stay until they have expired by its clock too.
    * @returns how many were deleted
    */
   async deleteExpired({ notAfter, limit }: { notAfter: number; limit: number }): Promise<number> {
@@ -53,7 +58,11 @@ export class PostgresIdempotencyRows {
       )
       delete from idempotency
       where created_at <= (select at from due) and ctid = any (array(
-        select ctid from idempotency where created_at <= (select at from due) order by created_at limit ${limit}))`
+        select ctid from idempotency i where created_at <= (select at from due) and not exists (
+          select from agency a
+          where a.agency_id = i.agency_id
+            and i.created_at > a.clock_now - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')
+        order by created_at limit ${limit}))`
     return deleted.count
   }
 }

@@ -25,6 +25,7 @@ interface ClaimedRow {
   attempts: number
   tries: number
   nextAttemptAt: Date
+  isSandbox: boolean
   url: string
   secretSealed: string
   previousSecretSealed: string | null
@@ -106,7 +107,8 @@ export class PostgresSenderStore implements SenderStore {
     const rows = await this.#run(
       (sql) => sql<ClaimedRow[]>`
         select agency_id as "agencyId", delivery_id as "deliveryId", month::text as "month", endpoint_id as "endpointId",
-               event_id as "eventId", kind as "event", attempts, tries, next_attempt_at as "nextAttemptAt", url,
+               event_id as "eventId", kind as "event", attempts, tries, next_attempt_at as "nextAttemptAt",
+               is_sandbox as "isSandbox", url,
                secret_sealed as "secretSealed", previous_secret_sealed as "previousSecretSealed",
                previous_secret_until as "previousSecretUntil", consecutive_failures as "consecutiveFailures", revision,
                seq::float8 as "seq", at, unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId",
@@ -155,9 +157,26 @@ export class PostgresSenderStore implements SenderStore {
   }
 }
 
+/** An entry of the journal from which a body is rendered. */
+export type EventRow = Pick<
+  ClaimedRow,
+  | 'seq'
+  | 'at'
+  | 'eventId'
+  | 'unitId'
+  | 'otherUnitId'
+  | 'bookingId'
+  | 'kind'
+  | 'payload'
+  | 'checksum'
+  | 'sourceRef'
+  | 'isSandbox'
+>
+
 function claimedOf(row: ClaimedRow): ClaimedDelivery {
-  const { month, event, attempts, tries, url, secretSealed, previousSecretSealed } = row
+  const { month, event, attempts, tries, isSandbox, url, secretSealed, previousSecretSealed } = row
   return {
+    isSandbox,
     month,
     event,
     attempts,
@@ -183,7 +202,7 @@ function claimedOf(row: ClaimedRow): ClaimedDelivery {
  * Null when the entry is not there, or cannot be read, for whatever reason: a claim that fails because of one entry would be
  * repeated and fail forever.
  */
-function bodyOf(row: ClaimedRow): string | null {
+export function bodyOf(row: EventRow): string | null {
   const { seq, kind, payload, checksum } = row
   if (seq === null) return null
   const entry = {
@@ -198,7 +217,7 @@ function bodyOf(row: ClaimedRow): string | null {
     bookingId: row.bookingId === null ? null : idOf('bkg', row.bookingId),
   }
   try {
-    return bodyOfEntry(entry, row.sourceRef)
+    return bodyOfEntry(entry, row.sourceRef, row.isSandbox)
   } catch {
     return null
   }

@@ -152,8 +152,10 @@ export const AGENCY_OWN_FIELDS = {
   status: text<Agency['status']>(),
   defaultHoldHours: integer(),
   createdAt: instant(),
-} as const satisfies FieldsOf<Omit<Agency, 'plan'>>
-export const AGENCY = table('agency', { ...AGENCY_OWN_FIELDS, ...PLAN_FIELDS }, { id: 'agency_id' })
+  sandboxOf: nullable(id('agc')),
+} as const satisfies FieldsOf<Omit<Agency, 'plan' | 'clock' | 'sandboxOf'>> & { sandboxOf: Field<string | null> }
+export const CLOCK_FIELDS = { clockNow: nullable(instant()), clockTarget: nullable(instant()) } as const
+export const AGENCY = table('agency', { ...AGENCY_OWN_FIELDS, ...PLAN_FIELDS, ...CLOCK_FIELDS }, { id: 'agency_id' })
 
 export const API_KEY = table(
   'api_key',

@@ -17,6 +17,7 @@ describe("the portal's document", () => {
     expect(PORTAL_OPERATIONS.map(({ method, path }) => `${method} ${path.replace(A, '{a}')}`).sort()).toEqual([
       'DELETE {a}/access-tokens/{tokenId}',
       'DELETE {a}/keys/{keyId}',
+      'DELETE {a}/sandbox',
       'DELETE {a}/webhook-endpoints/{endpointId}',
       'GET /portal/v1/agencies',
       'GET /portal/v1/me',
@@ -34,6 +35,7 @@ describe("the portal's document", () => {
       'GET {a}/guests',
       'GET {a}/guests/{guestId}',
       'GET {a}/keys',
+      'GET {a}/sandbox',
       'GET {a}/tape',
       'GET {a}/units',
       'GET {a}/units/{unitSlug}',
@@ -61,6 +63,9 @@ describe("the portal's document", () => {
       'POST {a}/deliveries/{deliveryId}/resend',
       'POST {a}/fee-types',
       'POST {a}/keys',
+      'POST {a}/sandbox',
+      'POST {a}/sandbox/clock',
+      'POST {a}/sandbox/reset',
       'POST {a}/units',
       'POST {a}/units/{unitSlug}/calendar-feed',
       'POST {a}/units/{unitSlug}/rates/preview',
@@ -79,7 +84,7 @@ describe("the portal's document", () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
       'AccessToken Actor Agency AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem BOOKING_CONFLICT_problemOfStays Booking BookingChange BookingHistoryEntry CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem FeeType Guest ' +
-        'GuestWithStays HISTORY_EXPIRED_problem IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem NOT_FOUND_problemOfStays QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions SLUG_TAKEN_problem Tape UNAUTHORIZED_problem ' +
+        'GuestWithStays HISTORY_EXPIRED_problem IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem NOT_FOUND_problemOfStays QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions SANDBOX_EXISTS_problem SLUG_TAKEN_problem Tape TestClock UNAUTHORIZED_problem ' +
         'Unit UnitChange UsageDay UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )
     expect(JSON.stringify(document)).not.toContain('"headers"')

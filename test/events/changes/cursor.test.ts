@@ -25,13 +25,13 @@ describe('a cursor', () => {
     )
   })
 
-  test('of another agency is malformed, of another history is told apart', () => {
+  test('of another agency, and of another history, is told apart', () => {
     fc.assert(
       fc.property(position, (written) => {
-        expect(A.read(B.write(written))).toEqual({ kind: 'malformed' })
+        expect(A.read(B.write(written))).toEqual({ kind: 'of_another_agency' })
         const other = new Cursors(OTHER_HISTORY, sampleId('agc', 'a'), 'partner').write(written)
         expect(A.read(other)).toEqual({ kind: 'of_another_history' })
-        expect(B.read(other)).toEqual({ kind: 'malformed' })
+        expect(B.read(other)).toEqual({ kind: 'of_another_agency' })
       }),
     )
   })

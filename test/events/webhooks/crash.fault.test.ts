@@ -30,7 +30,14 @@ beforeEach(async () => {
   // The service is not running, so every shard has the epoch of shard 0.
   const { epoch } = await probeFence(sql)
   const commands = openWebhookCommands(
-    { sql, lists: new ListReads(sql), clock: systemClock, newId: systemIds, epochOf: () => epoch },
+    {
+      sql,
+      lists: new ListReads(sql),
+      clock: systemClock,
+      newId: systemIds,
+      catalogue: { agencyById: () => null },
+      epochOf: () => epoch,
+    },
     { secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), allowHosts: [`127.0.0.1:${receiver.port}`] },
   )
   for (const agencyId of LOAD_AGENCY_IDS) {

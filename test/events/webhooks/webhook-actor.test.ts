@@ -12,6 +12,7 @@ const DELIVERY: ClaimedDelivery = {
   attempts: 0,
   tries: 0,
   nextAttemptAt: 0,
+  isSandbox: false,
   endpoint: {
     id: 'whe_a',
     url: 'https://a.example/',

@@ -52,6 +52,7 @@ describe('the OpenAPI document', async () => {
       'GET /me',
       'GET /openapi.json',
       'GET /search',
+      'GET /test/clock',
       'GET /units',
       'GET /units/{slug}',
       'POST /bookings',
@@ -59,6 +60,8 @@ describe('the OpenAPI document', async () => {
       'POST /bookings/group/{groupId}/cancel',
       'POST /bookings/{id}/cancel',
       'POST /quote',
+      'POST /test/clock',
+      'POST /test/events',
     ])
   })
   test.each(operations)('%s has id, summary, security, and its error answers with examples', (name, operation) => {

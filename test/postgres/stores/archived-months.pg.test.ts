@@ -337,6 +337,23 @@ describe('a month is not archived', () => {
     await archive()
   })
 
+  test('but for the webhooks of a sandbox, whose clock may never be moved', async () => {
+    await writeSnapshots()
+    const endpoint = sampleId('whe', 'a')
+    await database.sql`update agency set clock_now = now(), clock_target = now() where agency_id = ${uuidOf(quiet.id)}`
+    await database.sql`
+      insert into webhook_endpoint (agency_id, endpoint_id, url, status, secret_sealed, created_at, updated_at)
+      values (${uuidOf(quiet.id)}, ${uuidOf(endpoint)}, 'https://hooks.example/in', 'disabled', '', now(), now())`
+    await database.sql`
+      insert into webhook_delivery (seq, created_at, next_attempt_at, agency_id, endpoint_id, delivery_id, event_id, month,
+                                    entry_month, kind, status)
+      select seq, now(), now(), agency_id, ${uuidOf(endpoint)}, entry_id, entry_id, storage_month(now()), month,
+             'booking.created', 'pending' from journal
+      where month = ${OLDEST}::text::date and is_announced and agency_id = ${uuidOf(quiet.id)} limit 1`
+    await archive()
+    expect(await findings()).toEqual([])
+  })
+
   test('and then nothing has changed', async () => {
     const state = async () => [
       [...(await database.sql`select * from shard order by shard`)].map(({ taken_at: _, ...shard }) => shard),

@@ -47,6 +47,8 @@ const WRITES: Record<string, string> = {
   'postgres-rate-rows.ts: keep_rate()': 'function',
   'postgres-refusal-rows.ts: insert into audit_line':
     'counts what this process has refused, true whichever process is the writer',
+  'postgres-sandbox-clocks.ts: update agency': 'audited',
+  'postgres-sandbox-rows.ts: end_sandbox()': 'function',
   'postgres-sender-store.ts: claim_deliveries()': 'sender',
   'postgres-sender-store.ts: join_sending()':
     'gives the sender a tenure of its own; what it sends for is fenced by send_for()',

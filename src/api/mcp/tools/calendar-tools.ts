@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Inventory } from '../../../core/catalogue/agency.ts'
+import { timeOf } from '../../../core/catalogue/agency-time.ts'
 import { formatNight, type Night } from '../../../core/domain/night.ts'
 import { forEachRunInUnion } from '../../../core/domain/night-bitmap.ts'
 import type { Unit } from '../../../core/domain/unit.ts'
@@ -122,7 +123,7 @@ export const GET_CALENDAR = toolOf({
     const units = unitsOf(inventory, args.units)
     if ('sentence' in units) return units
     const { prices = false, restrictions = false } = args
-    const now = clock.now()
+    const now = timeOf(agency, clock)
     return calendarsText(commands, agency, units, {
       range,
       with: { prices, restrictions },

@@ -293,6 +293,7 @@ export class MemorySenderStore implements SenderStore {
       attempts: delivery.attempts,
       tries: delivery.tries,
       nextAttemptAt: delivery.nextAttemptAt ?? 0,
+      isSandbox: false,
       month: MEMORY_MONTH,
       endpoint: {
         id: endpoint.id,

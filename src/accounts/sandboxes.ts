@@ -1,0 +1,224 @@
+/**
+ * Sandboxes (docs/design.md#sandbox): where partners try out everything. Each is an agency of its own with invented guests and stays, a
+ * copy of the units and fees of a live agency, and its own time. Nothing that the live agency knows of people is in it.
+ *
+ * - E2 A key opens a live agency or its sandbox, never both, and nothing that the live agency knows of people is in the sandbox. In the
+ *   portal, owners of the live agency open both.
+ */
+import type { BookingCommands } from '../core/bookings/booking-commands.ts'
+import type { BookingRequest } from '../core/bookings/booking-turns.ts'
+import { changeLine } from '../core/bookings/durable-writes.ts'
+import { type Agency, isSandbox, type Plan } from '../core/catalogue/agency.ts'
+import type { SandboxClock } from '../core/catalogue/agency-time.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Instant } from '../core/domain/booking.ts'
+import { addNights, parseNight } from '../core/domain/night.ts'
+import type { Unit } from '../core/domain/unit.ts'
+import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
+import { idInShard, shardOf } from '../core/journal/shard.ts'
+import { assert } from '../lib/assert.ts'
+import { type Clock, dayOf } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { KeyedTurns } from '../lib/queues.ts'
+import type { AgencyCommands } from './agency-commands.ts'
+import type { FeeCommands } from './fee-commands.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
+
+/** Requests a month that a sandbox is good for (docs/partner-additions.md). */
+const REQUESTS_PER_MONTH = 10_000
+/** Units copied at the same time. */
+const UNITS_AT_ONCE = 50
+/** Units that have an invented stay. */
+const UNITS_WITH_STAYS = 12
+const SLUG_CHARS_MAX = 60
+
+/** The port through which sandboxes end. */
+export interface SandboxRows {
+  /** The first moment after `after` at which a hold expires or a failed delivery is due. */
+  nextMoment(agencyId: string, after: Instant): Promise<Instant | null>
+  /**
+   * Ends a sandbox: erases what is personal in it. Its keys and endpoints pass to `successor`, which takes its place; null: they end too.
+   * @returns false: there was none
+   * @throws WriteError, JournalError
+   */
+  end(
+    sandbox: Agency,
+    successor: { readonly id: string; readonly at: number } | null,
+    audit: ChangeLine,
+  ): Promise<boolean>
+}
+
+interface SandboxesOptions {
+  readonly catalogue: Catalogue
+  readonly agencies: Pick<AgencyCommands, 'create'>
+  readonly fees: Pick<FeeCommands, 'create'>
+  readonly commands: Pick<BookingCommands, 'book' | 'setUnit'>
+  readonly rows: SandboxRows
+  readonly clock: Clock
+  readonly newId: IdSource
+  /** Called when a sandbox has ended: nothing reads its changes any more. */
+  readonly onEnded: (agencyId: string) => void
+  /** Called when the endpoints of a sandbox have passed to the one with this id. */
+  readonly onEndpointsMoved: (agencyId: string) => void
+}
+
+/** An agency that is a sandbox. */
+export type Sandbox = Agency & { readonly clock: SandboxClock }
+
+export class Sandboxes {
+  readonly #options: SandboxesOptions
+  readonly #turns = new KeyedTurns()
+
+  constructor(options: SandboxesOptions) {
+    this.#options = options
+  }
+
+  /** Null: the agency has none. A sandbox is its own. */
+  of(agency: Agency): Sandbox | null {
+    const sandbox = isSandbox(agency) ? agency : this.#options.catalogue.sandboxOf(agency.id)
+    return sandbox?.clock === undefined ? null : { ...sandbox, clock: sandbox.clock }
+  }
+
+  /** When the next hold expires or the next failed webhook is sent again, by its clock; null when nothing waits. */
+  nextMoment({ id, clock }: Sandbox): Promise<Instant | null> {
+    return this.#options.rows.nextMoment(id, clock.now)
+  }
+
+  /**
+   * Makes the sandbox of a live agency, with the units and fees that the agency has now.
+   * @returns refused when it has one, or is a sandbox itself
+   */
+  make(live: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+    return this.#turns.run(live.id, async () => {
+      const { agencies, clock, newId } = this.#options
+      const existing = this.of(live)
+      if (existing !== null) return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
+      const now = clock.now()
+      const draft = {
+        name: `${live.name} (sandbox)`,
+        slug: this.#freeSlug(live.slug),
+        currency: live.currency,
+        timezone: live.timezone,
+        defaultHoldHours: live.defaultHoldHours,
+        plan: planOf(live.plan),
+        sandboxOf: live.id,
+        clock: { now, target: now },
+      }
+      const outcome = await agencies.create(draft, caller, keep, idInShard(shardOf(live.id), newId))
+      if (outcome.kind === 'done') await this.#fill(live, outcome.value, caller)
+      return outcome
+    })
+  }
+
+  /** Makes the sandbox new. Keys and endpoints survive; stays, guests, the feed and the time do not. */
+  reset(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+    const live = this.#liveOf(agency)
+    return this.#turns.run(live.id, async () => {
+      const { catalogue, clock, newId, rows, onEnded, onEndpointsMoved } = this.#options
+      const sandbox = this.of(live)
+      if (sandbox === null) return NOT_FOUND
+      const at = clock.now()
+      const id = idInShard(shardOf(live.id), newId)
+      const made: Agency = { ...sandbox, id, createdAt: at, clock: { now: at, target: at } }
+      const line = changeLine(this.#options, caller, keep?.(made))
+      if (!(await rows.end(sandbox, { id, at }, line))) return NOT_FOUND
+      const keys = catalogue.keysOf(sandbox.id)
+      catalogue.forget(sandbox.id)
+      catalogue.putAgency(made)
+      for (const key of keys) catalogue.putKey({ ...key, agencyId: id })
+      onEnded(sandbox.id)
+      onEndpointsMoved(id)
+      await this.#fill(live, made, caller)
+      return done(made)
+    })
+  }
+
+  /** Removes the sandbox with its keys and endpoints. */
+  remove(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+    const live = this.#liveOf(agency)
+    return this.#turns.run(live.id, async () => {
+      const { catalogue, rows } = this.#options
+      const sandbox = this.of(live)
+      if (sandbox === null) return NOT_FOUND
+      if (!(await rows.end(sandbox, null, changeLine(this.#options, caller, keep?.(sandbox))))) return NOT_FOUND
+      catalogue.forget(sandbox.id)
+      this.#options.onEnded(sandbox.id)
+      return done(sandbox)
+    })
+  }
+
+  #liveOf(agency: Agency): Agency {
+    const { sandboxOf = null } = agency
+    return (sandboxOf === null ? null : this.#options.catalogue.agencyById(sandboxOf)) ?? agency
+  }
+
+  #freeSlug(slug: string): string {
+    for (let n = 1; ; n++) {
+      const suffix = n === 1 ? '-sandbox' : `-sandbox-${n}`
+      const wanted = `${slug.slice(0, SLUG_CHARS_MAX - suffix.length).replace(/-$/, '')}${suffix}`
+      if (this.#options.catalogue.agencyBySlug(wanted) === null) return wanted
+    }
+  }
+
+  async #fill(live: Agency, sandbox: Agency, caller: Caller): Promise<void> {
+    const { catalogue, commands, fees, newId } = this.#options
+    const { feeTypes, listed } = await catalogue.inventory(live.id)
+    for (const { id: _, ...feeType } of feeTypes) await fees.create(sandbox, feeType, caller)
+    const units = listed.map((unit): Unit => ({ ...unit, id: newId('unt') }))
+    for (let i = 0; i < units.length; i += UNITS_AT_ONCE) {
+      const next = units.slice(i, i + UNITS_AT_ONCE)
+      await Promise.all(next.map((unit) => commands.setUnit(sandbox, unit.id, () => unit, caller)))
+    }
+    for (const request of inventedStays(units.slice(0, UNITS_WITH_STAYS), sandbox))
+      await commands.book(sandbox, request, caller)
+  }
+}
+
+function planOf({ requestsPerMinute }: Plan): Plan {
+  return { apiAccess: true, requestsPerMinute, requestsPerMonth: REQUESTS_PER_MONTH }
+}
+
+/** Nobody has these names and addresses: example.com belongs to nobody (RFC 2606). */
+const GUESTS = [
+  'Ana Example',
+  'Bruno Example',
+  'Chloé Example',
+  'Dmitri Example',
+  'Elif Example',
+  'Finn Example',
+] as const
+
+/** A stay in each of the units, some weeks after today, every fourth of them a hold. */
+function inventedStays(units: readonly Unit[], sandbox: Agency): BookingRequest[] {
+  const today = parseNight(dayOf(sandbox.clock?.now ?? sandbox.createdAt, sandbox.timezone))
+  assert(today !== null, 'Cannot make a sandbox: today is outside the supported dates')
+  return units.map((unit, i) => {
+    const [firstName = '', lastName = ''] = (GUESTS[i % GUESTS.length] ?? '').split(' ')
+    const arrival = addNights(today, 7 + 3 * i)
+    const nights = Math.max(unit.rules.minStay, 3)
+    return {
+      unit,
+      stay: { arrival, departure: addNights(arrival, nights) },
+      type: 'guest',
+      status: i % 4 === 3 ? 'option' : 'confirmed',
+      source: 'sandbox',
+      sourceRef: null,
+      adults: Math.min(2, unit.maxGuests),
+      children: 0,
+      extraBed: false,
+      notes: null,
+      holdHours: null,
+      guest: {
+        firstName,
+        lastName,
+        email: `${firstName
+          .normalize('NFD')
+          .replaceAll(/[^a-z]/gi, '')
+          .toLowerCase()}@example.com`,
+        phone: null,
+        nationality: null,
+      },
+      enforcement: 'agency',
+    }
+  })
+}
