@@ -30,7 +30,7 @@ import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../events/changes/waiting-places.ts'
 import { POOL_LIMITS } from '../events/webhooks/send-pool.ts'
 import { PINGS_PER_AGENCY_MAX } from '../events/webhooks/webhook-commands.ts'
-import { ENDPOINTS_PER_AGENCY_MAX } from '../events/webhooks/webhook-endpoint.ts'
+import { ENDPOINTS_PER_AGENCY_MAX, RESEND_PART_MAX, RESENT_DUE_MAX } from '../events/webhooks/webhook-endpoint.ts'
 import { OPEN_PER_AGENCY_MAX } from '../http/idempotent-writes.ts'
 import { BODY_BYTES_MAX } from '../http/read-request.ts'
 import { LISTS_PER_AGENCY_MAX, LISTS_WAITING_PER_AGENCY_MAX } from '../postgres/stores/list-reads.ts'
@@ -78,6 +78,12 @@ export const SHARES = {
     LIMITED,
   ),
   pings: share('hold', 'pings', `${PINGS_PER_AGENCY_MAX} at once`, LIMITED),
+  resends: share(
+    'hold',
+    'webhook deliveries that are sent again by their date',
+    `${RESEND_PART_MAX} per request, and none while ${RESENT_DUE_MAX} deliveries of the agency are due`,
+    LIMITED,
+  ),
   lists: share(
     'hold',
     'pages of lists, searches of guests, and reads of the past',
@@ -252,6 +258,7 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`DELETE ${ENDPOINT}`]: WRITE(),
   [`POST ${ENDPOINT}/rotate-secret`]: WRITE(),
   [`POST ${ENDPOINT}/ping`]: WRITE('pings'),
+  [`POST ${ENDPOINT}/resend`]: WRITE('resends', 'attempts'),
   [`GET ${ENDPOINT}/deliveries`]: ONE('lists'),
   [`GET ${BOOKING}/deliveries`]: ONE('lists'),
   [`POST ${AGENCY}/deliveries/{deliveryId}/resend`]: WRITE('attempts'),

@@ -3,6 +3,7 @@ import { calendarUrl } from './calendar.ts'
 import { importIcal } from './import-ical.ts'
 import type { Json } from './portal-client.ts'
 import { RATE_FLAGS, showRates } from './rates.ts'
+import { addResend } from './resend.ts'
 import { RESTRICTION_FLAGS, showRestrictions } from './restrictions.ts'
 import { type Columns, listing, table } from './table.ts'
 import type { Noun } from './verbs.ts'
@@ -233,8 +234,8 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       ping: 'pingWebhookEndpoint',
       'rotate-secret': 'rotateWebhookSecret',
       deliveries: { operation: 'listWebhookDeliveries', columns: DELIVERIES },
-      resend: { operation: 'resendWebhookDelivery', columns: DELIVERIES },
     },
+    ownVerbs: addResend,
   },
   audit: {
     summary: 'show who did what',

@@ -48,6 +48,16 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .command('changes')
     .summary('list booking changes, or follow them')
     .description('List booking changes as the partner with this API key gets them, or follow them as they happen.')
+  const listen = program
+    .command('listen')
+    .summary('post events to a receiver on this machine, signed as webhooks')
+    .description('Post the events of an agency to a receiver on this machine, signed as webhooks, as they happen.')
+  const trigger = program
+    .command('trigger <event>')
+    .summary('make an event happen in a sandbox')
+    .description('Make an event really happen in a sandbox, through the partner API.')
+  if (args.includes('listen')) (await import('./listen.ts')).addListen(listen, terminal)
+  if (args.includes('trigger')) (await import('./trigger.ts')).addTrigger(trigger, terminal)
   if (args.includes('search')) (await import('./partner.ts')).addSearch(search, terminal)
   if (args.includes('changes')) (await import('./partner.ts')).addChanges(changes, terminal)
   for (const add of [

@@ -34,6 +34,7 @@ import { USAGE } from './usage.ts'
 import { VERIFICATION } from './verification.ts'
 import { WEBHOOK_DELIVERIES } from './webhook-deliveries.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
+import { WEBHOOK_RESEND } from './webhook-resend.ts'
 
 const ROUTES = [
   ...ME,
@@ -63,6 +64,7 @@ const ROUTES = [
   ...CALENDAR_FEED,
   ...WEBHOOK_ENDPOINTS,
   ...WEBHOOK_DELIVERIES,
+  ...WEBHOOK_RESEND,
 ] as const satisfies readonly PortalRoute[]
 
 export type PortalOperationId = (typeof ROUTES)[number]['operation']['id']

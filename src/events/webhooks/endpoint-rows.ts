@@ -28,6 +28,29 @@ export interface PingRecord {
   readonly outcome: AttemptOutcome
 }
 
+/** Which deliveries of an endpoint to send again: those made from `since` to `until`, both included. */
+export interface ResendSince {
+  readonly agencyId: string
+  readonly endpointId: string
+  readonly since: Instant
+  readonly until: Instant
+  /** Only those that were given up. */
+  readonly failedOnly: boolean
+  /** The last delivery that an earlier part has looked at: `since` no longer counts. Null for the first part. */
+  readonly after: string | null
+  readonly at: Instant
+}
+
+/** What became of one part. */
+export interface ResentPart {
+  readonly resent: number
+  /** Deliveries that were not looked at yet, counted up to `WAITING_COUNTED_MAX`. */
+  readonly remaining: number
+  readonly until: Instant
+  /** Where the next part goes on: the last delivery that was looked at; null when there was none. */
+  readonly after: string | null
+}
+
 /** The changes an agency can make to an endpoint; members left out stay as they are. */
 export interface EndpointChange {
   /** A different address resets the failure count. */
@@ -111,10 +134,17 @@ export interface EndpointRows {
    * @returns the delivery; null when its endpoint is deleted
    */
   resend(delivery: WebhookDelivery, agencyId: string, at: Instant, audit: ChangeLine): Promise<WebhookDelivery | null>
+  /**
+   * Does the same for a part of an endpoint's deliveries (`RESEND_PART_MAX`); those that are pending stay as they are.
+   * @returns null, with nothing sent again, when the endpoint is not active, or too many deliveries of the agency are due (`RESENT_DUE_MAX`)
+   */
+  resendSince(part: ResendSince, audit: ChangeLine): Promise<ResentPart | null>
   recordPing(ping: PingRecord, audit: ChangeLine): Promise<void>
 
   /** What `change`, `delete` or `replaceSecret` returned, without the secrets, and when: from what was kept of it (ChangeAnswer). */
   keptEndpoint(kept: string): { readonly endpoint: StoredEndpoint; readonly at: Instant }
   /** The same for `resend`. */
   keptDelivery(kept: string): WebhookDelivery
+  /** The same for `resendSince`. */
+  keptPart(kept: string): ResentPart
 }

@@ -4,7 +4,7 @@ import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HOUR_MS } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
-import type { EndpointChange, EndpointRows, StoredEndpoint } from './endpoint-rows.ts'
+import type { EndpointChange, EndpointRows, ResendSince, ResentPart, StoredEndpoint } from './endpoint-rows.ts'
 import { type EndpointRefusal, parseEndpointUrl } from './endpoint-url.ts'
 import type { PostOnce } from './guarded-post.ts'
 import { coarseReason, isAccepted } from './guarded-post.ts'
@@ -48,6 +48,13 @@ type ResendOutcome =
   | { readonly kind: 'resent'; readonly delivery: WebhookDelivery }
   | { readonly kind: 'not_found' }
   | { readonly kind: 'refused'; readonly refusal: 'is_ping' | 'endpoint_deleted' }
+
+type ResendSinceOutcome =
+  | { readonly kind: 'resent'; readonly part: ResentPart }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'refused'; readonly refusal: 'endpoint_disabled' | 'unknown_after' }
+  /** `RESENT_DUE_MAX` deliveries of the agency are due already. */
+  | { readonly kind: 'busy' }
 
 /** Concurrent pings of one agency: a receiver that hangs holds each for 10 s. */
 export const PINGS_PER_AGENCY_MAX = 2
@@ -282,6 +289,27 @@ export class WebhookCommands {
     const writing = this.#rows.resend(delivery, agencyId, this.#timeOf(agencyId), audit)
     const resent = await this.#notifyAfter({ agencyId, endpointId }, writing)
     return resent === null ? { kind: 'refused', refusal: 'endpoint_deleted' } : { kind: 'resent', delivery: resent }
+  }
+
+  /**
+   * Sends a part of an endpoint's deliveries again, as `resend` does each: the caller asks for the next part, or stops. A disabled
+   * endpoint is refused: what it holds, and what was dropped, would go out together when it is enabled.
+   */
+  async resendSince(part: Omit<ResendSince, 'at'>, audit: ChangeLine): Promise<ResendSinceOutcome> {
+    const { agencyId, endpointId, after } = part
+    const endpoint = await this.#rows.find(agencyId, endpointId)
+    if (endpoint === null) return { kind: 'not_found' }
+    if (endpoint.status === 'disabled') return { kind: 'refused', refusal: 'endpoint_disabled' }
+    if (after !== null && (await this.#rows.findDelivery(agencyId, after))?.endpointId !== endpointId)
+      return { kind: 'refused', refusal: 'unknown_after' }
+    const writing = this.#rows.resendSince({ ...part, at: this.#timeOf(agencyId) }, audit)
+    const resent = await this.#notifyAfter({ agencyId, endpointId }, writing)
+    return resent === null ? { kind: 'busy' } : { kind: 'resent', part: resent }
+  }
+
+  /** What `resendSince` was answered with, from what was kept of the answer. */
+  keptPart(kept: string): ResentPart {
+    return this.#rows.keptPart(kept)
   }
 
   /**

@@ -34,6 +34,13 @@ export interface WebhookEndpoint {
 /** Counting reads an entry of the journal for each event, and of an index for each delivery. */
 export const WAITING_COUNTED_MAX = 10_000
 
+/** Deliveries that one request sends again, at most. */
+export const RESEND_PART_MAX = 100
+/** Deliveries that one request looks at to find them. */
+export const RESEND_LOOKED_AT_MAX = 2_000
+/** Deliveries of an agency that are due: beyond it, none is sent again by their date, so that new events wait for few others. */
+export const RESENT_DUE_MAX = 300
+
 /** Consecutive failed attempts after which an endpoint is disabled (docs/contract.md#delivery, rule 3). */
 export const FAILURES_IN_A_ROW_MAX = 20
 

@@ -45,6 +45,7 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'DELETE webhook-endpoints/{}': ['deleted a webhook endpoint', 'delete a webhook endpoint'],
   'POST webhook-endpoints/{}/ping': ['sent a test message', 'send a test message'],
   'POST webhook-endpoints/{}/rotate-secret': ['rotated a webhook secret', 'rotate a webhook secret'],
+  'POST webhook-endpoints/{}/resend': ['resent deliveries of an endpoint', 'resend deliveries of an endpoint'],
   'POST deliveries/{}/resend': ['resent a delivery', 'resend a delivery'],
   'PATCH ': ['changed the agency’s settings', 'change the agency’s settings'],
   'POST agencies': ['created the agency', 'create the agency'],

@@ -2,7 +2,7 @@ import { WEBHOOK_EVENTS, type WebhookEventKind } from '../../core/domain/booking
 import { BatchLimit } from '../../core/journal/batch.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
-import type { EndpointRows, PingRecord, StoredEndpoint } from '../../events/webhooks/endpoint-rows.ts'
+import type { EndpointRows, PingRecord, ResendSince, ResentPart, StoredEndpoint } from '../../events/webhooks/endpoint-rows.ts'
 import { causeName, coarseReason, isAccepted } from '../../events/webhooks/guarded-post.ts'
 import type { WebhookDelivery } from '../../events/webhooks/sender-store.ts'
 import { WAITING_COUNTED_MAX } from '../../events/webhooks/webhook-endpoint.ts'
@@ -25,6 +25,7 @@ import type { ListReads } from './list-reads.ts'
 import { dropOfDeleted, PENDING_CHUNK, settleBacklog, settlement, started, whileTooSlow } from './pending-deliveries.ts'
 import { ofBooking } from './postgres-agency-bookings.ts'
 import { bodyOf, type EventRow } from './postgres-sender-store.ts'
+import { keptPart, type PartRow, partIn, partOf, resendStatement } from './resend-since.ts'
 import { selected, wordsText } from './table.ts'
 import { ENDPOINT } from './tables.ts'
 
@@ -272,12 +273,23 @@ export class PostgresEndpointRows implements EndpointRows {
     return row === null ? null : resentDelivery(delivery, row, at)
   }
 
+  async resendSince(part: ResendSince, audit: ChangeLine) {
+    const { agencyId } = part
+    const statement = resendStatement(this.#sql, part)
+    const row = await this.#write<PartRow>({ agencyId, audit, ...statement, answerBody: keptPart(this.#sql) })
+    return row === null ? null : partOf(row)
+  }
+
   keptEndpoint(kept: string) {
     return keptEndpointIn(kept)
   }
 
   keptDelivery(kept: string): WebhookDelivery {
     return keptDeliveryIn(kept)
+  }
+
+  keptPart(kept: string): ResentPart {
+    return partIn(kept)
   }
 
   async recordPing(ping: PingRecord, audit: ChangeLine): Promise<void> {

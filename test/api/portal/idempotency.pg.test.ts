@@ -172,6 +172,11 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
     other: { body: { overlapHours: 2 } },
   }),
   pingWebhookEndpoint: ({ a, endpoint }) => ({ path: `${a}/webhook-endpoints/${endpoint}/ping` }),
+  resendWebhookDeliveries: ({ a, endpoint }) => ({
+    path: `${a}/webhook-endpoints/${endpoint}/resend`,
+    body: { since: '2020-01-01T00:00:00Z' },
+    other: { body: { since: '2021-01-01T00:00:00Z' } },
+  }),
   resendWebhookDelivery: async ({ a, endpoint }) => {
     const { deliveries } = (await service.get(`${a}/webhook-endpoints/${endpoint}/deliveries`)).body
     return { path: `${a}/deliveries/${deliveries[0].id}/resend` }

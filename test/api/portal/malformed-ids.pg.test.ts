@@ -34,6 +34,7 @@ const BODIES: Record<string, object> = {
   'PATCH /guests': { phone: '1' },
   'PATCH /fee-types': { active: false },
   'PATCH /webhook-endpoints': { description: 'x' },
+  'POST /webhook-endpoints': { since: '2027-03-01T00:00:00Z' },
 }
 const PREFIXES: Record<string, string> = {
   bookingId: 'bkg',

@@ -72,6 +72,7 @@ describe("the portal's document", () => {
       'POST {a}/units/{unitSlug}/restrictions/preview',
       'POST {a}/webhook-endpoints',
       'POST {a}/webhook-endpoints/{endpointId}/ping',
+      'POST {a}/webhook-endpoints/{endpointId}/resend',
       'POST {a}/webhook-endpoints/{endpointId}/rotate-secret',
       'PUT {a}/bookings/{bookingId}/notes',
       'PUT {a}/units/{unitSlug}/rates',

@@ -152,6 +152,7 @@ test('the roles are those of the design', () => {
   expect(idsOf('manager')).toEqual([
     ...['createUnit', 'changeUnit', 'setRates', 'setRestrictions', 'createFeeType', 'changeFeeType'],
     ...['getCalendarFeed', 'changeCalendarFeed', 'pingWebhookEndpoint', 'resendWebhookDelivery'],
+    'resendWebhookDeliveries',
   ])
   expect(idsOf('desk')).toEqual([
     ...['createBooking', 'changeBooking', 'cancelBooking', 'createGroup', 'cancelGroup'],
