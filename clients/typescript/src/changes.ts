@@ -42,8 +42,8 @@ const MUTE_STREAMS_MAX = 2
 export class Changes extends Resource {
   /** One answer: the changes after a cursor, or the current end without one. */
   list({ include, ...params }: ChangesParams = {}, options?: CallOptions): Promise<ListChangesAnswer> {
-    const of = { timeoutMs: ((params.wait ?? 0) + 30) * 1_000, ...options }
-    return this.http.get(['changes'], { ...params, include: include?.join() || undefined }, of)
+    const of = params.wait ? { timeoutMs: (params.wait + 30) * 1_000, ...options } : options
+    return this.http.get(['changes'], of, { ...params, include: include?.join() || null })
   }
 
   /** Every change from a cursor on, in order and once, for ever: until the loop is left, or `signal` is aborted. */
@@ -98,7 +98,7 @@ export class Follow implements AsyncIterable<AnyChange> {
         const exchange = await this.#http.open(
           {
             path: ['changes'],
-            query: { include: include.join() || undefined },
+            query: { include: include.join() || null },
             headers: { accept: EVENT_STREAM, 'last-event-id': this.#cursor },
           },
           30_000,

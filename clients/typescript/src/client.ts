@@ -51,18 +51,18 @@ export class Nightledger extends Resource {
 
   /** The agency, this key, its limits and what is left of them. */
   me(options?: CallOptions): Promise<Types.GetMeAnswer> {
-    return this.http.get(['me'], {}, options)
+    return this.http.get(['me'], options)
   }
 
   /** The unavailable nights of a unit; with `asOf`, as they were at that moment. */
   availability(params: Types.GetAvailabilityQuery, options?: CallOptions): Promise<Types.GetAvailabilityAnswer> {
-    return this.http.get(['availability'], params, options)
+    return this.http.get(['availability'], options, params)
   }
 
   /** Unavailable nights, prices and rules of many units, over at most 366 days. */
   calendar(params: CalendarParams, options?: CallOptions): Listing<Types.UnitCalendar, Types.GetCalendarAnswer> {
     const query = { ...params, units: params.units?.join() }
-    const read = (page: object) => this.http.get<Types.GetCalendarAnswer>(['calendar'], { ...query, ...page }, options)
+    const read = (page: object) => this.http.get<Types.GetCalendarAnswer>(['calendar'], options, { ...query, ...page })
     return new Listing(
       () => byNumber(read),
       ({ units }) => units,
@@ -72,7 +72,7 @@ export class Nightledger extends Resource {
 
   /** Stays that can be booked now, with their totals. */
   search(params: SearchParams, options?: CallOptions): Listing<Types.Offer, Types.SearchStaysAnswer> {
-    const read = (page: object) => this.http.get<Types.SearchStaysAnswer>(['search'], { ...params, ...page }, options)
+    const read = (page: object) => this.http.get<Types.SearchStaysAnswer>(['search'], options, { ...params, ...page })
     return new Listing(
       () => byNumber(read),
       ({ offers }) => offers,
@@ -105,23 +105,23 @@ export class Nightledger extends Resource {
 
   /** What can be added to the price of a stay. */
   async feeTypes(options?: CallOptions): Promise<Types.FeeType[]> {
-    return (await this.http.get<Types.ListFeeTypesAnswer>(['fee-types'], {}, options)).feeTypes
+    return (await this.http.get<Types.ListFeeTypesAnswer>(['fee-types'], options)).feeTypes
   }
 
   /** The OpenAPI document of the service. */
   openapi(options?: CallOptions): Promise<Types.GetOpenApiAnswer & Record<string, unknown>> {
-    return this.http.get(['openapi.json'], {}, options)
+    return this.http.get(['openapi.json'], options)
   }
 }
 
 class Units extends Resource {
   /** All units except archived ones, by name. */
   async list(options?: CallOptions): Promise<Types.Unit[]> {
-    return (await this.http.get<Types.ListUnitsAnswer>(['units'], {}, options)).units
+    return (await this.http.get<Types.ListUnitsAnswer>(['units'], options)).units
   }
 
   async get(slug: string, options?: CallOptions): Promise<Types.Unit> {
-    return (await this.http.get<Types.GetUnitAnswer>(['units', slug], {}, options)).unit
+    return (await this.http.get<Types.GetUnitAnswer>(['units', slug], options)).unit
   }
 }
 
@@ -129,7 +129,7 @@ class Bookings extends Resource {
   /** The latest arrival first. What changes meanwhile may be missing or old: follow the changes from a cursor of before. */
   list(params: BookingsParams = {}, options?: CallOptions): Listing<Types.Booking, Types.ListBookingsAnswer> {
     const read = (place: object) =>
-      this.http.get<Types.ListBookingsAnswer>(['bookings'], { ...params, ...place }, options)
+      this.http.get<Types.ListBookingsAnswer>(['bookings'], options, { ...params, ...place })
     return new Listing(
       () => byArrival(read),
       ({ bookings }) => bookings,
@@ -138,12 +138,12 @@ class Bookings extends Resource {
   }
 
   async get(id: string, options?: CallOptions): Promise<Types.Booking> {
-    return (await this.http.get<Types.GetBookingAnswer>(['bookings', id], {}, options)).booking
+    return (await this.http.get<Types.GetBookingAnswer>(['bookings', id], options)).booking
   }
 
   /** The changes of a booking, oldest first. */
   async history(id: string, options?: CallOptions): Promise<Types.BookingHistoryEntry[]> {
-    return (await this.http.get<Types.GetBookingHistoryAnswer>(['bookings', id, 'history'], {}, options)).history
+    return (await this.http.get<Types.GetBookingHistoryAnswer>(['bookings', id, 'history'], options)).history
   }
 
   /** Of a cancelled booking, changes nothing. */
@@ -167,7 +167,7 @@ class Groups extends Resource {
 class Guests extends Resource {
   /** The newest first. */
   list(params: GuestsParams = {}, options?: CallOptions): Listing<Types.Guest, Types.ListGuestsAnswer> {
-    const read = (page: object) => this.http.get<Types.ListGuestsAnswer>(['guests'], { ...params, ...page }, options)
+    const read = (page: object) => this.http.get<Types.ListGuestsAnswer>(['guests'], options, { ...params, ...page })
     return new Listing(
       () => byNumber(read),
       ({ guests }) => guests,
@@ -176,6 +176,6 @@ class Guests extends Resource {
   }
 
   async get(id: string, options?: CallOptions): Promise<Types.GuestWithStays> {
-    return (await this.http.get<Types.GetGuestAnswer>(['guests', id], {}, options)).guest
+    return (await this.http.get<Types.GetGuestAnswer>(['guests', id], options)).guest
   }
 }

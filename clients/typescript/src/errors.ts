@@ -3,13 +3,13 @@ import type * as Types from './types.ts'
 /** Everything that this package throws, except for your own abort and wrong arguments. */
 export class NightledgerError extends Error {
   override name = 'NightledgerError'
+  /** Of a write: the key that was sent. Repeat it with this key, and it happens once. */
+  idempotencyKey: string | null = null
 }
 
 /** No complete answer was received, within the tries and the time of the call. Of a write, the outcome is unknown. */
-export class ConnectionError extends NightledgerError {
-  override name = 'ConnectionError'
-  /** Of a write: repeat it with this key, and it happens once. */
-  idempotencyKey: string | null = null
+export class NoAnswerError extends NightledgerError {
+  override name = 'NoAnswerError'
 }
 
 /** An answer as it was received. */
@@ -32,8 +32,6 @@ export class ApiError<C extends string = string> extends NightledgerError {
   /** For humans. */
   readonly title: string
   readonly answer: RawAnswer
-  /** Of a write: the key that was sent. */
-  idempotencyKey: string | null = null
   /** Of a group: the index of the first refused stay. */
   declare readonly stay?: number
   /** Of a group: every refused stay. */

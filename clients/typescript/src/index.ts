@@ -13,7 +13,7 @@ export { type DateText, type IsoDate, isoDate } from './dates.ts'
 export {
   ApiError,
   BookingConflictError,
-  ConnectionError,
+  NoAnswerError,
   CursorExpiredError,
   ExpectedExtensionConflictError,
   FeatureDisabledError,

@@ -34,7 +34,7 @@ export class TestMode {
 
 class SandboxClock extends Resource {
   get(options?: CallOptions): Promise<TestClock> {
-    return this.http.get(['test', 'clock'], {}, options)
+    return this.http.get(['test', 'clock'], options)
   }
 
   /** Moves the clock forward, and waits until everything that falls due has happened. At most 800 days. */

@@ -1,4 +1,4 @@
-import { ApiError, apiErrorOf, ConnectionError } from './errors.ts'
+import { ApiError, apiErrorOf, NoAnswerError, NightledgerError } from './errors.ts'
 
 /** Time and chance, which tests replace. */
 export interface Clock {
@@ -37,7 +37,7 @@ export interface CallOptions extends Pick<ClientOptions, 'timeoutMs' | 'deadline
 export interface Call {
   /** Below `/partner/v1`. */
   readonly path: readonly string[]
-  readonly query?: Readonly<Record<string, unknown>>
+  readonly query?: object | undefined
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON with `POST`. */
   readonly body?: unknown
@@ -57,24 +57,17 @@ const PAUSE_MS_MAX = 8_000
 const CLOCK: Clock = {
   now: () => performance.now(),
   random: Math.random,
-  sleep: async (ms, signal) => {
-    const { promise, end } = pending()
-    const timer = setTimeout(end, signal?.aborted ? 0 : ms)
-    signal?.addEventListener('abort', end)
-    await promise
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', end)
-    signal?.throwIfAborted()
-  },
-}
-
-/** `Promise.withResolvers`, which Node 20 does not have. */
-function pending(): { promise: Promise<void>; end: () => void } {
-  let end = () => {}
-  const promise = new Promise<void>((resolve) => {
-    end = resolve
-  })
-  return { promise, end }
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', end)
+        if (signal?.aborted) reject(signal.reason)
+        else resolve()
+      }
+      const timer = setTimeout(end, signal?.aborted ? 0 : ms)
+      signal?.addEventListener('abort', end)
+    }),
 }
 
 const isRead = ({ body, write }: Call) => body === undefined && write === undefined
@@ -83,7 +76,7 @@ const pathOf = ({ path }: Call) => path.map((part) => `/${encodeURIComponent(par
 /** Whether the same request may get another answer. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof ApiError) return RETRIED.includes(error.status) && error.code !== 'QUOTA_EXCEEDED'
-  return error instanceof ConnectionError
+  return error instanceof NoAnswerError
 }
 
 /** Sends requests, again where that is safe and may help. */
@@ -105,8 +98,8 @@ export class Transport {
     this.clock = options.clock ?? CLOCK
   }
 
-  async get<T>(path: Call['path'], query: object = {}, options?: CallOptions): Promise<T> {
-    return (await this.send<T>({ path, query: query as Record<string, unknown> }, options)).body
+  async get<T>(path: Call['path'], options?: CallOptions, query?: object): Promise<T> {
+    return (await this.send<T>({ path, query }, options)).body
   }
 
   async post<T>(path: Call['path'], body: unknown, options?: CallOptions, write: Call['write'] = 'keyed'): Promise<T> {
@@ -124,7 +117,7 @@ export class Transport {
       try {
         return await this.#once<T>(call, key, tries, Math.min(timeoutMs, endsAt - clock.now()), signal)
       } catch (error) {
-        if (error instanceof ApiError || error instanceof ConnectionError) error.idempotencyKey = key
+        if (error instanceof NightledgerError) error.idempotencyKey = key
         const isLast = tries >= triesMax || (call.write !== undefined && key === null)
         const pauseMs = this.pauseMs(tries, error)
         if (isLast || !isPassing(error) || clock.now() + pauseMs >= endsAt) throw error
@@ -136,7 +129,7 @@ export class Transport {
   /** After the try of this number, from 1: doubled each time, with jitter; or what `Retry-After` says. */
   pauseMs(tries: number, error?: unknown): number {
     const after = error instanceof ApiError ? error.answer.headers.get('retry-after') : null
-    const afterMs = after === null ? NaN : /^\d+$/.test(after) ? Number(after) * 1_000 : Date.parse(after) - Date.now()
+    const afterMs = after ? 1_000 * Number(after) || Date.parse(after) - Date.now() : -1
     if (afterMs >= 0) return afterMs
     return Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** (tries - 1)) * (0.5 + this.clock.random() / 2)
   }
@@ -180,7 +173,6 @@ export class Transport {
         method,
         headers: {
           authorization: `Bearer ${this.#key}`,
-          accept: 'application/json',
           ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
           ...call.headers,
         },
@@ -263,7 +255,7 @@ export class Exchange {
     if (this.#outer?.aborted) return this.#outer.reason
     if (cause instanceof ApiError) return cause
     const why = this.#ending.signal.aborted ? 'no complete answer in time' : 'no complete answer: connection lost'
-    return new ConnectionError(`Cannot ${this.#name}: ${why}`, { cause })
+    return new NoAnswerError(`Cannot ${this.#name}: ${why}`, { cause })
   }
 }
 

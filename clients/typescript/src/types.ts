@@ -254,7 +254,7 @@ export interface GuestWithStays {
   nationality: string | null
   createdAt: string
   /** The most recent arrivals first. */
-  stays: {
+  stays: ({
     /** Works with `GET /bookings/{id}`. */
     id: string
     unitSlug: string
@@ -263,7 +263,7 @@ export interface GuestWithStays {
     /** The departure day. */
     departure: IsoDate
     status: 'draft' | 'option' | 'confirmed' | 'checked_in' | 'checked_out' | 'cancelled'
-  }[]
+  })[]
 }
 
 /** The history of the unit at `asOf` is no longer kept: the operator has archived it. */
@@ -486,13 +486,13 @@ export interface RestrictedProblem {
   /** Same as the `X-Request-Id` header. */
   requestId: string
   /** All rules that refuse the stay. */
-  restrictions: {
+  restrictions: ({
     /** The rule. */
     rule: 'closedToArrival' | 'closedToDeparture' | 'maxStay' | 'stopSell' | 'advanceNoticeHours' | 'bookingWindowDays'
     /** The date that the rule was checked for. */
     date: IsoDate
     value: boolean | number
-  }[]
+  })[]
   /** The nearest arrivals, within 30 days either way, for which the same number of nights would be accepted now; null: none. */
   alternatives: {
     previousArrival: IsoDate | null
@@ -508,13 +508,13 @@ export interface RestrictedProblemOfStays {
   /** Same as the `X-Request-Id` header. */
   requestId: string
   /** All rules that refuse the stay. */
-  restrictions: {
+  restrictions: ({
     /** The rule. */
     rule: 'closedToArrival' | 'closedToDeparture' | 'maxStay' | 'stopSell' | 'advanceNoticeHours' | 'bookingWindowDays'
     /** The date that the rule was checked for. */
     date: IsoDate
     value: boolean | number
-  }[]
+  })[]
   /** The nearest arrivals, within 30 days either way, for which the same number of nights would be accepted now; null: none. */
   alternatives: {
     previousArrival: IsoDate | null
@@ -831,16 +831,13 @@ export interface CreateBookingBody {
   sourceRef?: string | null | undefined
   notes?: string | null | undefined
   holdHours?: number | null | undefined
-  guest?:
-    | {
-        firstName: string
-        lastName: string
-        email?: string | null | undefined
-        phone?: string | null | undefined
-        nationality?: string | null | undefined
-      }
-    | null
-    | undefined
+  guest?: {
+    firstName: string
+    lastName: string
+    email?: string | null | undefined
+    phone?: string | null | undefined
+    nationality?: string | null | undefined
+  } | null | undefined
 }
 
 export interface CreateBookingAnswer {
@@ -866,7 +863,7 @@ export interface CancelBookingAnswer {
 
 export interface CreateGroupBody {
   /** Each is checked as if those before it were booked. All of them are booked, or none. */
-  stays: {
+  stays: ({
     /** Slug of the unit. */
     unit: string
     /** The first night. */
@@ -879,20 +876,17 @@ export interface CreateGroupBody {
     extraBed?: boolean | undefined
     sourceRef?: string | null | undefined
     notes?: string | null | undefined
-  }[]
+  })[]
   /** `draft` and `option` are holds that expire on their own. */
   status?: 'draft' | 'option' | 'confirmed' | undefined
   holdHours?: number | null | undefined
-  guest?:
-    | {
-        firstName: string
-        lastName: string
-        email?: string | null | undefined
-        phone?: string | null | undefined
-        nationality?: string | null | undefined
-      }
-    | null
-    | undefined
+  guest?: {
+    firstName: string
+    lastName: string
+    email?: string | null | undefined
+    phone?: string | null | undefined
+    nationality?: string | null | undefined
+  } | null | undefined
 }
 
 export interface CreateGroupAnswer {

@@ -128,12 +128,12 @@ export function pythonTypes(document: PartnerDocument): string {
   const classes: string[] = []
   const made = new Set<string>()
   // A class per object, inner ones first, because names are resolved when the module is loaded.
-  const add = (name: string, schema: Schema): void => {
+  const add = (name: string, schema: Schema, isSent: boolean): void => {
     if (made.has(name)) return
     made.add(name)
     const members = Object.entries(schema.properties ?? {}).map(([member, inner]): [string, string, boolean] => [
       member,
-      inPython(inner, name + titled(member), add, document),
+      inPython(inner, name + titled(member), { isSent, add, document }),
       schema.required?.includes(member) === true,
     ])
     const block = (part: typeof members) => `{${part.map(([member, type]) => `'${member}': '${type}'`).join(', ')}}`
@@ -148,26 +148,31 @@ export function pythonTypes(document: PartnerDocument): string {
         `class ${name}(_${name}, _${name}Optional):\n    pass\n`,
       )
   }
-  for (const [name, schema] of Object.entries(document.components.schemas)) add(name, schema)
-  for (const [name, schema, isSent] of exchanged(document)) if (!(isSent && name.endsWith('Query'))) add(name, schema)
+  for (const [name, schema] of Object.entries(document.components.schemas)) add(name, schema, false)
+  for (const [name, schema, isSent] of exchanged(document))
+    if (!(isSent && name.endsWith('Query'))) add(name, schema, isSent)
   const head = [
     '# Made from the OpenAPI document by test/clients/support/make-types.ts. Do not edit.',
-    'from typing import Any, Dict, List, Literal, TypedDict, Union',
+    'from typing import Any, Dict, List, Literal, NewType, TypedDict, Union',
     '',
+    '# A calendar date, `YYYY-MM-DD`, that the service sent. It has no time and no time zone.',
+    "IsoDate = NewType('IsoDate', str)",
   ]
   return `${[...head, ...classes].join('\n')}\n`
 }
 
-function inPython(
-  schema: Schema,
-  name: string,
-  add: (name: string, schema: Schema) => void,
-  document: PartnerDocument,
-): string {
-  const of = (inner: Schema) => inPython(inner, name, add, document)
+interface InPython {
+  readonly isSent: boolean
+  readonly add: (name: string, schema: Schema, isSent: boolean) => void
+  readonly document: PartnerDocument
+}
+
+function inPython(schema: Schema, name: string, context: InPython): string {
+  const { isSent, add, document } = context
+  const of = (inner: Schema) => inPython(inner, name, context)
   if (schema.$ref !== undefined) {
     const ref = nameOf(schema.$ref)
-    add(ref, document.components.schemas[ref] ?? {})
+    add(ref, document.components.schemas[ref] ?? {}, false)
     return ref
   }
   if (schema.const !== undefined || schema.enum !== undefined)
@@ -179,14 +184,14 @@ function inPython(
       return `List[${of(schema.items ?? {})}]`
     case 'object':
       if (schema.properties === undefined || schema.additionalProperties === true) return 'Dict[str, Any]'
-      add(name, schema)
+      add(name, schema, isSent)
       return name
     case 'integer':
       return 'int'
     case 'number':
       return 'float'
     case 'string':
-      return 'str'
+      return schema.format === 'date' && !isSent ? 'IsoDate' : 'str'
     case 'boolean':
       return 'bool'
     case 'null':
