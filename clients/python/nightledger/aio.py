@@ -40,18 +40,18 @@ class _Face:
 
 
 def _call(method: Callable[Concatenate[Any, A], T]) -> Callable[Concatenate[Any, A], Awaitable[T]]:
-    @functools.wraps(method)
-    async def call(self: Any, *args: A.args, **kwargs: A.kwargs) -> T:
+    async def call(self: Any, /, *args: A.args, **kwargs: A.kwargs) -> T:
         return await asyncio.to_thread(method, self._sync, *args, **kwargs)
 
+    functools.update_wrapper(call, method)
     return call
 
 
 def _list(method: Callable[Concatenate[Any, A], Listing[T, P]]) -> Callable[Concatenate[Any, A], AsyncListing[T, P]]:
-    @functools.wraps(method)
-    def call(self: Any, *args: A.args, **kwargs: A.kwargs) -> AsyncListing[T, P]:
+    def call(self: Any, /, *args: A.args, **kwargs: A.kwargs) -> AsyncListing[T, P]:
         return AsyncListing(method(self._sync, *args, **kwargs))
 
+    functools.update_wrapper(call, method)
     return call
 
 

@@ -12,7 +12,7 @@ import time
 import urllib.parse
 import uuid
 from collections import OrderedDict
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .errors import ApiError, NightledgerError, NoAnswerError, RawAnswer, api_error_of
 
@@ -132,7 +132,7 @@ class Transport:
         if parts.scheme not in ('http', 'https') or parts.hostname is None:
             raise ValueError('url must be the address of the service, http:// or https://')
         # Not an attribute: no dump of this object has it.
-        self._authorization = lambda: f'Bearer {key}'
+        self._authorization: Callable[[], str] = lambda: f'Bearer {key}'
         self._is_tls = parts.scheme == 'https'
         self._host, self._port = parts.hostname, parts.port
         self._base = f'{parts.path.rstrip("/")}/partner/v1'

@@ -31,12 +31,12 @@ export type BookParams =
 
 /** A partner's access to one agency. */
 export class Nightledger extends Resource {
-  readonly units: Units
-  readonly bookings: Bookings
-  readonly groups: Groups
-  readonly guests: Guests
-  readonly changes: Changes
-  readonly test: TestMode
+  declare readonly units: Units
+  declare readonly bookings: Bookings
+  declare readonly groups: Groups
+  declare readonly guests: Guests
+  declare readonly changes: Changes
+  declare readonly test: TestMode
 
   constructor(options: ClientOptions) {
     const http = new Transport(options)

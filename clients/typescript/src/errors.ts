@@ -25,13 +25,13 @@ type Answered = [answer: RawAnswer, body: Readonly<Record<string, unknown>>]
 export class ApiError<C extends string = string> extends NightledgerError {
   override name = 'ApiError'
   /** Stable: branch on it. `HTTP_502` and the like if the answer did not come from the service. */
-  readonly code: C
-  readonly status: number
+  declare readonly code: C
+  declare readonly status: number
   /** Say this when you ask the agency's operator about a request. */
-  readonly requestId: string | null
+  declare readonly requestId: string | null
   /** For humans. */
-  readonly title: string
-  readonly answer: RawAnswer
+  declare readonly title: string
+  declare readonly answer: RawAnswer
   /** Of a group: the index of the first refused stay. */
   declare readonly stay?: number
   /** Of a group: every refused stay. */

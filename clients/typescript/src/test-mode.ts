@@ -23,8 +23,8 @@ const DAY_S = 86_400
 
 /** For keys of a sandbox, `hr_test_…`: a live key gets 404. */
 export class TestMode {
-  readonly clock: SandboxClock
-  readonly events: SandboxEvents
+  declare readonly clock: SandboxClock
+  declare readonly events: SandboxEvents
 
   constructor(http: Transport) {
     this.clock = new SandboxClock(http)

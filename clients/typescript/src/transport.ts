@@ -81,7 +81,7 @@ export function isPassing(error: unknown): boolean {
 
 /** Sends requests, again where that is safe and may help. */
 export class Transport {
-  readonly clock: Clock
+  declare readonly clock: Clock
   readonly #key: string
   readonly #options: Omit<ClientOptions, 'key'>
   readonly #base: string
@@ -261,7 +261,7 @@ export class Exchange {
 
 /** Some of the operations. */
 export class Resource {
-  protected readonly http: Transport
+  declare protected readonly http: Transport
 
   constructor(http: Transport) {
     this.http = http

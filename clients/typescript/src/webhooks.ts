@@ -27,7 +27,7 @@ export type WebhookEvent = (
 /** The message was not signed with a secret of the endpoint, or not now. Answer 400, and do nothing else. */
 export class WebhookError extends NightledgerError {
   override name = 'WebhookError'
-  readonly reason: 'header' | 'time' | 'signature' | 'body'
+  declare readonly reason: 'header' | 'time' | 'signature' | 'body'
 
   constructor(reason: WebhookError['reason'], message: string) {
     super(message)
@@ -55,9 +55,7 @@ export async function unwrap(
 ): Promise<WebhookEvent> {
   // JavaScript callers have no types.
   if (typeof rawBody === 'string') throw new TypeError('rawBody must be the bytes of the body, not a string')
-  const parts = headerOf(headers)
-    .split(',')
-    .map((part) => part.trim())
+  const parts = headerOf(headers).split(/ *, */)
   const time = parts.find((part) => /^t=\d{1,12}$/.test(part))?.slice(2)
   const signatures = parts.filter((part) => /^v1=[0-9a-f]{64}$/.test(part)).slice(0, SIGNATURES_MAX)
   if (time === undefined || signatures.length === 0)
