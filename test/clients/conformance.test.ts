@@ -1,6 +1,6 @@
 /** Every case of clients/conformance, with each client: the same over the wire, the same for the caller. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Case, CASES, KEY, type Played } from './support/conformance-cases.ts'
+import { CASES, type Case, KEY, type Played } from './support/conformance-cases.ts'
 import { playTypescript } from './support/play-typescript.ts'
 import { PYTHON_MISSING, PythonClient } from './support/python-client.ts'
 import { type Received, ScriptedServer } from './support/scripted-server.ts'

@@ -13,7 +13,6 @@ export { type DateText, type IsoDate, isoDate } from './dates.ts'
 export {
   ApiError,
   BookingConflictError,
-  NoAnswerError,
   CursorExpiredError,
   ExpectedExtensionConflictError,
   FeatureDisabledError,
@@ -22,6 +21,7 @@ export {
   InternalError,
   MinStayError,
   NightledgerError,
+  NoAnswerError,
   NotFoundError,
   QuotaExceededError,
   QuoteChangedError,

@@ -1,4 +1,4 @@
-import { ApiError, apiErrorOf, NoAnswerError, NightledgerError } from './errors.ts'
+import { ApiError, apiErrorOf, NightledgerError, NoAnswerError } from './errors.ts'
 
 /** Time and chance, which tests replace. */
 export interface Clock {

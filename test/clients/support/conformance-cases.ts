@@ -49,12 +49,18 @@ export interface Played {
 
 export type Outcome =
   | { readonly result: unknown }
-  | { readonly error: { readonly class: string; readonly members: Readonly<Record<string, unknown>>; readonly text: string } }
+  | {
+      readonly error: {
+        readonly class: string
+        readonly members: Readonly<Record<string, unknown>>
+        readonly text: string
+      }
+    }
 
 export const CONFORMANCE = join(import.meta.dir, '../../../clients/conformance')
 export const KEY = 'hr_test_TheKeyThatNobodyMaySee'
 
-/** By operation id, the method of the clients, in the spelling of JavaScript. */
+/** By method and path below `/partner/v1`, the method of the clients, in the spelling of JavaScript. */
 export const OPERATIONS: Readonly<Record<string, string>> = read('operations.json')
 
 export const CASES: readonly Case[] = readdirSync(CONFORMANCE)

@@ -2,12 +2,16 @@ import { Nightledger, type Reset } from '../../../clients/typescript/src/index.t
 import { type Case, KEY, type Outcome, type Played, type Step } from './conformance-cases.ts'
 
 /** Plays a case with the TypeScript client, in this process. Time passes only by its pauses. */
-export async function playTypescript(url: string, { steps, options }: Case): Promise<Played> {
+export async function playTypescript(
+  url: string,
+  { steps, options }: Pick<Case, 'steps' | 'options'>,
+  key = KEY,
+): Promise<Played> {
   const pauses: number[] = []
   const resets: unknown[] = []
   let now = 0
   const client = new Nightledger({
-    key: KEY,
+    key,
     url,
     ...options,
     clock: {

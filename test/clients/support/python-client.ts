@@ -21,8 +21,13 @@ export class PythonClient {
     return answer
   }
 
-  play(url: string, mode: 'sync' | 'async', each: Case): Promise<Played & { readonly shown: string }> {
-    return this.ask({ mode, url, key: KEY, case: each })
+  play(
+    url: string,
+    mode: 'sync' | 'async',
+    each: Pick<Case, 'steps' | 'options'>,
+    key = KEY,
+  ): Promise<Played & { readonly shown: string }> {
+    return this.ask({ mode, url, key, case: each })
   }
 
   async stop(): Promise<void> {
@@ -32,9 +37,10 @@ export class PythonClient {
 }
 
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder()
   let text = ''
-  for await (const part of stream.pipeThrough(new TextDecoderStream())) {
-    const lines = (text + part).split('\n')
+  for await (const part of stream) {
+    const lines = (text + decoder.decode(part, { stream: true })).split('\n')
     text = lines.pop() ?? ''
     yield* lines
   }
@@ -42,4 +48,5 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
 }
 
 /** Python 3.9 or newer is on every machine that these tests are run on; where it is not, they are skipped. */
-export const PYTHON_MISSING = Bun.spawnSync(['python3', '-c', 'import sys; assert sys.version_info >= (3, 9)']).exitCode !== 0
+export const PYTHON_MISSING =
+  Bun.spawnSync(['python3', '-c', 'import sys; assert sys.version_info >= (3, 9)']).exitCode !== 0

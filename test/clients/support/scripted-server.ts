@@ -47,7 +47,7 @@ export class ScriptedServer {
     socket.on('error', () => {})
     let bytes = Buffer.alloc(0)
     socket.on('data', (piece) => {
-      bytes = Buffer.concat([bytes, piece])
+      bytes = Buffer.concat([bytes, Buffer.from(piece)])
       const end = bytes.indexOf('\r\n\r\n')
       if (end === -1) return
       const [first = '', ...lines] = bytes.subarray(0, end).toString().split('\r\n')
