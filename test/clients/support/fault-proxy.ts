@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 /**
  * What happens to a request on its way to the service:
  * `cut`: the service gets it and acts, its answer is lost. `half`: half of the answer arrives. `repeat`: a stream's events come twice.
- * `tear`: a stream ends in the middle of its first event. `hold`: of a stream, nothing arrives. An answer: the service gets nothing.
+ * `tear`: a stream ends in the middle of an event. `hold`: of a stream, nothing arrives. An answer: the service gets nothing.
  */
 export type Fault =
   | 'cut'
@@ -17,6 +17,7 @@ export type Fault =
 export class FaultProxy {
   readonly #target: string
   #faults: (Fault | null)[] = []
+  #onStream = () => {}
   readonly #leaving = new AbortController()
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch(() => response.destroy())
@@ -45,6 +46,13 @@ export class FaultProxy {
 
   get left(): number {
     return this.#faults.length
+  }
+
+  /** Resolves when the service has begun to answer the next stream. */
+  nextStream(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onStream = resolve
+    })
   }
 
   stop(): void {
@@ -93,11 +101,12 @@ export class FaultProxy {
   async #stream(answer: Response, fault: Fault | null, heads: Record<string, string>, response: ServerResponse) {
     response.writeHead(answer.status, heads)
     response.flushHeaders()
+    this.#onStream()
     for await (const part of answer.body ?? []) {
       const text = new TextDecoder().decode(part)
       if (fault === 'hold') continue
-      if (fault === 'tear' && text.includes('data:')) {
-        response.write(text.slice(0, text.indexOf('data:') + 20), () => response.destroy())
+      if (fault === 'tear') {
+        response.write(text.slice(0, text.lastIndexOf('data:') + 20), () => response.destroy())
         return
       }
       response.write(fault === 'repeat' ? text + text : text)
