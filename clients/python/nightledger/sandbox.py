@@ -1,4 +1,4 @@
-"""For keys of a sandbox, `hr_test_…`: a live key gets 404."""
+"""For keys of a sandbox, `hr_test_…`: a live key gets FeatureDisabledError."""
 
 import threading
 from typing import Any, Literal, Mapping, Optional, TypedDict
@@ -45,7 +45,7 @@ class SandboxClock:
         clock = self._http.clock
         deadline = options.deadline if options is not None and options.deadline is not None else 120.0
         ends_at = clock.now() + deadline
-        moved: TestClock = self._http.post(['test', 'clock'], body, options, 'once')
+        moved: TestClock = self._http.post(['test', 'clock'], body, options)
         pause = PAUSE_S
         while moved['status'] != 'ready' and clock.now() < ends_at:
             clock.sleep(min(pause, PAUSE_S_MAX), threading.Event())

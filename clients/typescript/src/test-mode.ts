@@ -21,7 +21,7 @@ const PAUSE_MS = 250
 const PAUSE_MS_MAX = 4_000
 const DAY_S = 86_400
 
-/** For keys of a sandbox, `hr_test_…`: a live key gets 404. */
+/** For keys of a sandbox, `hr_test_…`: a live key gets `FeatureDisabledError`. */
 export class TestMode {
   declare readonly clock: SandboxClock
   declare readonly events: SandboxEvents
@@ -50,7 +50,7 @@ class SandboxClock extends Resource {
   async #move(body: object, options: CallOptions = {}): Promise<TestClock> {
     const { clock } = this.http
     const endsAt = clock.now() + (options.deadlineMs ?? 120_000)
-    let moved = await this.http.post<TestClock>(['test', 'clock'], body, options, 'once')
+    let moved = await this.http.post<TestClock>(['test', 'clock'], body, options)
     for (let pauseMs = PAUSE_MS; moved.status !== 'ready' && clock.now() < endsAt; pauseMs *= 2) {
       await clock.sleep(Math.min(pauseMs, PAUSE_MS_MAX), options.signal)
       moved = await this.get(options)
