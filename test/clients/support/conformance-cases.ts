@@ -57,7 +57,7 @@ export type Outcome =
       }
     }
 
-export const CONFORMANCE = join(import.meta.dir, '../../../clients/conformance')
+const CONFORMANCE = join(import.meta.dir, '../../../clients/conformance')
 export const KEY = 'hr_test_TheKeyThatNobodyMaySee'
 
 /** By method and path below `/partner/v1`, the method of the clients, in the spelling of JavaScript. */
