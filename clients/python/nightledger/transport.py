@@ -100,6 +100,13 @@ class Exchange:
                 return b''.join(parts)
             parts.append(part)
 
+    def release(self) -> Optional[http.client.HTTPConnection]:
+        """The connection, for another exchange; None if it has ended, or has more of this answer."""
+        # `read1` leaves a response open whose last byte it has returned.
+        if self._response.length == 0:
+            self._response.close()
+        return self._connection if self._connection.sock is not None and self._response.isclosed() else None
+
     def close(self) -> None:
         """Also wakes a thread that reads."""
         try:
@@ -252,9 +259,9 @@ class Transport:
         return http.client.HTTPConnection(self._host, self._port, timeout=timeout), False
 
     def _put_back(self, exchange: Exchange) -> None:
-        connection = exchange._connection
+        connection = exchange.release()
         with self._lock:
-            if connection.sock is not None and exchange._response.isclosed() and len(self._idle) < IDLE_MAX:
+            if connection is not None and len(self._idle) < IDLE_MAX:
                 self._idle.append(connection)
                 return
         exchange.close()

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+import time
 import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../../../clients/python'))
@@ -184,7 +185,26 @@ def webhook(request):
         return {'reason': error.reason}
 
 
-METHODS = {'play': play, 'surface': surface, 'webhook': webhook}
+def cancelled(request):
+    """How long a loop over changes goes on that is cancelled while it reads a silent stream."""
+
+    async def loop_for_ever(client):
+        async for _ in client.changes.follow(after='c0'):
+            pass
+
+    async def run():
+        async with nightledger.AsyncNightledger(request['key'], request['url']) as client:
+            task = asyncio.ensure_future(loop_for_ever(client))
+            await asyncio.sleep(0.3)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            return task.cancelled()
+
+    begin = time.monotonic()
+    return {'cancelled': asyncio.run(run()), 'seconds': time.monotonic() - begin}
+
+
+METHODS = {'play': play, 'surface': surface, 'webhook': webhook, 'cancelled': cancelled}
 
 if __name__ == '__main__':
     main()
