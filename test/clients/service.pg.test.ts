@@ -1,5 +1,6 @@
 /** Both clients against the real service, behind a proxy that breaks off, repeats and refuses. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { partnerDocument } from '../../src/api/partner/partner-surface.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
@@ -23,6 +24,8 @@ afterAll(async () => {
 })
 
 const CLIENTS = ['TypeScript', ...(PYTHON_MISSING ? [] : ['Python', 'Python for asyncio'])] as const
+/** Sandboxes have one: a service without sandboxes has no such route. */
+const HAS_CLOCK = '/partner/v1/test/clock' in JSON.parse(await partnerDocument()).paths
 const CURSOR_EXPIRED = { status: 410, json: { code: 'CURSOR_EXPIRED', title: 'Expired', requestId: 'req_1' } }
 
 describe.each(CLIENTS)('%s', (name) => {
@@ -162,4 +165,22 @@ describe.each(CLIENTS)('%s', (name) => {
       'cancelled',
     ])
   })
+  test.skipIf(!HAS_CLOCK)(
+    'a clock whose answer is lost is moved once, and what falls due has happened by then',
+    async () => {
+      const start = Date.UTC(2050, 2, 1, 9)
+      // The member of an agency that makes it a sandbox.
+      const sandboxed: object = { clock: { now: start, target: start } }
+      agency = await service.agency(sandboxed as Partial<Agency>)
+      unit = await service.unit(agency)
+      key = (await service.key(agency)).secret
+      const held = { unit: unit.slug, arrival: '2050-06-01', departure: '2050-06-05', status: 'option', holdHours: 24 }
+      const { body } = await service.call('/bookings', { key, json: held })
+      // No time passes between two looks at the clock: there must be enough of them.
+      const advance = { call: 'test.clock.advance', args: [{ days: 2 }], options: { deadlineMs: 36_000_000 } }
+      const { outcomes } = await play(['cut'], [advance, { call: 'bookings.get', args: [body.booking.id] }])
+      expect(resultOf(outcomes[0])).toEqual({ now: '2050-03-03T09:00:00.000Z', status: 'ready' })
+      expect(resultOf(outcomes[1])).toMatchObject({ status: 'cancelled', cancelReason: 'hold_expired' })
+    },
+  )
 })
