@@ -5,9 +5,9 @@ import { dirname, join, normalize } from 'node:path'
 import { Glob } from 'bun'
 
 /** Not `sql/`: an applied migration keeps its bytes. */
-const SOURCES = ['src/**/*.ts', 'test/**/*.{ts,js,py,php,go}', 'bench/**/*.ts', 'docs/**/*.yaml']
+const SOURCES = ['src/**/*.ts', 'test/**/*.{ts,js,py,php,go}', 'bench/**/*.ts', 'docs/**/*.yaml', 'clients/**/src/*.ts']
 
-const DOCUMENTS = ['*.md', 'docs/**/*.md', 'bench/**/*.md']
+const DOCUMENTS = ['*.md', 'docs/**/*.md', 'bench/**/*.md', 'clients/**/*.md']
 
 /** A document in docs/ or a file in bench/, with a heading or without. */
 const CITATION = /(?:\bdocs\/[\w./-]+\.(?:md|yaml)|(?<![\w./])bench\/[\w./-]+\.(?:md|ts|json))(?:#[\w-]+)?/g

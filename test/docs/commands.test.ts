@@ -22,13 +22,13 @@ const RUN_BY: Record<string, readonly string[]> = {
 }
 
 /** What a block may be in. `json call` and the like are of docs/agents.md; `diagram` is drawn in letters. */
-const LANGUAGES = ['sh', 'json', 'text', 'js', 'ts', 'sql', 'ini', 'env', 'yaml', 'promql', 'diagram']
+const LANGUAGES = ['sh', 'json', 'text', 'js', 'ts', 'python', 'sql', 'ini', 'env', 'yaml', 'promql', 'diagram']
 
 /** The start of a line meant for a shell. */
 const COMMAND =
   /^\s*(?:\$ |(?:sudo |npx )?(?:nightledger|bun|bunx|npm|npx|node|curl|git|docker|claude|psql|pg_dump|pg_restore|systemctl|kubectl|promtool|apt-get|openssl)\b)/
 
-const documents = ['*.md', 'docs/**/*.md', 'bench/**/*.md']
+const documents = ['*.md', 'docs/**/*.md', 'bench/**/*.md', 'clients/**/*.md']
   .flatMap((pattern) => [...new Glob(pattern).scanSync('.')])
   .toSorted()
 
@@ -64,7 +64,7 @@ describe.each(documents)('%s', (path) => {
   })
 
   test('names only our files that exist', () => {
-    const named = [...markdown.matchAll(/`((?:src|test|sql|bench|docs|\.ci|\.github)\/[\w./-]*)`/g)].map(
+    const named = [...markdown.matchAll(/`((?:src|test|sql|bench|docs|clients|\.ci|\.github)\/[\w./-]*)`/g)].map(
       ([, name = '']) => name,
     )
     expect(named.filter((name) => !existsSync(name))).toEqual([])

@@ -1,0 +1,23 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+
+/*
+ * Makes what is published: one minified module with its source map, and the types. `bun run build.ts [folder]`
+ */
+
+const outdir = process.argv[2] ?? join(import.meta.dir, 'dist')
+rmSync(outdir, { recursive: true, force: true })
+const { success, logs } = await Bun.build({
+  entrypoints: [join(import.meta.dir, 'src/index.ts')],
+  outdir,
+  format: 'esm',
+  target: 'browser',
+  minify: true,
+  sourcemap: 'linked',
+})
+const tsc = join(import.meta.dir, '../../node_modules/.bin/tsc')
+const { exitCode } = Bun.spawnSync([tsc, '--project', import.meta.dir, '--outDir', outdir], {
+  stdio: ['ignore', 'inherit', 'inherit'],
+})
+for (const log of logs) console.error(log)
+process.exit(success ? exitCode : 1)

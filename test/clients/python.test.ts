@@ -1,0 +1,60 @@
+/** What only the Python client does by itself: its connections, and its loops in threads. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createServer, type Server } from 'node:net'
+import { KEY } from './support/conformance-cases.ts'
+import { PYTHON_MISSING, PythonClient } from './support/python-client.ts'
+import { ScriptedServer } from './support/scripted-server.ts'
+
+let python: PythonClient
+beforeAll(() => {
+  if (!PYTHON_MISSING) python = new PythonClient()
+})
+afterAll(() => python?.stop())
+
+/** Answers one request on each connection, and closes it when the next one comes, as a server that has just given up waiting. */
+async function forgetfulServer(): Promise<{ server: Server; url: string; requests: string[] }> {
+  const requests: string[] = []
+  const server = createServer((socket) => {
+    let answered = 0
+    socket.on('error', () => {})
+    socket.on('data', (piece) => {
+      const [first = ''] = piece.toString().split('\r\n')
+      if (!first.startsWith('GET') && !first.startsWith('POST')) return
+      requests.push(`${first.split(' ')[0]} ${answered === 0 ? 'on a new connection' : 'on a used one'}`)
+      if (answered++ > 0) socket.destroy()
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The server does not listen')
+  return { server, url: `http://127.0.0.1:${address.port}`, requests }
+}
+
+describe.skipIf(PYTHON_MISSING)('Python', () => {
+  test('a connection that was closed while it was idle is replaced at once, without a pause', async () => {
+    const { server, url, requests } = await forgetfulServer()
+    const { outcomes, pauses } = await python.play(url, 'sync', { steps: [{ call: 'me' }, { call: 'me' }] })
+    server.close()
+    expect(outcomes).toEqual([{ result: {} }, { result: {} }])
+    expect(requests).toEqual(['GET on a new connection', 'GET on a used one', 'GET on a new connection'])
+    expect(pauses).toEqual([])
+  })
+  test('a write that must not be repeated gets a connection of its own', async () => {
+    const { server, url, requests } = await forgetfulServer()
+    const event = { call: 'test.events.send', args: [{ bookingId: 'bkg_1', kind: 'late' }] }
+    const { outcomes } = await python.play(url, 'sync', { steps: [{ call: 'me' }, event] })
+    server.close()
+    expect(outcomes).toEqual([{ result: {} }, { result: null }])
+    expect(requests).toEqual(['GET on a new connection', 'POST on a new connection'])
+  })
+  test('a loop over changes that is cancelled ends, though its stream is silent', async () => {
+    const server = await ScriptedServer.start()
+    server.begin([{ stream: ':\n\n', fault: 'silence' }])
+    const { cancelled, seconds } = await python.ask({ ask: 'cancelled', key: KEY, url: server.url })
+    server.stop()
+    expect(cancelled).toBe(true)
+    // A stream that nothing ends is lost after 45 seconds.
+    expect(seconds).toBeLessThan(30)
+  })
+})

@@ -1,0 +1,52 @@
+import { join } from 'node:path'
+import { type Case, KEY, type Played } from './conformance-cases.ts'
+
+/** The Python client, in a process of its own that answers a JSON line with a JSON line. */
+export class PythonClient {
+  readonly #child = Bun.spawn(['python3', '-W', 'error', join(import.meta.dir, 'python-driver.py')], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  readonly #lines = linesOf(this.#child.stdout)
+
+  // biome-ignore lint/suspicious/noExplicitAny: each question has an answer of its own shape
+  async ask(question: Readonly<Record<string, unknown>>): Promise<any> {
+    this.#child.stdin.write(`${JSON.stringify(question)}\n`)
+    await this.#child.stdin.flush()
+    const { value, done } = await this.#lines.next()
+    if (done === true) throw new Error('The Python client has ended')
+    const answer = JSON.parse(value)
+    if (answer.failure !== undefined) throw new Error(answer.failure)
+    return answer
+  }
+
+  play(
+    url: string,
+    mode: 'sync' | 'async',
+    each: Pick<Case, 'steps' | 'options'>,
+    key = KEY,
+  ): Promise<Played & { readonly shown: string }> {
+    return this.ask({ mode, url, key, case: each })
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill()
+    await this.#child.exited
+  }
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const part of stream) {
+    const lines = (text + decoder.decode(part, { stream: true })).split('\n')
+    text = lines.pop() ?? ''
+    yield* lines
+  }
+  return undefined
+}
+
+/** Python 3.9 or newer is on every machine that these tests are run on; where it is not, they are skipped. */
+export const PYTHON_MISSING =
+  Bun.spawnSync(['python3', '-c', 'import sys; assert sys.version_info >= (3, 9)']).exitCode !== 0
