@@ -214,7 +214,7 @@ export interface ExpectedExtensionConflictProblemOfStays {
   }[]
 }
 
-/** The agency's plan has no API access. */
+/** The agency's plan has no API access, or the route is only for the keys of a sandbox and this is none. */
 export interface FeatureDisabledProblem {
   code: 'FEATURE_DISABLED'
   /** Human-readable. Branch on `code` instead. */
@@ -549,6 +549,13 @@ export interface Tenant {
   currency: string
   /** IANA time zone name. */
   timezone: string
+}
+
+export interface TestClock {
+  /** What the clock shows. */
+  now: string
+  /** `advancing`: what happens up to the requested time is still being worked off. `ready`: all of it has happened. */
+  status: 'ready' | 'advancing'
 }
 
 /** The arrival falls on a cleaning night after the previous stay. */
@@ -937,6 +944,26 @@ export interface ListChangesAnswer {
   cursor: string
   /** There are more changes already: ask again without waiting. */
   hasMore: boolean
+}
+
+export interface MoveTestClockBody {
+  /** Where to move the clock. Either this or `advanceSeconds`. */
+  now?: string | undefined
+  /** How far to move it, counted from where it is already going. */
+  advanceSeconds?: number | undefined
+}
+
+export interface SendTestEventBody {
+  /** Id of the booking. */
+  bookingId: string
+  kind: 'duplicate' | 'reorder' | 'late' | 'bad_signature' | 'old_timestamp'
+}
+
+export interface SendTestEventAnswer {
+  /** In the order in which they are sent. */
+  eventIds: string[]
+  /** How many endpoints get them. */
+  endpoints: number
 }
 
 export interface GetOpenApiAnswer {

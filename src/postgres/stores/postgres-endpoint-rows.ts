@@ -2,7 +2,13 @@ import { WEBHOOK_EVENTS, type WebhookEventKind } from '../../core/domain/booking
 import { BatchLimit } from '../../core/journal/batch.ts'
 import type { ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
-import type { EndpointRows, PingRecord, ResendSince, ResentPart, StoredEndpoint } from '../../events/webhooks/endpoint-rows.ts'
+import type {
+  EndpointRows,
+  PingRecord,
+  ResendSince,
+  ResentPart,
+  StoredEndpoint,
+} from '../../events/webhooks/endpoint-rows.ts'
 import { causeName, coarseReason, isAccepted } from '../../events/webhooks/guarded-post.ts'
 import type { WebhookDelivery } from '../../events/webhooks/sender-store.ts'
 import { WAITING_COUNTED_MAX } from '../../events/webhooks/webhook-endpoint.ts'

@@ -47,7 +47,8 @@ const WRITES: Record<string, string> = {
   'postgres-rate-rows.ts: keep_rate()': 'function',
   'postgres-refusal-rows.ts: insert into audit_line':
     'counts what this process has refused, true whichever process is the writer',
-  'postgres-sandbox-clocks.ts: update agency': 'audited',
+  'postgres-sandbox-clocks.ts: delete from idempotency': 'checked',
+  'postgres-sandbox-clocks.ts: update agency': 'checked',
   'postgres-sandbox-rows.ts: end_sandbox()': 'function',
   'postgres-sender-store.ts: claim_deliveries()': 'sender',
   'postgres-sender-store.ts: join_sending()':
@@ -68,6 +69,7 @@ const WRITES: Record<string, string> = {
   'postgres-usage-rows.ts: keep_usage()': 'function',
   'postgres-writers.ts: delete from writer': 'the row of this process alone',
   'postgres-writers.ts: update writer': 'the row of this process alone; a take-over deletes it',
+  'resend-since.ts: update webhook_delivery': 'audited',
   'sealed-secrets.ts: rotate_secret_key()': 'function',
   'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
   'table.ts: insert into ${name}': 'a part of a statement: see `inserted`',
