@@ -44,7 +44,7 @@ export async function* changesAfter(client: ChangeReader, options: SourceOptions
     let isHeard = false
     let wait = AGAIN_MS
     try {
-      for await (const reading of isPolling ? poll(client, after, include) : stream(client, after, include, stop)) {
+      for await (const reading of isPolling ? poll(client, after, include, stop) : stream(client, after, include, stop)) {
         after = reading.cursor
         hasAnswered = true
         isHeard = true
@@ -81,8 +81,13 @@ async function* stream(
 }
 
 /** One request, which waits for a change. */
-async function* poll(client: ChangeReader, after: string, include: string | undefined): AsyncGenerator<Reading> {
-  const page = await client.get(`/changes${queryOf({ after, include, wait: WAIT_S, limit: 500 })}`)
+async function* poll(
+  client: ChangeReader,
+  after: string,
+  include: string | undefined,
+  stop: AbortSignal,
+): AsyncGenerator<Reading> {
+  const page = await client.get(`/changes${queryOf({ after, include, wait: WAIT_S, limit: 500 })}`, stop)
   for (const change of page['changes'] as Json[])
     yield { cursor: String(change['cursor']), change: JSON.stringify(change) }
   yield { cursor: String(page['cursor']), change: null }

@@ -45,10 +45,12 @@ export class PartnerClient {
 
   /**
    * `path` begins after `/partner/v1`.
+   * @param stop ends a request that waits, with an error
    * @throws RefusedError when the service refuses or fails; CliError when it cannot be reached
    */
-  async get(path: string): Promise<Json> {
-    return answerOf(await this.#ask(path, {}, AbortSignal.timeout(DEADLINE_MS)), this.#connection)
+  async get(path: string, stop?: AbortSignal): Promise<Json> {
+    const signals = [AbortSignal.timeout(DEADLINE_MS), ...(stop === undefined ? [] : [stop])]
+    return answerOf(await this.#ask(path, {}, AbortSignal.any(signals)), this.#connection)
   }
 
   /** A write, made once however often it is repeated with the same idempotency key. @throws as `get` does */
