@@ -35,8 +35,14 @@ const HELD_MS = 3_000
 export function addListen(command: Command, terminal: Terminal): void {
   command
     .requiredOption('--forward <url>', 'where to post each event, such as http://localhost:4000/hook')
-    .option('--since <time>', 'begin so long ago (30m, 24h, 7d), after a cursor, at the start, or now; wins over the kept cursor')
-    .option('--events <list>', `only these, separated by commas: ${WEBHOOK_EVENTS.join(', ')} (default: those of bookings)`)
+    .option(
+      '--since <time>',
+      'begin so long ago (30m, 24h, 7d), after a cursor, at the start, or now; wins over the kept cursor',
+    )
+    .option(
+      '--events <list>',
+      `only these, separated by commas: ${WEBHOOK_EVENTS.join(', ')} (default: those of bookings)`,
+    )
     .option('--chaos <list>', `do this to one event in three, to test the receiver: ${CHAOS.join(', ')}`)
     .option('--key <key>', 'API key with the scope read:bookings (default: NIGHTLEDGER_KEY)')
     .option('--json', 'print a JSON object on each line')

@@ -92,7 +92,11 @@ export class PartnerClient {
     }
   }
 
-  async #ask(path: string, request: Omit<Parameters<typeof send>[2], 'signal'>, signal: AbortSignal): Promise<Response> {
+  async #ask(
+    path: string,
+    request: Omit<Parameters<typeof send>[2], 'signal'>,
+    signal: AbortSignal,
+  ): Promise<Response> {
     const response = await send(this.#connection, `/partner/v1${path}`, { ...request, signal })
     if (response.ok) return response
     if (response.status === 401)

@@ -23,7 +23,11 @@ export function addResend(noun: Command, terminal: Terminal): void {
       description:
         'Send a delivery again, regardless of its outcome: same id and body, with a new retry schedule. With --since, the id is that of an ' +
         'endpoint, and its deliveries since then are sent again in parts. Ctrl-C stops between two parts.',
-      examples: ['webhooks resend dlv_…', 'webhooks resend whe_… --since 24h --failed', 'webhooks resend whe_… --since 2027-03-01T00:00:00Z'],
+      examples: [
+        'webhooks resend dlv_…',
+        'webhooks resend whe_… --since 24h --failed',
+        'webhooks resend whe_… --since 2027-03-01T00:00:00Z',
+      ],
       options: (command) =>
         command
           .option('--since <time>', 'deliveries of an endpoint that were created since: a time, or 30m, 24h, 7d ago')
@@ -61,7 +65,9 @@ async function resendSince(session: Session, id: string, options: ResendOptions,
     if (session.isJson) session.printJson(done)
     else session.terminal.out(`${done.resent} ${done.resent === 1 ? 'delivery is' : 'deliveries are'} sent again.\n`)
     if (done.remaining > 0)
-      throw new CliError(`Stopped. To continue: --since ${from} --until ${done.until} --after ${done.after}${failed ? ' --failed' : ''}`)
+      throw new CliError(
+        `Stopped. To continue: --since ${from} --until ${done.until} --after ${done.after}${failed ? ' --failed' : ''}`,
+      )
   } finally {
     process.off('SIGINT', onSignal)
   }

@@ -47,10 +47,13 @@ export function addTrigger(command: Command, terminal: Terminal): void {
 }
 
 async function trigger(text: string, options: TriggerOptions, terminal: Terminal): Promise<void> {
-  if (!(text in KINDS)) throw new UsageError(`Unknown event ${JSON.stringify(text)}: use ${Object.keys(KINDS).join(', ')}.`)
+  if (!(text in KINDS))
+    throw new UsageError(`Unknown event ${JSON.stringify(text)}: use ${Object.keys(KINDS).join(', ')}.`)
   const kind = text as Kind
   if (!keyOf(options, terminal.env).startsWith('hr_test_'))
-    throw new UsageError('This is not the key of a sandbox: trigger makes real bookings, and only takes keys that begin with hr_test_.')
+    throw new UsageError(
+      'This is not the key of a sandbox: trigger makes real bookings, and only takes keys that begin with hr_test_.',
+    )
   const client = new PartnerClient(options, terminal.env)
   const portal = kind === 'booking.updated' ? portalOf(options, terminal) : null
   const cursor = String((await client.get('/changes'))['cursor'])
@@ -94,7 +97,9 @@ async function freeStay(client: PartnerClient): Promise<Json> {
     const [offer] = offers as Json[]
     if (offer !== undefined) return { unit: offer['unit'], arrival: offer['arrival'], departure: offer['departure'] }
   }
-  throw new CliError(`Nothing is free in the sandbox between ${window.from} and ${window.to}: cancel a stay, or reset the sandbox.`)
+  throw new CliError(
+    `Nothing is free in the sandbox between ${window.from} and ${window.to}: cancel a stay, or reset the sandbox.`,
+  )
 }
 
 const POLL_MS = 200
@@ -105,7 +110,9 @@ async function moveClock(client: PartnerClient, advanceSeconds: number): Promise
   await client.post('/test/clock', { advanceSeconds })
   for (const since = performance.now(); performance.now() - since < CLOCK_MS_MAX; await Bun.sleep(POLL_MS))
     if ((await client.get('/test/clock'))['status'] === 'ready') return
-  throw new CliError("The sandbox's clock is still advancing after a minute: the event will come when it has got there.")
+  throw new CliError(
+    "The sandbox's clock is still advancing after a minute: the event will come when it has got there.",
+  )
 }
 
 const ANNOUNCED_MS_MAX = 20_000
@@ -118,7 +125,9 @@ async function announced(
   let after = cursor
   for (const since = performance.now(); performance.now() - since < ANNOUNCED_MS_MAX; ) {
     const page = await client.get(`/changes${queryOf({ after, wait: 5 })}`)
-    const found = (page['changes'] as Json[]).find((one) => one['event'] === event && (one['data'] as Json)['id'] === id)
+    const found = (page['changes'] as Json[]).find(
+      (one) => one['event'] === event && (one['data'] as Json)['id'] === id,
+    )
     if (found !== undefined) return found
     after = String(page['cursor'])
   }
