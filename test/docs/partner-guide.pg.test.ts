@@ -38,7 +38,7 @@ test('a developer listens, triggers events in a sandbox, and resends, as the gui
   chmodSync(join(folder, 'nightledger'), 0o755)
   const env = {
     PATH: `${folder}:${process.env['PATH']}`,
-    ...{ XDG_STATE_HOME: folder, NIGHTLEDGER_URL: service.url, PORTAL_TOKEN: TEST_PORTAL_TOKEN },
+    ...{ XDG_STATE_HOME: join(folder, 'state'), NIGHTLEDGER_URL: service.url, PORTAL_TOKEN: TEST_PORTAL_TOKEN },
     ...{ NIGHTLEDGER_AGENCY: slug, KEY: key, ENDPOINT: endpoint.body.webhookEndpoint.id },
   }
   const here = (text: string) => text.replaceAll('localhost:4000', `localhost:${receiver.port}`)
