@@ -44,7 +44,9 @@ export async function* changesAfter(client: ChangeReader, options: SourceOptions
     let isHeard = false
     let wait = AGAIN_MS
     try {
-      for await (const reading of isPolling ? poll(client, after, include, stop) : stream(client, after, include, stop)) {
+      for await (const reading of isPolling
+        ? poll(client, after, include, stop)
+        : stream(client, after, include, stop)) {
         after = reading.cursor
         hasAnswered = true
         isHeard = true

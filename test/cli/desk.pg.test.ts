@@ -1,11 +1,11 @@
 /** `listen`, `trigger` and `webhooks resend --since` with the real service, a real sandbox and a real receiver. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { serviceSignature } from '../../src/events/webhooks/secret-box.ts'
-import { type Receiver, startReceiver } from '../events/webhooks/support/receiver.ts'
 import { makeDeliveries } from '../events/webhooks/support/make-deliveries.ts'
+import { type Receiver, startReceiver } from '../events/webhooks/support/receiver.ts'
 import { cliOn } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
@@ -30,12 +30,17 @@ beforeEach(async () => {
   await service.ask(`/agencies/${live.slug}/sandbox`, undefined, { method: 'POST' })
   slug = `${live.slug}-sandbox`
   key = (await service.ask(`/agencies/${slug}/keys`, { name: 'Desk', scopes: SCOPES })).body.secret
-  return () => receiver.stop()
 })
+afterEach(() => receiver.stop())
 
 /** A `listen` in a process of its own. */
 function listening(state: string, port: number, ...args: string[]) {
-  const env = { PATH: process.env['PATH'] ?? '', NIGHTLEDGER_URL: service.url, NIGHTLEDGER_KEY: key, XDG_STATE_HOME: state }
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    NIGHTLEDGER_URL: service.url,
+    NIGHTLEDGER_KEY: key,
+    XDG_STATE_HOME: state,
+  }
   const forward = ['--forward', `http://localhost:${port}/hook`]
   const child = Bun.spawn([process.execPath, 'run', MAIN, 'listen', ...forward, '--json', ...args], {
     env,
@@ -47,7 +52,11 @@ function listening(state: string, port: number, ...args: string[]) {
     for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) out += part
   })()
   // biome-ignore lint/suspicious/noExplicitAny: lines of several shapes
-  const lines = (): any[] => out.split('\n').slice(0, -1).map((line) => JSON.parse(line))
+  const lines = (): any[] =>
+    out
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
   return {
     lines,
     ready: () => eventually('it listens', () => lines().length > 0 && service.ledger.changes.stats.waiting.streams > 0),
@@ -128,7 +137,10 @@ describe('listen', () => {
 
   test('says what is wrong with its options, and what to do when a cursor is refused', async () => {
     const at = (...args: string[]) => cli('listen', '--key', key, '--forward', 'http://localhost:1/', ...args)
-    expect(await at('--chaos', 'shuffle')).toMatchObject({ code: 2, stderr: expect.stringContaining('duplicate, reorder, drop') })
+    expect(await at('--chaos', 'shuffle')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('duplicate, reorder, drop'),
+    })
     expect(await at('--events', 'booking')).toMatchObject({ code: 2 })
     expect(await cli('listen', '--key', key, '--forward', 'localhost')).toMatchObject({ code: 2 })
   })
@@ -137,7 +149,10 @@ describe('listen', () => {
 describe('trigger', () => {
   test('makes each event really happen', async () => {
     expect(await trigger('booking.created')).toMatchObject({ event: 'booking.created', data: { status: 'confirmed' } })
-    expect(await trigger('booking.cancelled')).toMatchObject({ event: 'booking.cancelled', data: { status: 'cancelled' } })
+    expect(await trigger('booking.cancelled')).toMatchObject({
+      event: 'booking.cancelled',
+      data: { status: 'cancelled' },
+    })
     expect(await trigger('booking.updated')).toMatchObject({ event: 'booking.updated', data: { status: 'confirmed' } })
     const expired = await trigger('hold_expired')
     expect(expired).toMatchObject({ event: 'booking.cancelled', data: { sourceRef: 'trigger hold_expired' } })
@@ -157,7 +172,7 @@ describe('webhooks resend --since', () => {
   let path: string
   beforeEach(async () => {
     path = `/agencies/${slug}/webhook-endpoints`
-    id = (await service.ask(path, { url: 'https://example.com/' })).body.webhookEndpoint.id
+    id = (await service.ask(path, { url: 'http://localhost:9/hooks' })).body.webhookEndpoint.id
   })
   const deliveries = async () => (await service.get(`${path}/${id}/deliveries?pageSize=200`)).body.deliveries
   const setAll = (status: string) =>
@@ -176,7 +191,9 @@ describe('webhooks resend --since', () => {
     await service.database.sql`update webhook_delivery set status = 'dead' where delivery_id = ${dead.slice(4)}::uuid`
     const failed = await cli('webhooks', 'resend', id, '--since', SINCE, '--failed', '--agency', slug, '--json')
     expect(failed.json).toMatchObject({ resent: 1, remaining: 0 })
-    expect((await deliveries()).filter(({ status }: { status: string }) => status === 'pending')).toMatchObject([{ id: dead }])
+    expect((await deliveries()).filter(({ status }: { status: string }) => status === 'pending')).toMatchObject([
+      { id: dead },
+    ])
     // What is still to be sent keeps its schedule.
     expect((await resend({ since: SINCE })).body.resend).toMatchObject({ resent: 2, remaining: 0 })
     expect((await resend({ since: SINCE })).body.resend).toMatchObject({ resent: 0, remaining: 0 })
@@ -190,7 +207,11 @@ describe('webhooks resend --since', () => {
       ...{ resent: 0, remaining: 0, until: '2020-01-02T00:00:00.000Z', after: null },
     })
     expect((await resend({ since: SINCE, after: middle.id })).body.resend).toMatchObject({ resent: 1, remaining: 0 })
-    expect((await deliveries()).map(({ status }: { status: string }) => status)).toEqual(['pending', 'delivered', 'delivered'])
+    expect((await deliveries()).map(({ status }: { status: string }) => status)).toEqual([
+      'pending',
+      'delivered',
+      'delivered',
+    ])
     expect((await resend({ since: SINCE, after: 'dlv_x' })).body).toMatchObject({ errors: [{ field: 'after' }] })
     expect((await resend({ since: '2020-01-03T00:00:00Z', until: '2020-01-02T00:00:00Z' })).status).toBe(400)
   })

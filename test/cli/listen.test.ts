@@ -178,7 +178,13 @@ describe('the changes', () => {
   }
   const read = async (reader: ChangeReader) => {
     const troubles: string[] = []
-    const options = { after: 'c0', include: undefined, stop: stop.signal, pause, onTrouble: (t: string) => troubles.push(t) }
+    const options = {
+      after: 'c0',
+      include: undefined,
+      stop: stop.signal,
+      pause,
+      onTrouble: (t: string) => troubles.push(t),
+    }
     const readings = await Array.fromAsync(changesAfter(reader, options))
     return { cursors: readings.map(({ cursor }) => cursor), troubles }
   }
@@ -186,7 +192,10 @@ describe('the changes', () => {
   test('go on from the last cursor when a connection ends or fails', async () => {
     const lost = new CliError('Cannot reach the service', EXIT.unreachable)
     const { reader, asked } = readerOf([[reading('a')], lost, [reading('b')]])
-    expect(await read(reader)).toEqual({ cursors: ['c-a', 'c-b'], troubles: ['Cannot reach the service: trying again'] })
+    expect(await read(reader)).toEqual({
+      cursors: ['c-a', 'c-b'],
+      troubles: ['Cannot reach the service: trying again'],
+    })
     expect(asked.map((path) => path.split('after=')[1])).toEqual(['c0', 'c-a', 'c-a', 'c-b'])
   })
 
@@ -244,7 +253,9 @@ describe('the kept state', () => {
 })
 
 describe('webhooks resend --since', () => {
-  const part = (resent: number, remaining: number, after: string) => ({ resend: { resent, remaining, until: 'U', after } })
+  const part = (resent: number, remaining: number, after: string) => ({
+    resend: { resent, remaining, until: 'U', after },
+  })
   const run = async (parts: object[], stopAfter = Number.POSITIVE_INFINITY) => {
     const bodies: unknown[] = []
     const client = {
@@ -261,7 +272,11 @@ describe('webhooks resend --since', () => {
 
   test('goes on after the last delivery, up to the `until` of the first part, until nothing remains', async () => {
     const { bodies, done } = await run(PARTS)
-    expect(bodies).toEqual([{ since: 'S' }, { since: 'S', until: 'U', after: 'd1' }, { since: 'S', until: 'U', after: 'd2' }])
+    expect(bodies).toEqual([
+      { since: 'S' },
+      { since: 'S', until: 'U', after: 'd1' },
+      { since: 'S', until: 'U', after: 'd2' },
+    ])
     expect(done).toEqual({ resent: 220, remaining: 0, until: 'U', after: 'd3' })
   })
 

@@ -96,6 +96,20 @@ describeInBrowser('webhooks', () => {
           () => receiver.received.filter(({ body }) => body.includes('booking.created')).length === 2,
         )
 
+        // All that was sent today, again.
+        await page.getByRole('button', { name: 'Send again…' }).click()
+        const again = page.getByRole('dialog')
+        await again.getByLabel('Only messages that were given up').uncheck()
+        await expectAccessible(page)
+        await again.getByRole('button', { name: 'Send again' }).click()
+        await again.getByText('1 sent again.').waitFor()
+        await snapshot(page, 'webhook-resend')
+        await again.getByRole('button', { name: 'Close' }).last().click()
+        await eventually(
+          'it arrives a third time',
+          () => receiver.received.filter(({ body }) => body.includes('booking.created')).length === 3,
+        )
+
         // So many failures in a row switch it off.
         receiver.answer = () => new Response(null, { status: 503 })
         for (let failure = 0; failure < FAILURES_IN_A_ROW_MAX; failure++) await book('Grace')

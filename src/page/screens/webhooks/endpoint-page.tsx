@@ -28,6 +28,7 @@ import { setQuery, useRoute } from '../../route/router.ts'
 import { stayDates, stayName } from '../../stays/stay-name.ts'
 import { DeleteEndpoint, Ping, SwitchOn } from './endpoint-actions.tsx'
 import { ChangeEndpoint } from './endpoint-form.tsx'
+import { ResendSince } from './resend-since.tsx'
 import { RotateSecret } from './rotate-secret.tsx'
 
 /** One endpoint: how it does, what it was sent, and what can be done with it. */
@@ -71,7 +72,7 @@ export function EndpointPage({ endpointId }: { endpointId: string }) {
   )
 }
 
-type Open = 'ping' | 'change' | 'rotate' | 'delete' | 'switch-on'
+type Open = 'ping' | 'resend' | 'change' | 'rotate' | 'delete' | 'switch-on'
 
 function Known({ endpoint }: { endpoint: Endpoint }) {
   const { may } = useSession()
@@ -94,6 +95,11 @@ function Known({ endpoint }: { endpoint: Endpoint }) {
               <Button icon="webhooks" onClick={() => setOpen('ping')}>
                 Send a test
               </Button>
+              {!isOff && (
+                <Button icon="refresh" onClick={() => setOpen('resend')}>
+                  Send again…
+                </Button>
+              )}
               {may('owner') && (
                 <span class="booking-menu">
                   <Menu
@@ -120,6 +126,7 @@ function Known({ endpoint }: { endpoint: Endpoint }) {
         <Facts endpoint={endpoint} />
       </div>
       {open === 'ping' && <Ping endpoint={endpoint} onClose={close} />}
+      {open === 'resend' && <ResendSince endpoint={endpoint} onClose={close} />}
       {open === 'change' && <ChangeEndpoint endpoint={endpoint} onClose={close} />}
       {open === 'rotate' && <RotateSecret endpoint={endpoint} onClose={close} />}
       {open === 'delete' && <DeleteEndpoint endpoint={endpoint} onClose={close} />}
