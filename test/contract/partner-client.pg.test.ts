@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import createClient from 'openapi-fetch'
 import { type PartnerPaths, partnerDocument } from '../../src/api/partner/partner-surface.ts'
+import { sampleId } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
@@ -129,6 +130,9 @@ test('every operation answers a typed client, with the types it was promised', a
   expect(of('getTestClock', await client.GET('/partner/v1/test/clock', own)).now).toMatch(
     /^2027-03-01T00:0[01]:00\.000Z$/,
   )
+  const event = { bookingId: sampleId('bkg', 'none'), kind: 'late' as const }
+  expect((await client.POST('/partner/v1/test/events', { body: event, ...own })).error?.code).toBe('NOT_FOUND')
+  called.add('sendTestEvent')
   expect(of('getOpenApi', await client.GET('/partner/v1/openapi.json')).openapi).toStartWith('3.1')
 
   const document = JSON.parse(await partnerDocument())

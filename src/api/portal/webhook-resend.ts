@@ -32,7 +32,7 @@ const RESEND = {
       text({ minLength: 1, maxLength: 60, description: 'Continue after this delivery: `after` of the last answer.' }),
     ),
   }),
-  bodyExample: { since: '2027-03-01T00:00:00Z', failedOnly: true },
+  bodyExample: { since: '2026-03-01T00:00:00Z', failedOnly: true },
   answer: {
     status: 200,
     description: 'What was sent again, and where to continue.',

@@ -39,7 +39,8 @@ export class PostgresAgencyStore implements AgencyStore {
     }
     const row = { ...agency, ...plan, ...clocks, sandboxOf, createdAt: encodeInstant(agency.createdAt) }
     const insert = this.#sql`${inserted(this.#sql, AGENCY, row)} on conflict (slug) do nothing`
-    return this.#write(agency.id, audit, insert)
+    // The sandbox of an agency is made in the agency's own trail. Both have the same shard.
+    return this.#write(sandboxOf ?? agency.id, audit, insert)
   }
 
   /** Slug, currency and time zone never change: amounts and day boundaries already stored depend on them. */

@@ -69,7 +69,7 @@ const WRITES: Record<string, string> = {
   'postgres-usage-rows.ts: keep_usage()': 'function',
   'postgres-writers.ts: delete from writer': 'the row of this process alone',
   'postgres-writers.ts: update writer': 'the row of this process alone; a take-over deletes it',
-  'resend-since.ts: update webhook_delivery': 'audited',
+  'resend-since.ts: update webhook_delivery': 'a part of the audited write in postgres-endpoint-rows.ts',
   'sealed-secrets.ts: rotate_secret_key()': 'function',
   'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
   'table.ts: insert into ${name}': 'a part of a statement: see `inserted`',
