@@ -1,25 +1,32 @@
 /** Every case of clients/conformance, with each client: the same over the wire, the same for the caller. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { CASES, type Case, KEY, type Played } from './support/conformance-cases.ts'
+import { DriverProcess, PYTHON_MISSING } from './support/driver-process.ts'
 import { playTypescript } from './support/play-typescript.ts'
-import { PYTHON_MISSING, PythonClient } from './support/python-client.ts'
 import { type Received, ScriptedServer } from './support/scripted-server.ts'
 
 let server: ScriptedServer
-let python: PythonClient
+let python: DriverProcess
+let node: DriverProcess
 beforeAll(async () => {
   server = await ScriptedServer.start()
-  if (!PYTHON_MISSING) python = new PythonClient()
+  node = await DriverProcess.node()
+  if (!PYTHON_MISSING) python = DriverProcess.python()
 })
 afterAll(async () => {
   server.stop()
   await python?.stop()
+  await node?.stop()
 })
 
 describe.each(CASES)('$name', (each) => {
   test('TypeScript', async () => {
     server.begin(each.wire.map(({ answer }) => answer))
-    expectAs(each, await playTypescript(server.url, each), server.received)
+    expectAs(each, await playTypescript(server.url, each, KEY), server.received)
+  })
+  test('TypeScript in Node', async () => {
+    server.begin(each.wire.map(({ answer }) => answer))
+    expectAs(each, await node.play(server.url, 'node', each), server.received)
   })
   test.skipIf(PYTHON_MISSING).each(['sync', 'async'] as const)('Python, %s', async (mode) => {
     server.begin(each.wire.map(({ answer }) => answer))

@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createServer, type Server } from 'node:net'
 import { KEY } from './support/conformance-cases.ts'
-import { PYTHON_MISSING, PythonClient } from './support/python-client.ts'
+import { DriverProcess, PYTHON_MISSING } from './support/driver-process.ts'
 import { ScriptedServer } from './support/scripted-server.ts'
 
-let python: PythonClient
+let python: DriverProcess
 beforeAll(() => {
-  if (!PYTHON_MISSING) python = new PythonClient()
+  if (!PYTHON_MISSING) python = DriverProcess.python()
 })
 afterAll(() => python?.stop())
 

@@ -6,8 +6,8 @@ import { inspect } from 'node:util'
 import * as nightledger from '../../clients/typescript/src/index.ts'
 import { partnerDocument } from '../../src/api/partner/partner-surface.ts'
 import { CASES, KEY, OPERATIONS } from './support/conformance-cases.ts'
+import { DriverProcess, PYTHON_MISSING } from './support/driver-process.ts'
 import { type PartnerDocument, TYPES } from './support/make-types.ts'
-import { PYTHON_MISSING, PythonClient } from './support/python-client.ts'
 
 const document: PartnerDocument = JSON.parse(await partnerDocument())
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -26,9 +26,9 @@ const className = (code: string) =>
     .map((word) => word.slice(0, 1) + word.slice(1).toLowerCase())
     .join('')}Error`
 
-let python: PythonClient
+let python: DriverProcess
 beforeAll(() => {
-  if (!PYTHON_MISSING) python = new PythonClient()
+  if (!PYTHON_MISSING) python = DriverProcess.python()
 })
 afterAll(() => python?.stop())
 

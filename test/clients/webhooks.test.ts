@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { unwrap, WebhookError } from '../../clients/typescript/src/index.ts'
 import { vectors } from '../../docs/webhooks/vectors.json'
-import { PYTHON_MISSING, PythonClient } from './support/python-client.ts'
+import { DriverProcess, PYTHON_MISSING } from './support/driver-process.ts'
 
 interface Message {
   readonly body: Uint8Array<ArrayBuffer>
@@ -19,9 +19,9 @@ const bytes = (text: string) => new TextEncoder().encode(text)
 const signed = (body: Uint8Array, secret = SECRET) =>
   createHmac('sha256', secret).update(`${T}.`).update(body).digest('hex')
 
-let python: PythonClient
+let python: DriverProcess
 beforeAll(() => {
-  if (!PYTHON_MISSING) python = new PythonClient()
+  if (!PYTHON_MISSING) python = DriverProcess.python()
 })
 afterAll(() => python?.stop())
 

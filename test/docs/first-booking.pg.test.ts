@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PYTHON_MISSING } from '../clients/support/python-client.ts'
+import { PYTHON_MISSING } from '../clients/support/driver-process.ts'
 import { fencesOf, sectionOf } from '../support/shell-blocks.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 

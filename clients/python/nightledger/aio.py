@@ -20,8 +20,9 @@ from typing import (
 )
 
 from .changes import AnyChange, Changes, Follow, Reset
-from .client import Bookings, Groups, Guests, Nightledger, Units
+from .client import Nightledger
 from .listing import Listing
+from .resources import Bookings, Groups, Guests, Units
 from .sandbox import SandboxClock, SandboxEvents
 
 if TYPE_CHECKING:

@@ -1,17 +1,14 @@
 """A partner's access to one agency."""
 
-import datetime
 import ssl
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence
 
 from . import types
 from .changes import Changes
-from .listing import Listing, by_arrival, by_number
+from .listing import Listing, by_number
+from .resources import Bookings, DateIn, Groups, Guests, Units, given
 from .sandbox import TestMode
 from .transport import Call, CallOptions, Clock, Transport
-
-# `YYYY-MM-DD`, or a date.
-DateIn = Union[str, datetime.date]
 
 
 class Quote(types.QuoteAnswer):
@@ -19,19 +16,6 @@ class Quote(types.QuoteAnswer):
 
     stay: Dict[str, Any]
     tag: Optional[str]
-
-
-def _given(**members: Any) -> Dict[str, Any]:
-    """Without those that were left out, and in the names of the API."""
-    return {name: _sent(value) for name, value in members.items() if value is not None}
-
-
-def _sent(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_sent(each) for each in value]
-    if isinstance(value, Mapping):
-        return {name: _sent(member) for name, member in value.items()}
-    return value.isoformat()[:10] if isinstance(value, datetime.date) else value
 
 
 class Nightledger:
@@ -90,7 +74,7 @@ class Nightledger:
         options: Optional[CallOptions] = None,
     ) -> types.GetAvailabilityAnswer:
         """The unavailable nights of a unit; with `as_of`, an instant in ISO 8601, as they were at that moment."""
-        query = _given(unit=unit, **{'from': from_}, to=to, asOf=as_of)
+        query = given(unit=unit, **{'from': from_}, to=to, asOf=as_of)
         answer: types.GetAvailabilityAnswer = self._http.get(['availability'], options, query)
         return answer
 
@@ -106,7 +90,7 @@ class Nightledger:
         options: Optional[CallOptions] = None,
     ) -> 'Listing[types.UnitCalendar, types.GetCalendarAnswer]':
         """Unavailable nights, prices and rules of many units, over at most 366 days."""
-        query = _given(
+        query = given(
             **{'from': from_},
             to=to,
             units=None if units is None else ','.join(units),
@@ -139,7 +123,7 @@ class Nightledger:
         options: Optional[CallOptions] = None,
     ) -> 'Listing[types.Offer, types.SearchStaysAnswer]':
         """Stays that can be booked now, with their totals."""
-        query = _given(
+        query = given(
             **{'from': from_},
             arrival=arrival,
             departure=departure,
@@ -170,7 +154,7 @@ class Nightledger:
         options: Optional[CallOptions] = None,
     ) -> Quote:
         """Raises MinStayError, RestrictedError, NotFoundError."""
-        stay = _given(
+        stay = given(
             unit=unit, arrival=arrival, departure=departure, adults=adults, children=children, extraBed=extra_bed
         )
         body, tag = self._http.send(Call(('quote',), body=stay), options)
@@ -200,7 +184,7 @@ class Nightledger:
         Raises QuoteChangedError, BookingConflictError, TurnoverBlockConflictError, ExpectedExtensionConflictError,
         MinStayError, RestrictedError.
         """
-        body = _given(
+        body = given(
             unit=unit,
             arrival=arrival,
             departure=departure,
@@ -229,105 +213,3 @@ class Nightledger:
     def openapi(self, options: Optional[CallOptions] = None) -> Dict[str, Any]:
         """The OpenAPI document of the service."""
         return dict(self._http.get(['openapi.json'], options))
-
-
-class Units:
-    def __init__(self, http: Transport) -> None:
-        self._http = http
-
-    def list(self, options: Optional[CallOptions] = None) -> List[types.Unit]:
-        """All units except archived ones, by name."""
-        units: List[types.Unit] = self._http.get(['units'], options)['units']
-        return units
-
-    def get(self, slug: str, options: Optional[CallOptions] = None) -> types.Unit:
-        unit: types.Unit = self._http.get(['units', slug], options)['unit']
-        return unit
-
-
-class Bookings:
-    def __init__(self, http: Transport) -> None:
-        self._http = http
-
-    def list(
-        self,
-        *,
-        from_: Optional[DateIn] = None,
-        to: Optional[DateIn] = None,
-        status: Optional[str] = None,
-        unit: Optional[str] = None,
-        group: Optional[str] = None,
-        page_size: Optional[int] = None,
-        options: Optional[CallOptions] = None,
-    ) -> 'Listing[types.Booking, types.ListBookingsAnswer]':
-        """The latest arrival first. What changes meanwhile may be missing or old: follow the changes from before."""
-        query = _given(**{'from': from_}, to=to, status=status, unit=unit, group=group, pageSize=page_size)
-        return Listing(
-            lambda: by_arrival(lambda place: self._http.get(['bookings'], options, {**query, **place})),
-            'bookings',
-            'id',
-        )
-
-    def get(self, id: str, options: Optional[CallOptions] = None) -> types.Booking:
-        booking: types.Booking = self._http.get(['bookings', id], options)['booking']
-        return booking
-
-    def history(self, id: str, options: Optional[CallOptions] = None) -> 'List[types.BookingHistoryEntry]':
-        """The changes of a booking, oldest first."""
-        history: List[types.BookingHistoryEntry] = self._http.get(['bookings', id, 'history'], options)['history']
-        return history
-
-    def cancel(self, id: str, *, reason: Optional[str] = None, options: Optional[CallOptions] = None) -> types.Booking:
-        """Of a cancelled booking, changes nothing."""
-        body = _given(reason=reason)
-        booking: types.Booking = self._http.post(['bookings', id, 'cancel'], body, options)['booking']
-        return booking
-
-
-class Groups:
-    def __init__(self, http: Transport) -> None:
-        self._http = http
-
-    def book(
-        self,
-        *,
-        stays: Sequence[types.CreateGroupBodyStays],
-        status: Optional[str] = None,
-        hold_hours: Optional[int] = None,
-        guest: Optional[types.CreateBookingBodyGuest] = None,
-        options: Optional[CallOptions] = None,
-    ) -> types.CreateGroupAnswer:
-        """Books 2 to 20 stays, all or none."""
-        body = _given(stays=stays, status=status, holdHours=hold_hours, guest=guest)
-        answer: types.CreateGroupAnswer = self._http.post(['bookings', 'group'], body, options)
-        return answer
-
-    def cancel(
-        self, group_id: str, *, reason: Optional[str] = None, options: Optional[CallOptions] = None
-    ) -> types.CancelGroupAnswer:
-        """Cancels what is not cancelled yet, all or none."""
-        body = _given(reason=reason)
-        answer: types.CancelGroupAnswer = self._http.post(['bookings', 'group', group_id, 'cancel'], body, options)
-        return answer
-
-
-class Guests:
-    def __init__(self, http: Transport) -> None:
-        self._http = http
-
-    def list(
-        self,
-        *,
-        search: Optional[str] = None,
-        page_size: Optional[int] = None,
-        options: Optional[CallOptions] = None,
-    ) -> 'Listing[types.Guest, types.ListGuestsAnswer]':
-        """The newest first."""
-        query = _given(search=search, pageSize=page_size)
-        return Listing(
-            lambda: by_number(lambda page: self._http.get(['guests'], options, {**query, **page})), 'guests', 'id'
-        )
-
-    def get(self, id: str, options: Optional[CallOptions] = None) -> types.GuestWithStays:
-        guest: types.GuestWithStays = self._http.get(['guests', id], options)['guest']
-        return guest

@@ -20,6 +20,8 @@ VERSION = '0.1.0'
 RETRIED = (408, 429, 500, 502, 503, 504)
 PAUSE_S = 0.5
 PAUSE_S_MAX = 8.0
+# Longer ones would overflow a timer.
+RETRY_AFTER_S_MAX = 86_400.0
 IDLE_MAX = 8
 
 
@@ -175,7 +177,8 @@ class Transport:
         tries = 1
         while True:
             try:
-                return self._once(call, key, tries, min(timeout, ends_at - self.clock.now()))
+                # A pause may have taken longer than it should.
+                return self._once(call, key, tries, max(0.001, min(timeout, ends_at - self.clock.now())))
             except NightledgerError as error:
                 error.idempotency_key = key
                 pause = self.pause(tries, error)
@@ -189,7 +192,7 @@ class Transport:
         after = error.answer.headers.get('retry-after') if isinstance(error, ApiError) else None
         seconds = _seconds_of(after) if after else 0.0
         if seconds > 0:
-            return seconds
+            return min(seconds, RETRY_AFTER_S_MAX)
         return min(PAUSE_S_MAX, PAUSE_S * 2.0 ** min(tries - 1, 10)) * (0.5 + self.clock.random() / 2)
 
     def _once(self, call: Call, key: Optional[str], tries: int, timeout: float) -> Tuple[Any, Optional[str]]:

@@ -53,6 +53,8 @@ export interface Answer<T> {
 const RETRIED = [408, 429, 500, 502, 503, 504]
 const PAUSE_MS = 500
 const PAUSE_MS_MAX = 8_000
+/** Longer ones would overflow a timer, which then ends at once. */
+const RETRY_AFTER_MS_MAX = 86_400_000
 
 const CLOCK: Clock = {
   now: () => performance.now(),
@@ -130,7 +132,7 @@ export class Transport {
   pauseMs(tries: number, error?: unknown): number {
     const after = error instanceof ApiError ? error.answer.headers.get('retry-after') : null
     const afterMs = after ? 1_000 * Number(after) || Date.parse(after) - Date.now() : -1
-    if (afterMs >= 0) return afterMs
+    if (afterMs >= 0) return Math.min(afterMs, RETRY_AFTER_MS_MAX)
     return Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** (tries - 1)) * (0.5 + this.clock.random() / 2)
   }
 

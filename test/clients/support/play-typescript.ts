@@ -1,11 +1,12 @@
+import { inspect } from 'node:util'
 import { Nightledger, type Reset } from '../../../clients/typescript/src/index.ts'
-import { type Case, KEY, type Outcome, type Played, type Step } from './conformance-cases.ts'
+import type { Case, Outcome, Played, Step } from './conformance-cases.ts'
 
 /** Plays a case with the TypeScript client, in this process. Time passes only by its pauses. */
 export async function playTypescript(
   url: string,
   { steps, options }: Pick<Case, 'steps' | 'options'>,
-  key = KEY,
+  key: string,
 ): Promise<Played> {
   const pauses: number[] = []
   const resets: unknown[] = []
@@ -66,5 +67,5 @@ function seen(error: unknown, { error: expected }: Step) {
   if (!(error instanceof Error)) throw new Error('Thrown, but no error', { cause: error })
   const names = Object.keys(expected?.members ?? {})
   const members = Object.fromEntries(names.map((name) => [name, Reflect.get(error, name) ?? null]))
-  return { class: error.name, members, text: `${error.stack} ${Bun.inspect(error)} ${JSON.stringify(error)}` }
+  return { class: error.name, members, text: `${error.stack} ${inspect(error)} ${JSON.stringify(error)}` }
 }

@@ -1,21 +1,33 @@
 import { join } from 'node:path'
 import { type Case, KEY, type Played } from './conformance-cases.ts'
 
-/** The Python client, in a process of its own that answers a JSON line with a JSON line. */
-export class PythonClient {
-  readonly #child = Bun.spawn(['python3', '-W', 'error', join(import.meta.dir, 'python-driver.py')], {
-    stdin: 'pipe',
-    stdout: 'pipe',
-    stderr: 'inherit',
-  })
-  readonly #lines = linesOf(this.#child.stdout)
+/** A client in a process of its own, which answers a JSON line with a JSON line. */
+export class DriverProcess {
+  readonly #child: Bun.Subprocess<'pipe', 'pipe', 'inherit'>
+  readonly #lines: AsyncGenerator<string, undefined>
+
+  constructor(command: readonly string[]) {
+    this.#child = Bun.spawn([...command], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+    this.#lines = linesOf(this.#child.stdout)
+  }
+
+  static python(): DriverProcess {
+    return new DriverProcess(['python3', '-W', 'error', join(import.meta.dir, 'python-driver.py')])
+  }
+
+  /** The TypeScript client in Node. */
+  static async node(): Promise<DriverProcess> {
+    const { outputs } = await Bun.build({ entrypoints: [join(import.meta.dir, 'node-driver.ts')], target: 'node' })
+    const program = (await outputs[0]?.text()) ?? ''
+    return new DriverProcess(['node', '--input-type=module', '--eval', program])
+  }
 
   // biome-ignore lint/suspicious/noExplicitAny: each question has an answer of its own shape
   async ask(question: Readonly<Record<string, unknown>>): Promise<any> {
     this.#child.stdin.write(`${JSON.stringify(question)}\n`)
     await this.#child.stdin.flush()
     const { value, done } = await this.#lines.next()
-    if (done === true) throw new Error('The Python client has ended')
+    if (done === true) throw new Error('The client has ended')
     const answer = JSON.parse(value)
     if (answer.failure !== undefined) throw new Error(answer.failure)
     return answer
@@ -23,7 +35,7 @@ export class PythonClient {
 
   play(
     url: string,
-    mode: 'sync' | 'async',
+    mode: 'sync' | 'async' | 'node',
     each: Pick<Case, 'steps' | 'options'>,
     key = KEY,
   ): Promise<Played & { readonly shown: string }> {
