@@ -64,7 +64,7 @@ export const WEBHOOK_RESEND = [
       const until = body.until === undefined ? timeOf(agency, ledger.clock) : parseInstant(body.until)
       if (since === null) return invalidField('since', 'must be a date and time with an offset from UTC')
       if (until === null) return invalidField('until', 'must be a date and time with an offset from UTC')
-      if (since > until) return invalidField('since', 'must not be after until, or in the future')
+      if (body.until !== undefined && since > until) return invalidField('since', 'must not be after until')
       if (after !== null && !isIdShaped(after)) return invalidField('after', UNKNOWN_AFTER)
       const part = { agencyId: agency.id, endpointId, since, until, failedOnly, after }
       const outcome = await ledger.webhooks.resendSince(part, changeLine(ledger, caller, keep.returned()))
