@@ -19,11 +19,8 @@ describeInBrowser('the sandbox', () => {
 
   const strip = (page: Page) => page.getByRole('region', { name: 'Sandbox' })
   const open = async (page: Page) => {
-    await page
-      .getByRole('button', { name: /Account|Owner/ })
-      .first()
-      .click()
-    await page.getByRole('button', { name: 'Sandbox', exact: true }).click()
+    await page.locator('.account button').first().click()
+    await page.getByRole('menuitem', { name: 'Sandbox' }).click()
     await strip(page).waitFor()
   }
   const timeOf = async (page: Page) => Date.parse((await strip(page).locator('time').getAttribute('datetime')) ?? '')
@@ -72,7 +69,12 @@ describeInBrowser('the sandbox', () => {
   test('is made new after a question, and its time is the present', async () => {
     await portal.visit({ as: 'owner', at: '#/calendar' }, async (page) => {
       await open(page)
+      // "Today" is the sandbox's.
+      const day = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/Lisbon', day: 'numeric' }).format(
+        await timeOf(page),
+      )
       await snapshot(page, 'sandbox-calendar')
+      expect(await page.locator('[aria-current="date"]').first().textContent()).toContain(day)
       await strip(page).getByRole('button', { name: 'Reset' }).click()
       const dialog = page.getByRole('dialog', { name: 'Reset the sandbox?' })
       await expectAccessible(page)
@@ -85,11 +87,9 @@ describeInBrowser('the sandbox', () => {
 
   test('is not offered to a manager', async () => {
     await portal.visit({ as: 'manager', at: '#/bookings' }, async (page) => {
-      await page
-        .getByRole('button', { name: /Account|Manager/ })
-        .first()
-        .click()
-      expect(await page.getByRole('button', { name: 'Sandbox', exact: true }).count()).toBe(0)
+      await page.locator('.account button').first().click()
+      await page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
+      expect(await page.getByRole('menuitem', { name: 'Sandbox' }).count()).toBe(0)
     })
   })
 

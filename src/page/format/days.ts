@@ -1,6 +1,7 @@
 /**
  * Days as numbers, counted from 1970-01-01, and as texts. Formatted in UTC: a day is the same day wherever the browser is.
  */
+import { present } from '../lib/present.ts'
 
 export type Day = number
 
@@ -19,7 +20,7 @@ export function isoOf(day: Day): string {
 }
 
 /** The day it is now in a time zone. @param now milliseconds */
-export function todayIn(timezone: string, now: number = Date.now()): Day {
+export function todayIn(timezone: string, now: number = present()): Day {
   // This locale writes YYYY-MM-DD.
   return dayOf(new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' }).format(now))
 }

@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../design/dialog.tsx'
 import { Icon } from '../design/icon.tsx'
 import { toast } from '../design/toast.tsx'
 import { instantText } from '../format/instants.ts'
+import { sandboxTime } from '../lib/present.ts'
 import { leaveSandbox, openSandbox } from '../sign-in/sign-in.ts'
 
 const HOUR_S = 3_600
@@ -34,6 +35,11 @@ export function SandboxStrip() {
       resources.invalidate('')
     }
   }, [isMoving])
+  const nowText = data?.clock.now
+  useEffect(() => {
+    sandboxTime.set(nowText === undefined ? null : Date.parse(nowText))
+  }, [nowText])
+  useEffect(() => () => sandboxTime.set(null), [])
   const move = useMutation({
     send: (body: { now: string } | { advanceSeconds: number }, header) =>
       answerOf(client.POST('/portal/v1/agencies/{agencySlug}/sandbox/clock', { params: { path, header }, body })),
@@ -52,41 +58,43 @@ export function SandboxStrip() {
   const isBusy = move.isRunning || isMoving
   const nextAt = data?.clock.nextAt ?? null
   return (
-    <section class="strip" aria-label="Sandbox">
-      <span class="strip-name">
-        <Icon name="clock" />
-        Sandbox
-      </span>
-      <span class="strip-time" role="status">
-        {isMoving ? (
-          <span class="strip-moving">
-            <span class="spinner" aria-hidden="true" />
-            Moving: {instantText(data.clock.now, agency.timezone)}
-          </span>
-        ) : (
-          data !== undefined && <time dateTime={data.clock.now}>{instantText(data.clock.now, agency.timezone)}</time>
-        )}
-      </span>
-      <Button size="s" disabled={isBusy} onClick={() => void move.run({ advanceSeconds: HOUR_S })}>
-        +1 hour
-      </Button>
-      <Button size="s" disabled={isBusy} onClick={() => void move.run({ advanceSeconds: DAY_S })}>
-        +1 day
-      </Button>
-      <Button
-        size="s"
-        disabled={isBusy || nextAt === null}
-        title={nextAt === null ? 'Nothing waits for the time of the sandbox' : instantText(nextAt, agency.timezone)}
-        onClick={() => nextAt !== null && void move.run({ now: nextAt })}
-      >
-        To the next event
-      </Button>
-      <Button size="s" tone="quiet" icon="refresh" onClick={() => setResetting(true)}>
-        Reset
-      </Button>
-      <Button size="s" tone="quiet" icon="left" onClick={() => void leaveSandbox(actor)}>
-        Leave
-      </Button>
+    <>
+      <section class="strip" aria-label="Sandbox">
+        <span class="strip-name">
+          <Icon name="clock" />
+          Sandbox
+        </span>
+        <span class="strip-time" role="status">
+          {isMoving ? (
+            <span class="strip-moving">
+              <span class="spinner" aria-hidden="true" />
+              Moving: {instantText(data.clock.now, agency.timezone)}
+            </span>
+          ) : (
+            data !== undefined && <time dateTime={data.clock.now}>{instantText(data.clock.now, agency.timezone)}</time>
+          )}
+        </span>
+        <Button size="s" disabled={isBusy} onClick={() => void move.run({ advanceSeconds: HOUR_S })}>
+          +1 hour
+        </Button>
+        <Button size="s" disabled={isBusy} onClick={() => void move.run({ advanceSeconds: DAY_S })}>
+          +1 day
+        </Button>
+        <Button
+          size="s"
+          disabled={isBusy || nextAt === null}
+          title={nextAt === null ? 'Nothing waits for the time of the sandbox' : instantText(nextAt, agency.timezone)}
+          onClick={() => nextAt !== null && void move.run({ now: nextAt })}
+        >
+          To the next event
+        </Button>
+        <Button size="s" tone="quiet" icon="refresh" onClick={() => setResetting(true)}>
+          Reset
+        </Button>
+        <Button size="s" tone="quiet" icon="left" onClick={() => void leaveSandbox(actor)}>
+          Leave
+        </Button>
+      </section>
       {isResetting && (
         <ConfirmDialog
           title="Reset the sandbox?"
@@ -102,6 +110,6 @@ export function SandboxStrip() {
           </p>
         </ConfirmDialog>
       )}
-    </section>
+    </>
   )
 }

@@ -1,5 +1,6 @@
 /** Stores, media queries and timers, as components use them. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { sandboxTime } from './present.ts'
 import type { Store } from './store.ts'
 
 /** The store's value; the component is drawn again when it changes. */
@@ -36,12 +37,13 @@ const TICK_MS = 30_000
 
 /** Milliseconds, by the half minute: holds show the time that is left. */
 export function useNow(): number {
+  const inSandbox = useStore(sandboxTime)
   const [now, setNow] = useState(Date.now)
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), TICK_MS)
     return () => clearInterval(timer)
   }, [])
-  return now
+  return inSandbox ?? now
 }
 
 /** As `useNow`, in epoch seconds. */

@@ -1,4 +1,5 @@
 /** The dialog of an action on a booking, and its write, which is refused when a colleague has changed the booking since. */
+
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
@@ -10,6 +11,7 @@ import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { relativeTime } from '../../format/instants.ts'
 import { type ActorWords, actorWords, changedMembers } from '../../history/history-words.ts'
+import { present } from '../../lib/present.ts'
 import type { BookingPath } from '../../stays/booking-writes.ts'
 import type { Booking } from '../../stays/stay-name.ts'
 
@@ -133,7 +135,7 @@ export function ChangedMeanwhile({ conflict }: { conflict: Conflict | null }) {
 }
 
 function agoText(instant: string): string {
-  const now = Date.now()
+  const now = present()
   // Clocks differ a little: what has just happened may seem to come.
   return now - Date.parse(instant) < 60_000 ? 'just now' : relativeTime(instant, now)
 }

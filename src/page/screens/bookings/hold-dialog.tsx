@@ -5,6 +5,7 @@ import { Checkbox, DateInput, FieldRow, TextInput } from '../../design/inputs.ts
 import { toast } from '../../design/toast.tsx'
 import { dayOf, dayText, isoOf } from '../../format/days.ts'
 import { instantOf, instantText, localTime, timeLeft } from '../../format/instants.ts'
+import { present } from '../../lib/present.ts'
 import { patchBooking } from '../../stays/booking-writes.ts'
 import { type Booking, stayName } from '../../stays/stay-name.ts'
 import { ActionDialog, useVersionedWrite } from './action-dialog.tsx'
@@ -18,7 +19,7 @@ const LONGER = [
 
 export function HoldDialog({ booking, onClose }: { booking: Booking; onClose: () => void }) {
   const { timezone } = useSession().agency
-  const before = Date.parse(booking.holdExpiresAt ?? '') || Date.now()
+  const before = Date.parse(booking.holdExpiresAt ?? '') || present()
   const [until, setUntil] = useState(() => localTime(before + 24 * HOUR_MS, timezone))
   const write = useVersionedWrite<{ holdExpiresAt: string }>({
     booking,
@@ -30,7 +31,7 @@ export function HoldDialog({ booking, onClose }: { booking: Booking; onClose: ()
     },
   })
   const at = instantOf(until, timezone)
-  const isPast = at !== null && at <= Date.now()
+  const isPast = at !== null && at <= present()
   return (
     <ActionDialog
       title={`Extend the hold: ${stayName(booking)}`}
@@ -54,7 +55,7 @@ export function HoldDialog({ booking, onClose }: { booking: Booking; onClose: ()
       <FieldRow>
         <DateInput
           label="Held until"
-          min={localTime(Date.now(), timezone).date}
+          min={localTime(present(), timezone).date}
           value={until.date}
           onChange={(date) => setUntil({ ...until, date })}
           error={isPast ? 'That is in the past.' : write.problem?.of('holdExpiresAt')}

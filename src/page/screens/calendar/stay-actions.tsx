@@ -9,6 +9,7 @@ import { ErrorNote } from '../../design/feedback.tsx'
 import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { type Day, isoOf, parseDay } from '../../format/days.ts'
+import { present } from '../../lib/present.ts'
 import { type BookingPatch, cancelBooking, patchBooking } from '../../stays/booking-writes.ts'
 import { checkOutPatch, EARLY_CHOICE, EarlyDeparture, earlyDeparture } from '../../stays/early-departure.tsx'
 import type { Booking } from '../../stays/stay-name.ts'
@@ -115,7 +116,7 @@ export function StayActions({
         <ExtendHold
           isBusy={isBusy}
           onSubmit={(hours) =>
-            set({ holdExpiresAt: new Date(Date.now() + hours * 3_600_000).toISOString() }, 'Hold extended')
+            set({ holdExpiresAt: new Date(present() + hours * 3_600_000).toISOString() }, 'Hold extended')
           }
         />
       )}

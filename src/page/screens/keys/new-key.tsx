@@ -59,7 +59,7 @@ function KeyForm({
   const [lifetime, setLifetime] = useState<Lifetime>('never')
   const [date, setDate] = useState('')
   const [isDateMissing, setDateMissing] = useState(false)
-  const today = todayIn(agency.timezone)
+  const today = todayIn(agency.timezone, Date.now())
 
   const submit = () => {
     setDateMissing(lifetime === 'date' && date === '')

@@ -67,7 +67,7 @@ function PersonForm({
   const [lifetime, setLifetime] = useState<Lifetime>('never')
   const [date, setDate] = useState('')
   const [isSubmitted, setSubmitted] = useState(false)
-  const today = todayIn(agency.timezone)
+  const today = todayIn(agency.timezone, Date.now())
   const nameError = isSubmitted && name.trim() === '' ? 'Enter a name.' : undefined
   const dateError = isSubmitted && lifetime === 'date' && date === '' ? 'Choose a date.' : undefined
 

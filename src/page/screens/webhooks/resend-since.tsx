@@ -1,4 +1,5 @@
 /** Sends the deliveries of an endpoint again, part after part, until nothing is left or the person stops it. */
+
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { type Problem, problemOf } from '../../api/problem.ts'
@@ -12,6 +13,7 @@ import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { Checkbox, DateInput } from '../../design/inputs.tsx'
 import { instantOf, localTime } from '../../format/instants.ts'
 import { count } from '../../format/numbers.ts'
+import { present } from '../../lib/present.ts'
 
 interface Progress {
   readonly resent: number
@@ -23,7 +25,7 @@ const BUSY_MS = 2_000
 
 export function ResendSince({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const { path, agency } = useSession()
-  const today = localTime(Date.now(), agency.timezone).date
+  const today = localTime(present(), agency.timezone).date
   const [since, setSince] = useState(today)
   const [failedOnly, setFailedOnly] = useState(true)
   const [progress, setProgress] = useState<Progress | null>(null)

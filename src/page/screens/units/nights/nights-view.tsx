@@ -1,3 +1,4 @@
+import { present } from '../../../lib/present.ts'
 import './nights-view.css'
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -136,7 +137,7 @@ function MomentCard({
   const type = (change: Partial<typeof shown>) => {
     const next = { ...shown, ...change }
     const instant = parseDay(next.date) === null ? null : instantOf(next, timezone)
-    onChange({ at: instant !== null && instant <= Date.now() ? instant : at, typed: next })
+    onChange({ at: instant !== null && instant <= present() ? instant : at, typed: next })
   }
   const hour = now - (now % 60_000) - Number(localTime(now, timezone).time.slice(3)) * 60_000
   const slide = (position: number) => onChange({ at: momentAt(position, hour), typed: null })
