@@ -1,5 +1,6 @@
 /** The composition root of webhooks: the agency's commands in this process, the sender in a process of its own. */
 
+import { isSandbox } from '../core/catalogue/agency.ts'
 import { timeOf } from '../core/catalogue/agency-time.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { BOOKING_EVENTS, UNIT_EVENTS, type WebhookEventKind } from '../core/domain/booking.ts'
@@ -111,6 +112,7 @@ export function openWebhookCommands(
     post: guardedPost({ resolver, allowHosts, ...(trustedCa === undefined ? {} : { trustedCa }) }),
     box: new SecretBox(secretKey),
     clock,
+    isSandbox: (agencyId) => isSandbox(catalogue.agencyById(agencyId) ?? {}),
     timeOf: (agencyId) => timeOf(catalogue.agencyById(agencyId) ?? {}, clock),
     newId,
     allowHosts,

@@ -114,6 +114,13 @@ describe('a sandbox', () => {
     expect((await service.ask(`/agencies/${slug}/units`, undefined, { token })).status).toBe(404)
   })
 
+  test('has no access tokens of its own, and is in no list of agencies', async () => {
+    const { slug } = await makeSandbox()
+    const made = await service.ask(`/agencies/${slug}/access-tokens`, { name: 'x', role: 'viewer' })
+    expect(made).toMatchObject({ status: 403, body: { code: 'FEATURE_DISABLED' } })
+    expect((await service.get('/agencies?pageSize=200')).text).not.toContain(slug)
+  })
+
   test('that is reset keeps its keys, and loses stays, guests, the feed and the time', async () => {
     const { live, slug, call, advance } = await makeSandbox()
     const { cursor } = (await call('/changes')).body as { cursor: string }

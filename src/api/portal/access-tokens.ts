@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { type AccessToken, LIVE_CREDENTIALS_MAX, ROLES } from '../../core/catalogue/agency.ts'
+import { type AccessToken, isSandbox, LIVE_CREDENTIALS_MAX, ROLES } from '../../core/catalogue/agency.ts'
 import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
-import { invalidField } from '../../http/problems.ts'
+import { invalidField, problem } from '../../http/problems.ts'
 import { choice, nullable } from '../../http/text-schema.ts'
 import { ENDED_ARE_LISTED } from './keys.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -60,6 +60,7 @@ const CREATE_ACCESS_TOKEN = {
     description: 'The access token and its secret. The secret is not shown again.',
     schema: Type.Object({ accessToken: AccessTokenJson, secret: newSecret() }),
   },
+  problems: ['FEATURE_DISABLED'],
 } as const satisfies PortalOperation
 
 const LIST_ACCESS_TOKENS = {
@@ -87,8 +88,15 @@ const REVOKE_ACCESS_TOKEN = {
 
 const shown = (token: AccessToken) => ({ accessToken: accessTokenJson(token) })
 
+const NO_PEOPLE = problem(
+  'FEATURE_DISABLED',
+  'A sandbox has no people of its own: owners of its agency open it with their own access',
+  {},
+)
+
 export const ACCESS_TOKENS = [
   agencyRoute(CREATE_ACCESS_TOKEN, async ({ ledger, caller, keep, agency, body }) => {
+    if (isSandbox(agency)) return NO_PEOPLE
     const { name, role, expiresAt: expiry = null } = body
     const expiresAt = expiry === null ? null : agencyInstant(agency, expiry)
     if (expiresAt !== null && expiresAt <= ledger.clock.now()) return invalidField('expiresAt', 'must be in the future')

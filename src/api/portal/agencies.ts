@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { AgencyChange } from '../../accounts/agency-commands.ts'
-import type { Agency } from '../../core/catalogue/agency.ts'
+import { type Agency, isSandbox } from '../../core/catalogue/agency.ts'
 import { HOLD_HOURS_MAX } from '../../core/domain/booking.ts'
 import { currencyDigits } from '../../core/domain/money.ts'
 import { timestampOf } from '../../http/json/booking-json.ts'
@@ -142,7 +142,8 @@ export const AGENCIES = [
   ),
   portalRoute(LIST_AGENCIES, async ({ ledger, query }) => {
     const page = pageOf(query)
-    const all = await ledger.allAgencies()
+    // A sandbox is shown with its agency, and counts as none.
+    const all = (await ledger.allAgencies()).filter((agency) => !isSandbox(agency))
     const agencies = sliceOf(all, page).map(agencyJson)
     return JSON.stringify({ agencies, ...pageMembers(page, all.length) })
   }),

@@ -76,6 +76,7 @@ export class WebhookCommands {
   readonly #box: SecretBox
   readonly #clock: Clock
   readonly #timeOf: (agencyId: string) => Instant
+  readonly #isSandbox: (agencyId: string) => boolean
   readonly #newId: IdSource
   readonly #allowHosts: readonly string[]
   readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
@@ -92,6 +93,8 @@ export class WebhookCommands {
     clock: Clock
     /** What a sandbox's clock shows; left out: there is none. Secrets expire by `clock` all the same. */
     timeOf?: (agencyId: string) => Instant
+    /** Left out: no agency is one. */
+    isSandbox?: (agencyId: string) => boolean
     newId: IdSource
     /** `host:port`, lower case (WEBHOOK_ALLOW_HOSTS). */
     allowHosts: readonly string[]
@@ -106,6 +109,7 @@ export class WebhookCommands {
     this.#box = options.box
     this.#clock = options.clock
     this.#timeOf = options.timeOf ?? (() => options.clock.now())
+    this.#isSandbox = options.isSandbox ?? (() => false)
     this.#newId = options.newId
     this.#allowHosts = options.allowHosts
     this.#onChange = options.onChange
@@ -349,9 +353,16 @@ export class WebhookCommands {
   ): Promise<WebhookDelivery> {
     const { agencyId, id: endpointId } = endpoint
     const [signedAt, at] = [this.#clock.now(), this.#timeOf(agencyId)]
+    const mode = this.#isSandbox(agencyId) ? { mode: 'test' } : {}
     const eventId = this.#newId('evt')
     const deliveryId = this.#newId('dlv')
-    const body = JSON.stringify({ id: eventId, event: 'ping', occurredAt: new Date(at).toISOString(), data: {} })
+    const body = JSON.stringify({
+      id: eventId,
+      event: 'ping',
+      occurredAt: new Date(at).toISOString(),
+      ...mode,
+      data: {},
+    })
     const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at: signedAt, box: this.#box })
     const headers = signedHeaders({ eventId, body, at: signedAt, secrets })
     const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })

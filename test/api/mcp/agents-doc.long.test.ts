@@ -22,7 +22,7 @@ let key: string
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'nightledger-agents-'))
   service = await startService({ DATA_DIR: dataDir })
-  key = readFileSync(join(dataDir, 'demo-api-key'), 'utf8').trim()
+  key = readFileSync(join(dataDir, 'sandbox-api-key'), 'utf8').trim()
 })
 
 afterAll(async () => {
@@ -35,19 +35,22 @@ test('the commands work as pasted, and answer what the document shows', async ()
   const blocks = shellBlocksOf(DOC)
   const END = '--end of block--'
   const here = (script: string) =>
-    script.replace('data/demo-api-key', join(dataDir, 'demo-api-key')).replace('http://127.0.0.1:3000', service.baseUrl)
+    script
+      .replace('data/sandbox-api-key', join(dataDir, 'sandbox-api-key'))
+      .replace('data/demo-owner-token', join(dataDir, 'demo-owner-token'))
+      .replace('http://127.0.0.1:3000', service.baseUrl)
   const script = blocks.map(({ script }) => `${here(script)}\necho; echo "${END}"`).join('\n')
   const run = Bun.spawn(['bash', '-euc', script], { stdout: 'pipe', stderr: 'pipe' })
   const [stdout, stderr] = await Promise.all([run.stdout.text(), run.stderr.text()])
   expect({ code: await run.exited, stderr }).toEqual({ code: 0, stderr: '' })
   const outputs = stdout.split(`${END}\n`).map((output) => output.trim())
-  expect(blocks.filter(({ output }) => output !== null)).toHaveLength(3)
+  expect(blocks.filter(({ output }) => output !== null)).toHaveLength(4)
   for (const [i, { output }] of blocks.entries()) if (output !== null) expect(outputs[i]).toBe(output.trim())
 })
 
 test('the transcript is what an agent gets', async () => {
   const steps = [...DOC.matchAll(/```json call\n(.*?)```\s*```(json|text) answer\n(.*?)```/gs)]
-  expect(steps).toHaveLength(6)
+  expect(steps).toHaveLength(7)
   const client = new Client({ name: 'docs', version: '1' })
   const requestInit = { headers: { authorization: `Bearer ${key}` } }
   const transport = new StreamableHTTPClientTransport(new URL(`${service.baseUrl}/mcp`), { requestInit })
