@@ -1633,11 +1633,12 @@ begin
   with entry as materialized (
     select e.agency_id, e.endpoint_id, c.its_room, j.seq, j.month, j.entry_id, event_of(j.kind) as event,
            j.is_announced and event_of(j.kind) = any (e.events) as is_delivered,
-           least(j.at, coalesce(its.clock_now, made_at)) as created_at,
+           case when its.clock_now is null then least(j.at, made_at) else j.at end as created_at,
            -- What has waited for the endpoint is due within a second of its last change, in the order of the log. In a sandbox, whose clock
-           -- stands, many entries have the same time: they are due within its millisecond.
+           -- stands, many entries have the same time: they are due within its millisecond. During a move an entry may be ahead of the stored
+           -- clock, and is due when that gets there.
            case when its.clock_now is not null
-                then least(greatest(j.at, e.updated_at), its.clock_now) + (j.seq % 1000) * interval '1 microsecond'
+                then greatest(j.at, least(e.updated_at, its.clock_now)) + (j.seq % 1000) * interval '1 microsecond'
                 when e.updated_at <= j.at then least(j.at, made_at)
                 else least(e.updated_at, made_at) + (j.seq % 1000000) * interval '1 microsecond' end as due_at
     from unnest(agency_ids, endpoint_ids, rooms) as c (agency_id, endpoint_id, its_room)

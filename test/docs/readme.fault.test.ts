@@ -22,7 +22,7 @@ afterAll(async () => {
 /** The walk's commands, on this test's service instead of the README's. */
 function here(script: string): string {
   return script
-    .replace('data/demo-api-key', join(dataDir, 'demo-api-key'))
+    .replace('data/sandbox-api-key', join(dataDir, 'sandbox-api-key'))
     .replace('http://127.0.0.1:3000', service.baseUrl)
 }
 

@@ -39,7 +39,9 @@ export const PARTNER_DESCRIPTION = {
     summary: "One agency's units, availability, prices, bookings and guests",
     description:
       "Amounts are integers in the minor unit of the agency's currency. Dates are `YYYY-MM-DD`; a stay is the " +
-      'half-open range `[arrival, departure)`. Changes inside this version are additive only.',
+      'half-open range `[arrival, departure)`. Changes inside this version are additive only. To try it out, authorize with the key of ' +
+      'a sandbox, which begins with `hr_test_`: nothing is real there, and `test/clock` moves its time. The partner guide ' +
+      '(docs/partner-guide.md) begins with ten minutes in one.',
   },
   tags: {
     Account: 'The agency and key in use, with rate limit and quota.',

@@ -3,7 +3,7 @@ import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../data/use-session.ts'
-import { Button } from '../../design/button.tsx'
+import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
 import { ConfirmDialog } from '../../design/dialog.tsx'
 import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
@@ -17,7 +17,7 @@ const KEYS_MAX = 200
 
 /** The keys that partners call the API with. */
 export function KeysScreen() {
-  const { path, may } = useSession()
+  const { agency, path, may } = useSession()
   const { query } = useRoute()
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Key | null>(null)
@@ -45,7 +45,18 @@ export function KeysScreen() {
       <PageHeader
         title="API keys"
         description="Give each partner a key of their own, so that it can be limited or revoked without affecting the others."
-        actions={create}
+        actions={
+          agency.sandboxOf === null ? (
+            create
+          ) : (
+            <>
+              <LinkButton href="/docs" icon="external">
+                Try a key
+              </LinkButton>
+              {create}
+            </>
+          )
+        }
       />
       <ErrorNote problem={error} onRetry={refresh} />
       {data === undefined && error === null && <Skeleton />}
