@@ -114,7 +114,7 @@ const receiver = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Re
 try {
   const { url, sql } = await postgres.createDatabase('sandbox_clock')
   const { sandboxId, sandboxSlug, sandboxKey, liveKey } = await seed(url)
-  const service = await startService(url, { WEBHOOK_ALLOW_HOSTS: `127.0.0.1:${receiver.port}` })
+  const service = await startService(url, { NODE_ENV: 'test', WEBHOOK_ALLOW_HOSTS: `127.0.0.1:${receiver.port}` })
   const ask = async (path: string, token: string, json?: object) => {
     const response = await fetch(service.baseUrl + path, {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
