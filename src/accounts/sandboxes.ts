@@ -8,6 +8,7 @@
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { BookingRequest } from '../core/bookings/booking-turns.ts'
 import { changeLine } from '../core/bookings/durable-writes.ts'
+import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
 import { type Agency, isSandbox, type Plan } from '../core/catalogue/agency.ts'
 import type { SandboxClock } from '../core/catalogue/agency-time.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
@@ -16,11 +17,12 @@ import { addNights, parseNight } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { idInShard, shardOf } from '../core/journal/shard.ts'
-import { assert } from '../lib/assert.ts'
+import { AssertionError, assert } from '../lib/assert.ts'
 import { type Clock, dayOf } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyCommands } from './agency-commands.ts'
+import type { AgencyStore } from './agency-store.ts'
 import type { FeeCommands } from './fee-commands.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
@@ -54,6 +56,7 @@ interface SandboxesOptions {
   readonly fees: Pick<FeeCommands, 'create'>
   readonly commands: Pick<BookingCommands, 'book' | 'setUnit'>
   readonly rows: SandboxRows
+  readonly store: Pick<AgencyStore, 'settle' | 'loadAgencies' | 'loadKeys'>
   readonly clock: Clock
   readonly newId: IdSource
   /** Called when a sandbox has ended: nothing reads its changes any more. */
@@ -121,7 +124,7 @@ export class Sandboxes {
       const id = idInShard(shardOf(live.id), newId)
       const made: Agency = { ...sandbox, id, createdAt: at, clock: { now: at, target: at } }
       const line = changeLine(this.#options, caller, keep?.(made))
-      if (!(await rows.end(sandbox, { id, at }, line))) return NOT_FOUND
+      if (!(await this.#known(live, sandbox, rows.end(sandbox, { id, at }, line)))) return NOT_FOUND
       const keys = catalogue.keysOf(sandbox.id)
       catalogue.forget(sandbox.id)
       catalogue.putAgency(made)
@@ -140,11 +143,39 @@ export class Sandboxes {
       const { catalogue, rows } = this.#options
       const sandbox = this.of(live)
       if (sandbox === null) return NOT_FOUND
-      if (!(await rows.end(sandbox, null, changeLine(this.#options, caller, keep?.(sandbox))))) return NOT_FOUND
+      const line = changeLine(this.#options, caller, keep?.(sandbox))
+      if (!(await this.#known(live, sandbox, rows.end(sandbox, null, line)))) return NOT_FOUND
       catalogue.forget(sandbox.id)
       this.#options.onEnded(sandbox.id)
       return done(sandbox)
     })
+  }
+
+  /**
+   * Unless it is known that nothing was written, what is stored takes the place of what is in memory.
+   * @throws WriteError `started`: the sandbox was another one already, which the next attempt finds
+   */
+  async #known(live: Agency, sandbox: Agency, ending: Promise<boolean>): Promise<boolean> {
+    const isEnded = await ending.catch(async (error: unknown) => {
+      if (!isNotWritten(error)) await this.#reread(live, sandbox)
+      throw error
+    })
+    if (isEnded) return true
+    await this.#reread(live, sandbox)
+    if (this.of(live) === null) return false
+    throw new WriteError('started', 'Cannot end a sandbox: an earlier attempt has replaced it')
+  }
+
+  async #reread(live: Agency, sandbox: Agency): Promise<void> {
+    const { catalogue, store } = this.#options
+    await store.settle(live.id)
+    const agencies = await store.loadAgencies()
+    const next = agencies.find(({ sandboxOf }) => sandboxOf === live.id)
+    if (next?.id === sandbox.id) return
+    catalogue.forget(sandbox.id)
+    if (next === undefined) return
+    catalogue.putAgency(next)
+    for (const key of await store.loadKeys()) if (key.agencyId === next.id) catalogue.putKey(key)
   }
 
   #liveOf(agency: Agency): Agency {
@@ -160,7 +191,17 @@ export class Sandboxes {
     }
   }
 
+  /** @throws WriteError `started`: the sandbox is there, and a reset completes it */
   async #fill(live: Agency, sandbox: Agency, caller: Caller): Promise<void> {
+    try {
+      await this.#copy(live, sandbox, caller)
+    } catch (cause) {
+      if (cause instanceof AssertionError) throw cause
+      throw new WriteError('started', 'Cannot fill a sandbox: a copy was not written', { cause })
+    }
+  }
+
+  async #copy(live: Agency, sandbox: Agency, caller: Caller): Promise<void> {
     const { catalogue, commands, fees, newId } = this.#options
     const { feeTypes, listed } = await catalogue.inventory(live.id)
     for (const { id: _, ...feeType } of feeTypes) await fees.create(sandbox, feeType, caller)

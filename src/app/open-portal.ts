@@ -89,6 +89,7 @@ export function openPortal(
       fees,
       commands,
       rows: ledger.sandboxRows,
+      store,
       clock,
       newId,
       onEnded: forgetChanges,

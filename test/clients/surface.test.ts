@@ -32,7 +32,7 @@ beforeAll(() => {
 })
 afterAll(() => python?.stop())
 
-test.each(Object.entries(TYPES))('%s is made from the document of now: run `bun run clients:types`', (path, make) => {
+test.each(Object.entries(TYPES))('%s is made from the present document: run `bun run clients:types`', (path, make) => {
   expect(readFileSync(join(import.meta.dir, '../..', path), 'utf8')).toBe(make(document))
 })
 

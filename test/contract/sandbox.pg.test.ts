@@ -1,6 +1,7 @@
 /** Sandboxes (docs/partner-additions.md#12-sandbox): a test per sentence. What separates them from live agencies is in sandbox-isolation. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { idInShard, shardOf } from '../../src/core/journal/shard.ts'
 import { DAY_MS, HOUR_MS, systemClock } from '../../src/lib/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
@@ -137,6 +138,30 @@ describe('a sandbox', () => {
     const [left] = await service.database.sql<{ guests: number }[]>`
       select count(*)::int as guests from guest where last_name = 'Kruse'`
     expect(left?.guests).toBe(0)
+  })
+
+  test('whose reset was made but not answered is the new one after the next reset, with the same keys', async () => {
+    const { live, slug, call } = await makeSandbox()
+    const { catalogue, sandboxRows } = service.ledger
+    const former = catalogue.sandboxOf(live.id) as Agency
+    const line = {
+      auditId: service.ledger.newId('aud'),
+      at: systemClock.now(),
+      actor: { kind: 'portal', id: null },
+      route: 'POST /portal/v1/agencies/{agencySlug}/sandbox/reset',
+      outcome: 'OK',
+      bookingId: null,
+      requestId: null,
+      count: 1,
+    } as const
+    const id = idInShard(shardOf(live.id), service.ledger.newId)
+    expect(await sandboxRows.end(former, { id, at: systemClock.now() }, line)).toBe(true)
+    const reset = () => service.ask(`/agencies/${live.slug}/sandbox/reset`, undefined, { method: 'POST' })
+    const first = await reset()
+    expect([first.status, first.body['title']]).toEqual([500, expect.stringContaining('repeat the request')])
+    expect(catalogue.agencyBySlug(slug)?.id).toBe(id)
+    expect((await reset()).status).toBe(200)
+    expect((await call('/units')).body['units']).toHaveLength(1)
   })
 
   test('that is deleted takes its keys along, and can be made again', async () => {
