@@ -4,14 +4,18 @@ import { Store } from '../lib/store.ts'
 import { hashOf, parseHash, type QueryChange, type Route } from './route.ts'
 
 const current = new Store<Route>(parseHash(location.hash))
+/** The address that `current` was read from. The browser has another one already between Back and its `hashchange`. */
+let followed = location.hash
 /** Asked before another place is shown; see `guardLeaving`. */
 let guard: ((next: Route) => boolean) | null = null
 
 addEventListener('hashchange', () => {
   const next = parseHash(location.hash)
-  if (guard === null || guard(next)) current.set(next)
+  const mayLeave = guard === null || guard(next)
   // What is on the screen stays, and so does its address.
-  else history.pushState(history.state, '', hashOf(current.value.path, current.value.query))
+  if (!mayLeave) history.pushState(history.state, '', hashOf(current.value.path, current.value.query))
+  followed = location.hash
+  if (mayLeave) current.set(next)
 })
 
 /**
@@ -46,6 +50,9 @@ export function setQuery(change: QueryChange, { replace = false }: { replace?: b
     location.hash = hash
     return
   }
+  // The step that is on its way wins: written now, a position of before would take the place of the one gone back to.
+  if (location.hash !== followed) return
   history.replaceState(history.state, '', hash)
+  followed = location.hash
   current.set(parseHash(hash))
 }
