@@ -614,20 +614,20 @@ end $$;
 -- Checkpoints: for each agency a Merkle tree (RFC 6962) with a leaf for each of its entries, in the order of their numbers (M1). It is
 -- built behind the write path, from the journal alone.
 
--- The canonical bytes of an entry: what its link covers (`coveredText` in src/core/journal/shard.ts), of which its leaf is the hash. A test
--- compares the two. Ids are encoded by hand because `replace` takes three times as long.
-create function covered_text(entry journal) returns text language sql stable parallel safe as $$
-  select '[' || entry.shard || ',' || entry.seq || ',"' || to_char(entry.month, 'YYYY-MM-DD') || '",'
-    || (date_part('epoch', entry.at) * 1000)::bigint
-    || ',"agc_' || encode(uuid_send(entry.agency_id), 'hex') || '","unt_' || encode(uuid_send(entry.unit_id), 'hex')
-    || coalesce('","unt_' || encode(uuid_send(entry.other_unit_id), 'hex') || '",', '",null,')
-    || coalesce('"bkg_' || encode(uuid_send(entry.booking_id), 'hex') || '",', 'null,')
-    || '"evt_' || encode(uuid_send(entry.entry_id), 'hex') || '",' || to_json(entry.kind)
-    || case when entry.is_announced then ',true,' else ',false,' end || to_json(entry.actor_kind)
-    || coalesce(case when entry.actor_kind = 'access_token' then ',"tok_' else ',"key_' end
-                || encode(uuid_send(entry.actor_id), 'hex') || '",', ',null,')
-    || to_json(entry.route) || coalesce(',' || to_json(entry.request_id), ',null') || ',' || to_json(entry.payload) || ']'
-$$;
+-- Entries as leaves. `entry`: their canonical bytes, as text: what their link covers (`coveredText` in src/core/journal/shard.ts). A test
+-- compares the two. A view, because a function of a row would copy the row for each of its columns. Kinds and routes are texts of the
+-- program, which need no escapes.
+create view leaf as
+select j.agency_id, j.seq, j.month, j.entry_id, concat(
+  '[', j.shard, ',', j.seq, ',"', to_char(j.month, 'YYYY-MM-DD'), '",', (date_part('epoch', j.at) * 1000)::bigint,
+  ',"agc_', encode(uuid_send(j.agency_id), 'hex'), '","unt_', encode(uuid_send(j.unit_id), 'hex'),
+  coalesce('","unt_' || encode(uuid_send(j.other_unit_id), 'hex') || '",', '",null,'),
+  coalesce('"bkg_' || encode(uuid_send(j.booking_id), 'hex') || '",', 'null,'),
+  '"evt_', encode(uuid_send(j.entry_id), 'hex'), '","', j.kind, case when j.is_announced then '",true,"' else '",false,"' end, j.actor_kind,
+  coalesce(case when j.actor_kind = 'access_token' then '","tok_' else '","key_' end || encode(uuid_send(j.actor_id), 'hex') || '","',
+           '",null,"'),
+  j.route, '",', coalesce(to_json(j.request_id)::text, 'null'), ',', j.payload, ']') as entry
+from journal j;
 
 -- How many hashes are kept of a tree of this size: one for each leaf, and for each inner node of its complete subtrees.
 create function hashes_of(size bigint) returns bigint language sql immutable strict parallel safe as
@@ -681,11 +681,11 @@ begin
   select a.agency_id, l.hashes, l.last_seq, l.last_month, l.last_id
   from unnest(agencies, after_seqs, after_months) as a (agency_id, after_seq, after_month)
   cross join lateral (
-    select string_agg(sha256('\x00'::bytea || convert_to(covered_text(j.entry), 'UTF8')), ''::bytea order by j.seq) as hashes,
-           max(j.seq) as last_seq, max(j.month) as last_month, (array_agg(j.entry_id order by j.seq desc))[1] as last_id
-    from (select e as entry, e.seq, e.month, e.entry_id from journal e
-          where e.agency_id = a.agency_id and e.seq > a.after_seq and e.month >= a.after_month
-          order by e.seq limit leaves_max) j) l
+    select string_agg(sha256('\x00'::bytea || convert_to(n.entry, 'UTF8')), ''::bytea order by n.seq) as hashes,
+           max(n.seq) as last_seq, max(n.month) as last_month, (array_agg(n.entry_id order by n.seq desc))[1] as last_id
+    from (select f.seq, f.month, f.entry_id, f.entry from leaf f
+          where f.agency_id = a.agency_id and f.seq > a.after_seq and f.month >= a.after_month
+          order by f.seq limit leaves_max) n) l
   where l.last_seq is not null;
 end $$;
 
@@ -720,17 +720,6 @@ begin
     cross join lateral (
       select c.first_leaf, c.hashes from checkpoint c where c.agency_id = agency and c.first_leaf <= n.leaf
       order by c.first_leaf desc limit 1) c);
-end $$;
-
--- The entries of a range of leaves that are kept, with their canonical bytes, in order.
-create function leaves_between(agency uuid, from_seq bigint, until_seq bigint, entries_max integer)
-returns table (seq bigint, entry text)
-language plpgsql stable
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
-begin
-  return query
-  select j.seq, covered_text(j) from journal j
-  where j.agency_id = agency and j.seq >= from_seq and j.seq <= until_seq order by j.seq limit entries_max;
 end $$;
 
 -- The index of the leaf of an entry; null while it has none.

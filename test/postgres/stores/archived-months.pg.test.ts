@@ -3,16 +3,15 @@ import { readFileSync } from 'node:fs'
 import type { Ledger } from '../../../src/app/ledger.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { SHARDS } from '../../../src/core/journal/shard.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { MonthSnapshots } from '../../../src/core/units/month-snapshots.ts'
-import { CheckpointBuilder } from '../../../src/events/checkpoints/checkpoint-builder.ts'
 import { nodesOf, rootOf } from '../../../src/events/checkpoints/merkle-tree.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { PostgresUnitsWithoutSnapshot } from '../../../src/postgres/stores/postgres-units-without-snapshot.ts'
+import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
@@ -67,7 +66,7 @@ beforeEach(async () => {
   await book(units.a, 5)
   now = Date.now()
   await book(units.b, 5)
-  await makeCheckpoints()
+  await makeCheckpoints(database.sql)
 })
 afterEach(() => ledger.close())
 
@@ -104,15 +103,6 @@ async function writeSnapshots(): Promise<string[]> {
 
 const archive = () => database.sql.unsafe<{ retire_month: string }[]>(STATEMENT.replace('2026-01-01', OLDEST))
 const refusal = (of: Promise<unknown>) => of.then(String, (error: Error) => error.message)
-
-/** What the service does within a minute. */
-const makeCheckpoints = () =>
-  new CheckpointBuilder({
-    rows: new PostgresCheckpointRows(database.sql),
-    clock: systemClock,
-    owned: () => Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1 })),
-    onFailure: (error) => expect(error).toBeNull(),
-  }).round()
 
 async function archived(): Promise<void> {
   await writeSnapshots()
@@ -168,10 +158,10 @@ test('the trees keep the leaves of archived entries, and grow from there', async
   }
   const before = await rootOfAll()
   await archived()
-  await makeCheckpoints()
+  await makeCheckpoints(database.sql)
   expect(await rootOfAll()).toEqual(before)
   await book(units.a, 10)
-  await makeCheckpoints()
+  await makeCheckpoints(database.sql)
   expect((await rootOfAll()).size).toBe(before.size + 1)
 })
 
@@ -334,7 +324,7 @@ describe('a month is not archived', () => {
     await writeSnapshots()
     await database.sql`delete from checkpoint where agency_id = ${uuidOf(quiet.id)}`
     expect(await refusal(archive())).toBe(`Cannot archive ${OLDEST}: entries of 1 agencies have no checkpoint`)
-    await makeCheckpoints()
+    await makeCheckpoints(database.sql)
     await archive()
   })
 
