@@ -58,7 +58,7 @@ const LINES: readonly Line[] = [
 }))
 
 /** Whose rows may be added and never changed. */
-const INSERT_ONLY = ['audit_line', 'journal', 'webhook_attempt']
+const INSERT_ONLY = ['audit_line', 'checkpoint', 'checkpoint_key', 'journal', 'webhook_attempt']
 /** What is a secret, is about a person, or was written by a caller as it liked. */
 const CONFIDENTIAL =
   /^(first_name|last_name|email|phone|nationality|source_ref|notes|cancel_reason|prefix|url|description|detail|disabled_reason|request_id|body|state|counts)$|secret|sealed|hmac|hash/
