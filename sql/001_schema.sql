@@ -14,6 +14,9 @@
 -- NL011 secrets changed while they were being re-encrypted
 -- NL020 the month cannot be archived
 -- NL030 the request has been answered
+--
+-- The role that serves owns nothing (roles.sql). What it may do only in a certain way is a function that runs with the rights of the owner,
+-- with a search path that no other role can put anything into.
 
 create extension if not exists btree_gist;
 create extension if not exists pg_trgm;
@@ -471,7 +474,8 @@ $$;
 
 -- Creates the partitions of all months up to `until`, and returns the newest month. A partition is created first and then attached,
 -- because `create table … partition of` would block every read and write of the parent.
-create function ensure_months(until date) returns date language plpgsql as $$
+create function ensure_months(until date) returns date language plpgsql
+security definer set search_path = public, pg_temp as $$
 declare
   month  date;
   parent text;
@@ -509,7 +513,7 @@ end $$;
 -- link from which its chain continues, and for each unit a snapshot, without which the unit is not recovered. Reads before it locks, and
 -- gives up rather than make the service wait. Errors: NL020.
 create function retire_month(retired date) returns setof text language plpgsql
-set lock_timeout = '500ms'
+security definer set search_path = public, pg_temp set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
@@ -954,6 +958,15 @@ create type audit_row as (
   count      bigint
 );
 
+-- Stores lines that count many attempts; of lines with the same id the highest count is kept. The only way in which a line may change.
+create function keep_refusals(lines audit_row[]) returns void language sql
+security definer set search_path = public, pg_temp as $$
+  insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count, month)
+  select l.agency_id, l.line_id, l.at, l.actor_kind, l.actor_id, l.route, l.outcome, l.booking_id, l.request_id, l.count, storage_month(l.at)
+  from unnest(lines) l
+  on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count)
+$$;
+
 -- Whether exactly these entries are stored, not only others with their numbers.
 create function are_written(entries journal_row[]) returns boolean language plpgsql
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -1164,7 +1177,7 @@ begin
     select a.agency_id, a.line_id, a.at, a.actor_kind, a.actor_id, a.route, a.outcome, a.booking_id, a.request_id, a.count,
            storage_month(a.at)
     from unnest(audit_lines) a
-    on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count);
+    on conflict (agency_id, line_id, month) do nothing;
   end if;
 
   if idempotencies is not null then
@@ -2054,7 +2067,7 @@ create table writer (
 -- gone; null: it takes over from any that serves. Errors: NL005, another process has taken over meanwhile, and serves.
 create function take_over(new_holder text, new_writer uuid default null, new_run text default null, gone uuid[] default null)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
-language plpgsql as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s order by s.shard for update;
@@ -2080,7 +2093,7 @@ end $$;
 -- Makes the caller the only writer of these shards, and returns the ends of their logs. Waits for batches in flight there.
 create function take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
-language plpgsql as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s where s.shard = any (wanted) order by s.shard for update;
@@ -2106,7 +2119,8 @@ end $$;
 
 -- The writer gives these shards up, so that nobody has to wait for it. Those that another writer has taken, or is just taking, stay as
 -- they are.
-create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql as $$
+create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql
+security definer set search_path = public, pg_temp as $$
 begin
   update shard s set writer_id = null
   from (select g.shard from shard g where g.shard = any (shards) and g.writer_id = of_writer for update skip locked) given
@@ -2124,7 +2138,8 @@ end $$;
 
 -- Raises the writer's own epochs by one: all of them, or none. `wanted_renewal` identifies the call and its repetitions. A shard that
 -- this call has raised already stays as it is. Errors: NL001.
-create function renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid) returns void language plpgsql as $$
+create function renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid) returns void language plpgsql
+security definer set search_path = public, pg_temp as $$
 declare
   fenced text;
 begin
@@ -2252,6 +2267,11 @@ begin
   where w.status = 'active';
   get diagnostics endpoints = row_count;
 end $$;
+
+------------------------------------------------------------------------------------------------------------------------------------
+-- Functions that run with the rights of the owner are executed by the roles that roles.sql names, and by no others.
+
+revoke execute on function keep_refusals, ensure_months, retire_month, take_over, take_shards, give_up_shards, renew_epochs from public;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- The first months. Comes last, because a partition copies the indexes and checks of its table.

@@ -49,7 +49,7 @@ const WRITES: Record<string, string> = {
   'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
   'postgres-rate-rows.ts: keep_node_rate()': 'the counts of this node alone, under its own term',
   'postgres-rate-rows.ts: keep_rate()': 'function',
-  'postgres-refusal-rows.ts: insert into audit_line':
+  'postgres-refusal-rows.ts: keep_refusals()':
     'counts what this process has refused, true whichever process is the writer',
   'postgres-sandbox-clocks.ts: delete from idempotency': 'checked',
   'postgres-sandbox-clocks.ts: update agency': 'checked',
