@@ -1,5 +1,9 @@
-/** What a writer does now and then: old answers are deleted, partitions made ahead, and finished months get their snapshots. */
+/**
+ * What a writer does now and then: old answers are deleted, partitions made ahead, finished months get their snapshots, and erasures are
+ * completed.
+ */
 
+import type { GuestErasures } from '../accounts/guest-erasures.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
@@ -8,20 +12,24 @@ import { ExpiredAnswers } from '../http/expired-answers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
+import { vacuumErased } from '../postgres/stores/vacuum-erased.ts'
+import { ErasureRounds } from './erasure-rounds.ts'
 import type { LedgerWatch } from './ledger.ts'
 import type { LedgerStores } from './ledger-stores.ts'
 import { MonthsAhead } from './months-ahead.ts'
 
 /** Not to be started before the ledger is taken over. */
 export function openHousekeeping(options: {
+  readonly databaseUrl: string
   readonly stores: LedgerStores
   readonly clock: Clock
   readonly watch: LedgerWatch
-  readonly ownership: Pick<Ownership, 'termOf'>
+  readonly ownership: Pick<Ownership, 'termOf' | 'owned'>
   readonly onDefect: OnDefect
+  readonly guestErasures: Pick<GuestErasures, 'complete'>
   writing(): { readonly journal: Journal }
 }): { start(): void; stop(): Promise<void> } {
-  const { stores, clock, watch, ownership, onDefect, writing } = options
+  const { stores, clock, watch, ownership, onDefect, writing, guestErasures } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params),
@@ -48,7 +56,16 @@ export function openHousekeeping(options: {
     onDefect,
     onFailure,
   })
-  const parts = [expiredAnswers, monthsAhead, monthSnapshots]
+  const erasureRounds = new ErasureRounds({
+    clock,
+    begun: () => stores.erasureRows.begun(),
+    complete: (erasure) => guestErasures.complete(erasure),
+    // Of several nodes one vacuums, for all.
+    isVacuumDue: async () => hasShard0(ownership) && (await stores.erasureRows.isVacuumDue()),
+    vacuum: () => vacuumErased(options.databaseUrl),
+    onFailure,
+  })
+  const parts = [expiredAnswers, monthsAhead, monthSnapshots, erasureRounds]
   return {
     start: () => {
       for (const part of parts) part.start()
@@ -57,4 +74,9 @@ export function openHousekeeping(options: {
       await Promise.all(parts.map((part) => part.stop()))
     },
   }
+}
+
+function hasShard0(ownership: Pick<Ownership, 'owned'>): boolean {
+  const shards = ownership.owned()
+  return shards === 'all' || [...shards].includes(0)
 }
