@@ -2210,6 +2210,37 @@ begin
   get diagnostics endpoints = row_count;
 end $$;
 
+-- Erases guests of a ledger that was restored to a moment before their erasures, while nothing serves it. `erased`: [{"at", "agency_id",
+-- "guest_id"}]. Returns how many of them were there. The service completes each when it starts: the entry of the log, the list outside
+-- the database, the vacuum.
+create function repeat_erasures(erased jsonb) returns integer language plpgsql as $$
+declare
+  found_guests integer;
+begin
+  perform from shard s order by s.shard for update;
+  with listed as (
+    select e.agency_id, e.guest_id, min(e.at) as at
+    from jsonb_to_recordset(erased) as e (at timestamptz, agency_id uuid, guest_id uuid)
+    where exists (select from agency a where a.agency_id = e.agency_id)
+    group by e.agency_id, e.guest_id
+  ), inserted as (
+    insert into guest_erasure (at, erased_at, vacuumed_at, agency_id, guest_id)
+    select l.at, gone.at, gone.at, l.agency_id, l.guest_id
+    from listed l cross join lateral (
+      -- A guest who is not there needs no entry; the row is for the next backup's list.
+      select case when not exists (select from guest g where g.agency_id = l.agency_id and g.guest_id = l.guest_id)
+                  then clock_timestamp() end as at) gone
+    on conflict (agency_id, guest_id) do nothing
+    returning guest_id, erased_at
+  )
+  select count(*) filter (where i.erased_at is null) into found_guests from inserted i;
+  delete from guest g using guest_erasure e where g.agency_id = e.agency_id and g.guest_id = e.guest_id;
+  perform erase_bookings(e.agency_id, e.guest_id, null, null) from guest_erasure e where e.erased_at is null;
+  perform scrub_answers(a.agency_id, '00000000-0000-0000-0000-000000000000', '', '', null)
+  from (select distinct e.agency_id from guest_erasure e where e.erased_at is null) a;
+  return found_guests;
+end $$;
+
 ------------------------------------------------------------------------------------------------------------------------------------
 -- The first months. Comes last, because a partition copies the indexes and checks of its table.
 

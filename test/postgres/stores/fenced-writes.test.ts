@@ -18,6 +18,7 @@ const WRITES: Record<string, string> = {
   'append-batch.ts: append_batch()': 'function',
   'audited-write.ts: insert into audit_line': 'checked',
   'audited-write.ts: keep_answer()': 'checked',
+  'listed-erasures.ts: repeat_erasures()': 'function',
   'pending-deliveries.ts: update webhook_delivery': 'checked',
   'postgres-agency-store.ts: inserted ACCESS_TOKEN': 'audited',
   'postgres-agency-store.ts: inserted AGENCY': 'audited',
