@@ -51,13 +51,15 @@ begin
       ('journal',          'select, insert',                 '',        'seq, at, checksum, epoch, agency_id, unit_id, other_unit_id, booking_id, entry_id, actor_id, month, shard, is_announced, kind, actor_kind, link, route, payload'),
       ('snapshot',         'select, insert, update, delete', '',        ''),
       ('archived_unit',    'select',                         '',        '*'),
+      ('leaf',             'select',                         '',        ''),
       ('checkpoint',       'select, insert',                 '',        'first_leaf, size, last_seq, agency_id, last_month'),
       ('checkpoint_key',   'select, insert',                 '',        '*'),
 
-      ('guest',            'select, insert, update',         '',        'agency_id, guest_id, created_at'),
-      ('booking',          'select, insert, update',         '',        'total_amount, seq, created_at, updated_at, hold_expires_at, cancelled_at, agency_id, booking_id, unit_id, guest_id, group_id, arrival, departure, expected_until, adults, children, version, extra_bed, type, status, source'),
+      ('guest',            'select, insert, update, delete, maintain', '', 'agency_id, guest_id, created_at'),
+      ('guest_erasure',    'select, insert, update',         '',        '*'),
+      ('booking',          'select, insert, update, maintain', '',             'total_amount, seq, created_at, updated_at, hold_expires_at, cancelled_at, agency_id, booking_id, unit_id, guest_id, group_id, arrival, departure, expected_until, adults, children, version, extra_bed, type, status, source'),
       ('audit_line',       'select, insert',                 '',        'at, count, agency_id, line_id, actor_id, month, actor_kind, route, outcome'),
-      ('idempotency',      'select, insert, update, delete', '',        ''),
+      ('idempotency',      'select, insert, update, delete, maintain', '', ''),
 
       ('usage_month',      'select, insert, update',         '',        '*'),
       ('usage_day',        'select, insert, update, delete', '',        '*'),
@@ -73,6 +75,8 @@ begin
       ('writer',           'select, insert, update, delete', '',        '')
     ), wanted as (
       select r.relation, p.privilege, null as "column", service as grantee from rights r, string_to_table(r.serves, ', ') p (privilege)
+      -- What an erased guest leaves behind is vacuumed. Before PostgreSQL 17 only the owner may do that.
+      where p.privilege <> 'maintain' or current_setting('server_version_num')::integer >= 170000
       union all
       select r.relation, 'update', r.locks, service from rights r where r.locks <> ''
       union all

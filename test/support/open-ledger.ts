@@ -1,5 +1,5 @@
 import { readConfig } from '../../src/app/config.ts'
-import type { Ledger, LedgerLimits } from '../../src/app/ledger.ts'
+import type { Ledger, LedgerLimits, LedgerOptions } from '../../src/app/ledger.ts'
 import { prepareLedger } from '../../src/app/open-ledger.ts'
 import { WholeLedger } from '../../src/cluster/whole-ledger.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
@@ -29,6 +29,7 @@ export async function openTestDatabaseLedger(
     clock?: Clock
     onBookingChange?: (agencyId: string) => void
     onUnitChange?: (agencyId: string) => void
+    listErasure?: NonNullable<LedgerOptions['listErasure']>
   } = {},
 ): Promise<Ledger & { reports: Reports }> {
   const reports: Reports = { fenced: [], defects: [], damaged: [], failures: [] }
@@ -41,6 +42,7 @@ export async function openTestDatabaseLedger(
     openOwnership: (parts) => new WholeLedger(parts),
     onBookingChange: (agencyId) => options.onBookingChange?.(agencyId),
     onUnitChange: (agencyId) => options.onUnitChange?.(agencyId),
+    ...(options.listErasure && { listErasure: options.listErasure }),
     watch: {
       onFenced: (cause) => reports.fenced.push(cause),
       onEntriesLost: (error) => reports.failures.push(error),

@@ -146,7 +146,7 @@ test('the roles are those of the design', () => {
   expect(idsOf('operator')).toEqual(['createAgency', 'listAgencies', 'changeAgency', 'verify'])
   expect(idsOf('owner')).toEqual([
     ...['getSandbox', 'createSandbox', 'resetSandbox', 'deleteSandbox', 'moveSandboxClock'],
-    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts'],
+    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts', 'eraseGuest'],
     ...['createWebhookEndpoint', 'changeWebhookEndpoint', 'deleteWebhookEndpoint', 'rotateWebhookSecret'],
   ])
   expect(idsOf('manager')).toEqual([
