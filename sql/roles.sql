@@ -51,7 +51,6 @@ begin
       ('journal',          'select, insert',                 '',        'seq, at, checksum, epoch, agency_id, unit_id, other_unit_id, booking_id, entry_id, actor_id, month, shard, is_announced, kind, actor_kind, link, route, payload'),
       ('snapshot',         'select, insert, update, delete', '',        ''),
       ('archived_unit',    'select',                         '',        '*'),
-      ('leaf',             'select',                         '',        ''),
       ('checkpoint',       'select, insert',                 '',        'first_leaf, size, last_seq, agency_id, last_month'),
       ('checkpoint_key',   'select, insert',                 '',        '*'),
 
