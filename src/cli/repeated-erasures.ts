@@ -37,11 +37,11 @@ export async function listedErasures(sql: Sql, { erasures: given }: ErasuresOpti
   return (database) => repeatErasures(database, listed)
 }
 
-/** What it says of the erasures. */
+/** What was done about them, as the end of a line. */
 export function erasuresSentence(repeated: RepeatedErasures | null): string {
-  if (repeated === null) return 'No guest was erased again. '
+  if (repeated === null) return 'No guest was erased again'
   const { erased, absent } = repeated
-  return `${erased} guests were erased again, and ${absent} listed ones were not there; the log gets its entries when the service starts. `
+  return `${erased} guests were erased again, and ${absent} listed ones were not there; the log gets its entries when the service starts`
 }
 
 async function withoutList(sql: Sql): Promise<string> {

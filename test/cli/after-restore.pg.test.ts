@@ -101,16 +101,37 @@ test('after-restore waits for an entry that is being written, and continues afte
   expect(end?.['mark']).toBeGreaterThanOrEqual(seq + 1_000_000)
 })
 
-test('says how many keys and tokens can be used, and revokes all if asked: those revoked since the restored moment are among them', async () => {
+test('each kind of what a restore gives up is named with what was done about it, in text and as JSON', async () => {
+  const restored = await testDatabase()
+  const outcome = JSON.parse(await afterRestoreOf(restored, '--json'))
+  expect(outcome).toMatchObject({ endpoints: 0, sessions: 0, keys: 0, tokens: 0, restoredTo: null, erasures: null })
+  expect(outcome.report.map(({ kind }: { kind: string }) => kind)).toEqual([
+    ...['bookings and guests', 'sequence numbers', 'booking versions', 'cursors and history'],
+    ...['webhooks', 'webhook secrets', 'sessions', 'API keys', 'access tokens', 'calendar addresses'],
+    ...['suspended agencies', 'kept answers', 'counted requests', 'erased guests'],
+  ])
+  const text = await afterRestoreOf(restored)
+  expect(text).toContain('Its log is empty')
+  for (const { kind, did } of outcome.report) expect(text).toMatch(new RegExp(`^${kind} +${RegExp.escape(did)}$`, 'm'))
+  await restored.drop()
+})
+
+test('lists the keys and tokens that can be used, and revokes all if asked: those revoked since the restored moment are among them', async () => {
   const restored = await openTestLedger()
   const agency = await restored.agency()
-  const { key } = await restored.key(agency)
-  await restored.key(agency, { revokedAt: Date.now() })
+  const { key } = await restored.key(agency, { name: 'Channel' })
+  const { key: revoked } = await restored.key(agency, { revokedAt: Date.now() })
   const { token } = await restored.accessToken(agency, 'owner')
-  expect(await afterRestoreOf(restored.database)).toContain('1 API keys and 1 access tokens can be used')
-  expect(await afterRestoreOf(restored.database, '--revoke-access')).toContain(
-    '0 API keys and 0 access tokens can be used',
-  )
+  const text = await afterRestoreOf(restored.database)
+  expect(text).toContain('1 API keys can be used, those that were revoked since among them')
+  expect(text).toContain('1 access tokens can be used')
+  expect(text).toMatch(new RegExp(`^API key +${agency.slug} +${key.prefix} +Channel `, 'm'))
+  expect(text).toMatch(new RegExp(`^access token +${agency.slug} +${token.prefix} `, 'm'))
+  expect(text.split(revoked.prefix)).toHaveLength(revoked.prefix === key.prefix ? 2 : 1)
+  const after = await afterRestoreOf(restored.database, '--revoke-access')
+  expect(after).toContain('all were revoked: 0 API keys can be used')
+  expect(after).toContain('all were revoked: 0 access tokens can be used')
+  expect(after).not.toContain('These can be used')
   const rows = await restored.database.sql`
     select count(*)::int as n from api_key where revoked_at is null and key_id = ${uuidOf(key.id)}::text::uuid
     union all select count(*)::int from access_token where revoked_at is null and token_id = ${uuidOf(token.id)}::text::uuid`

@@ -201,6 +201,7 @@ describe.skipIf(programs === null)('backup and restore', () => {
       const [dump = '', restore = ''] = blocksUnder('Backup and restore')
       const env = {
         MIGRATION_DATABASE_URL: server.url,
+        ERASURES: '--no-erasures',
         RESTORED_OWNER_URL: restored.url,
         RESTORED_URL: asService(restored.url),
         SECRET_KEY: TEST_SECRET_KEY,
