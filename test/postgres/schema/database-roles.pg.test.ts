@@ -216,6 +216,25 @@ describe('on every table and every month', () => {
   })
 })
 
+test('a right that only serves to lock rows changes none, and a line of refusals only grows', async () => {
+  const shards = () => owner`select jsonb_agg(to_jsonb(s) order by s.shard) as shards from shard s`
+  const before = await shards()
+  for (const change of ['shard + 1', '255 - shard', '256', '-1', 'null'])
+    expect([change, await outcomeOf(service, `update shard set shard = ${change}`)]).not.toEqual([change, 'may'])
+  expect(await shards()).toEqual(before)
+  await service`insert into secret_key_check (hmac) values ('x') on conflict do nothing`
+  for (const change of ['false', 'null'])
+    expect(await outcomeOf(service, `update secret_key_check set is_only = ${change}`)).not.toBe('may')
+  const countOf = async (count: number) => {
+    await service.unsafe(`select keep_refusals(array[row('00000000-0000-4000-8000-000000000001',
+      '00000000-0000-4000-8000-000000000002', now(), 'system', null, 'GET /', 'OK', null, null, ${count})::audit_row])`)
+    const [row] =
+      await owner`select count::int as count from audit_line where line_id = '00000000-0000-4000-8000-000000000002'`
+    return row?.['count']
+  }
+  expect([await countOf(3), await countOf(5), await countOf(1)]).toEqual([3, 5, 5])
+})
+
 test('nothing that the role for reports can read says who a guest is, or holds a secret', async () => {
   const ledger = await openTestDatabaseLedger(SERVICE)
   const agency = await addAgency(ledger, { id: sampleId('agc', 'marked'), slug: 'marked' })
