@@ -1,5 +1,9 @@
-/** What a writer does now and then: old answers are deleted, partitions made ahead, and finished months get their snapshots. */
+/**
+ * What a writer does now and then: old answers are deleted, partitions made ahead, finished months
+ * get their snapshots, and what agencies no longer keep is removed.
+ */
 
+import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
@@ -19,9 +23,10 @@ export function openHousekeeping(options: {
   readonly watch: LedgerWatch
   readonly ownership: Pick<Ownership, 'termOf'>
   readonly onDefect: OnDefect
+  readonly retention: RetentionJob
   writing(): { readonly journal: Journal }
 }): { start(): void; stop(): Promise<void> } {
-  const { stores, clock, watch, ownership, onDefect, writing } = options
+  const { stores, clock, watch, ownership, onDefect, retention, writing } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params),
@@ -48,7 +53,7 @@ export function openHousekeeping(options: {
     onDefect,
     onFailure,
   })
-  const parts = [expiredAnswers, monthsAhead, monthSnapshots]
+  const parts = [expiredAnswers, monthsAhead, monthSnapshots, retention]
   return {
     start: () => {
       for (const part of parts) part.start()

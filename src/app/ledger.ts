@@ -1,6 +1,7 @@
 /** The running core as everything else sees it, and what it is made with. */
 
 import type { PortalSessions } from '../accounts/portal-sessions.ts'
+import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { SandboxRows } from '../accounts/sandboxes.ts'
 import type { PartnerLedger } from '../api/partner/partner-route.ts'
 import type { AgencyChange } from '../api/portal/agency-change.ts'
@@ -24,6 +25,10 @@ export interface LedgerLimits {
   readonly journalBatchMax: number
   /** How long a write is queued while the database is unavailable. */
   readonly queuedMsMax: number
+  readonly retainBookingYears: number
+  readonly retainGuestMonths: number
+  readonly retainLogYears: number
+  readonly retainDeliveryDays: number
 }
 
 /** Events the ledger reports, one log line each. */
@@ -63,6 +68,7 @@ export interface Ledger extends PartnerLedger {
   readonly databaseUrl: string
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
+  readonly retention: RetentionJob
   readonly sandboxRows: SandboxRows
   readonly journal: Journal
   readonly ownership: Ownership

@@ -1,6 +1,7 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
 import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
+import { RetentionJob } from '../accounts/retention-job.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { SandboxClocks } from '../core/bookings/sandbox-clocks.ts'
@@ -10,6 +11,7 @@ import { isUnitSet } from '../core/domain/booking.ts'
 import { Journal } from '../core/journal/journal.ts'
 import { notOwner } from '../core/journal/journal-error.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
+import { OF_SHARD_0 } from '../core/journal/shard.ts'
 import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
@@ -29,6 +31,7 @@ import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { APPEND_LANES } from '../postgres/stores/postgres-journal-store.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
+import { retentionOf } from './config.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Ledger, LedgerOptions, PreparedLedger, Turn } from './ledger.ts'
 import { LastFlush, openCounters } from './ledger-counters.ts'
@@ -165,7 +168,16 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     clock,
     sandboxNow: (agencyId) => catalogue.agencyById(agencyId)?.clock?.now ?? null,
   })
-  const housekeeping = openHousekeeping({ stores, clock, watch, ownership, onDefect, writing })
+  const retention = new RetentionJob({
+    rows: stores.retentionRows,
+    defaults: retentionOf(limits),
+    agencyById: (agencyId) => catalogue.agencyById(agencyId),
+    ownsDeliveries: () => termOf(OF_SHARD_0) !== null,
+    erase: async () => {},
+    clock,
+    onFailure: watch.onHousekeepingFailure,
+  })
+  const housekeeping = openHousekeeping({ stores, clock, watch, ownership, onDefect, retention, writing })
 
   let sweep: NodeJS.Timeout | undefined
   const others: Turn['writers'] = {
@@ -278,6 +290,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     sandboxClocks,
     directory,
     holdTimer,
+    retention,
     sandboxRows: stores.sandboxRows,
     get journal() {
       return writing().journal

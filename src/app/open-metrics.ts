@@ -60,6 +60,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     journal: ledger.journal.stats,
     units: ledger.directory.stats,
     holdsFailing: ledger.holdTimer.failing,
+    retention: ledger.retention.stats,
     pools: {
       queries: poolStats(ledger.sql),
       lists: ledger.lists.stats,

@@ -14,11 +14,12 @@ import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 import { TEST_SECRET_KEY } from '../support/service-process.ts'
-import { fencesOf, sectionOf } from '../support/shell-blocks.ts'
+import { sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 
 /** As docs/operating.md tells operators to run it. */
-const COMMAND = fencesOf(sectionOf(readFileSync('docs/operating.md', 'utf8'), 'Archiving old months'))[0]?.text ?? ''
+const COMMAND =
+  shellBlocksOf(sectionOf(readFileSync('docs/operating.md', 'utf8'), 'Archiving old months'))[0]?.script ?? ''
 const [OLDEST, NEXT] = [monthsAgo(2), monthsAgo(1)]
 
 let database: TestDatabase
