@@ -1,6 +1,6 @@
 -- The schema of a ledger, in reading order: ledger and shards; agencies and who may act for them; units and fees; journal, snapshots,
--- months; bookings and guests; audit trail; idempotency; a batch; counters; the feed of changes; webhooks; writers and nodes; what the
--- operator does; the first months. J2, C1 and so on are the invariants of docs/invariants.md.
+-- months, checkpoints; bookings and guests; audit trail; idempotency; a batch; counters; the feed of changes; webhooks; writers and nodes;
+-- what the operator does; the first months. J2, C1 and so on are the invariants of docs/invariants.md.
 --
 -- Everything that is asked by agency has the agency's id first in its key. Columns of large tables are in the order of their width, so
 -- that rows have no padding.
@@ -589,6 +589,15 @@ begin
     raise exception 'Cannot archive %: webhook events of this month wait for endpoints: %', retired, examples
       using errcode = 'NL020', hint = 'Switch the endpoints on, with "resend" or "drop", or delete them.';
   end if;
+  -- What remains of the entries for partners who check the history (M3).
+  select count(*) into lacking from (
+    select j.agency_id, max(j.seq) as seq from journal j where j.month = retired group by j.agency_id) l
+  where l.seq > coalesce((
+    select c.last_seq from checkpoint c where c.agency_id = l.agency_id order by c.first_leaf desc limit 1), 0);
+  if lacking > 0 then
+    raise exception 'Cannot archive %: entries of % agencies have no checkpoint', retired, lacking
+      using errcode = 'NL020', hint = 'The service makes checkpoints within a minute.';
+  end if;
   select array_agg(j.seq order by s.shard) into ends
   from shard s left join lateral (
     select seq from journal where shard = s.shard and month = retired order by seq desc limit 1) j on true;
@@ -648,6 +657,141 @@ begin
     return next parent || '_' || to_char(retired, 'YYYY_MM');
   end loop;
   update ledger set oldest_month = (retired + interval '1 month')::date;
+end $$;
+
+------------------------------------------------------------------------------------------------------------------------------------
+-- Checkpoints: for each agency a Merkle tree (RFC 6962) with a leaf for each of its entries, in the order of their numbers (M1). It is
+-- built behind the write path, from the journal alone.
+
+-- The canonical bytes of an entry: what its link covers (`coveredText` in src/core/journal/shard.ts), of which its leaf is the hash. A test
+-- compares the two. Ids are encoded by hand because `replace` takes three times as long.
+create function covered_text(entry journal) returns text language sql stable parallel safe as $$
+  select '[' || entry.shard || ',' || entry.seq || ',"' || to_char(entry.month, 'YYYY-MM-DD') || '",'
+    || (date_part('epoch', entry.at) * 1000)::bigint
+    || ',"agc_' || encode(uuid_send(entry.agency_id), 'hex') || '","unt_' || encode(uuid_send(entry.unit_id), 'hex')
+    || coalesce('","unt_' || encode(uuid_send(entry.other_unit_id), 'hex') || '",', '",null,')
+    || coalesce('"bkg_' || encode(uuid_send(entry.booking_id), 'hex') || '",', 'null,')
+    || '"evt_' || encode(uuid_send(entry.entry_id), 'hex') || '",' || to_json(entry.kind)
+    || case when entry.is_announced then ',true,' else ',false,' end || to_json(entry.actor_kind)
+    || coalesce(case when entry.actor_kind = 'access_token' then ',"tok_' else ',"key_' end
+                || encode(uuid_send(entry.actor_id), 'hex') || '",', ',null,')
+    || to_json(entry.route) || coalesce(',' || to_json(entry.request_id), ',null') || ',' || to_json(entry.payload) || ']'
+$$;
+
+-- How many hashes are kept of a tree of this size: one for each leaf, and for each inner node of its complete subtrees.
+create function hashes_of(size bigint) returns bigint language sql immutable strict parallel safe as
+  $$ select 2 * size - bit_count(size::bit(64)) $$;
+
+-- A tree as it grows, never changed: the hashes of the leaves from `first_leaf` to `size`, exclusive, 32 bytes each, and after each leaf
+-- those of the subtrees that it completes. `last_seq` and `last_month`: of the entry of the last leaf. Hashes stay when the entries are
+-- archived. Two processes that build at once write the same rows, so the second has no effect.
+create table checkpoint (
+  first_leaf bigint not null,
+  size       bigint not null,
+  last_seq   bigint not null,
+  agency_id  uuid not null,
+  last_month date not null,
+  hashes     bytea not null,
+  primary key (agency_id, first_leaf),
+  check (first_leaf >= 0 and size > first_leaf and length(hashes) = 32 * (hashes_of(size) - hashes_of(first_leaf)))
+);
+-- Hashes cannot be compressed, and parts of them are read.
+alter table checkpoint alter column hashes set storage external;
+-- The leaf of an entry.
+create unique index checkpoint_last on checkpoint (agency_id, last_seq);
+
+-- The public keys that have signed checkpoints, the newest last.
+create table checkpoint_key (
+  vkey text primary key,
+  at   timestamptz not null default clock_timestamp()
+);
+
+-- Agencies of these shards whose newest entry has no leaf yet, among the next `agencies_max` by id after `after_id`. `last_id`: the last one
+-- that was looked at.
+create function agencies_behind(shards smallint[], after_id uuid, agencies_max integer, out agencies uuid[], out last_id uuid)
+language sql stable as $$
+  select array_agg(a.agency_id) filter (where j.seq > coalesce(c.last_seq, 0)), (array_agg(a.agency_id order by a.agency_id desc))[1]
+  from (select agency_id from agency
+        where (after_id is null or agency_id > after_id) and shard_of(agency_id) = any (shards)
+        order by agency_id limit agencies_max) a
+  left join lateral (select j.seq from journal j where j.agency_id = a.agency_id order by j.seq desc limit 1) j on true
+  left join lateral (
+    select c.last_seq from checkpoint c where c.agency_id = a.agency_id order by c.first_leaf desc limit 1) c on true
+$$;
+
+-- The next leaves of several agencies, at most `leaves_max` of each: their hashes one after the other, and the entry of the last one. An
+-- agency without any has no row. A shard's entries become visible in the order of their numbers (F2), so none can come in between later.
+create function next_leaves(agencies uuid[], after_seqs bigint[], after_months date[], leaves_max integer)
+returns table (agency_id uuid, hashes bytea, last_seq bigint, last_month date, last_id uuid)
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  return query
+  select a.agency_id, l.hashes, l.last_seq, l.last_month, l.last_id
+  from unnest(agencies, after_seqs, after_months) as a (agency_id, after_seq, after_month)
+  cross join lateral (
+    select string_agg(sha256('\x00'::bytea || convert_to(covered_text(j.entry), 'UTF8')), ''::bytea order by j.seq) as hashes,
+           max(j.seq) as last_seq, max(j.month) as last_month, (array_agg(j.entry_id order by j.seq desc))[1] as last_id
+    from (select e as entry, e.seq, e.month, e.entry_id from journal e
+          where e.agency_id = a.agency_id and e.seq > a.after_seq and e.month >= a.after_month
+          order by e.seq limit leaves_max) j) l
+  where l.last_seq is not null;
+end $$;
+
+-- Adds to trees, and returns the agencies whose tree has grown. An agency whose tree has another size by now, or whose last entry is not in
+-- the log, is left out: a fail-over may have cut the end of the log off between reading and writing. `ends`: where the hashes of each end,
+-- in bytes.
+create function keep_checkpoints(agencies uuid[], first_leaves bigint[], sizes bigint[], last_seqs bigint[], last_months date[],
+                                 last_ids uuid[], ends integer[], all_hashes bytea) returns setof uuid
+language sql as $$
+  insert into checkpoint (first_leaf, size, last_seq, agency_id, last_month, hashes)
+  select n.first_leaf, n.size, n.last_seq, n.agency_id, n.last_month, substring(all_hashes from n.start + 1 for n.until - n.start)
+  from (select *, coalesce(lag(until) over (order by place), 0) as start
+        from unnest(agencies, first_leaves, sizes, last_seqs, last_months, last_ids, ends) with ordinality
+          as u (agency_id, first_leaf, size, last_seq, last_month, last_id, until, place)) n
+  where exists (
+    select from journal j
+    where j.agency_id = n.agency_id and j.seq = n.last_seq and j.month = n.last_month and j.entry_id = n.last_id)
+  order by n.agency_id
+  on conflict do nothing
+  returning agency_id
+$$;
+
+-- Hashes of an agency's tree, one after the other: for each the leaf that completes its subtree, and its place among all that are kept.
+create function tree_hashes(agency uuid, leaves bigint[], places bigint[]) returns bytea
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off as $$
+begin
+  return (
+    select string_agg(substring(c.hashes from (32 * (n.place - hashes_of(c.first_leaf)))::integer + 1 for 32), ''::bytea order by n.number)
+    from unnest(leaves, places) with ordinality as n (leaf, place, number)
+    cross join lateral (
+      select c.first_leaf, c.hashes from checkpoint c where c.agency_id = agency and c.first_leaf <= n.leaf
+      order by c.first_leaf desc limit 1) c);
+end $$;
+
+-- The entries of a range of leaves that are kept, with their canonical bytes, in order.
+create function leaves_between(agency uuid, from_seq bigint, until_seq bigint, entries_max integer)
+returns table (seq bigint, entry text)
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
+begin
+  return query
+  select j.seq, covered_text(j) from journal j
+  where j.agency_id = agency and j.seq >= from_seq and j.seq <= until_seq order by j.seq limit entries_max;
+end $$;
+
+-- The index of the leaf of an entry; null while it has none.
+create function leaf_of(agency uuid, of_seq bigint) returns bigint
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
+declare
+  part checkpoint;
+begin
+  select * into part from checkpoint c where c.agency_id = agency and c.last_seq >= of_seq order by c.last_seq limit 1;
+  return part.size - 1 - (
+    select count(*) from journal j where j.agency_id = agency and j.seq > of_seq and j.seq <= part.last_seq);
 end $$;
 
 ------------------------------------------------------------------------------------------------------------------------------------
@@ -1301,10 +1445,12 @@ begin
   end if;
 end $$;
 
--- The announced entries of a booking, from the newest on: of all, or of those before `before_seq`, when it was on the unit `on_unit`. They
+-- The announced entries of a booking, from the newest on: of all, or of those before `before_seq`, when it was on the unit `on_unit`;
+-- `with_silent`: also those that are not announced. They
 -- are filed under the unit that the booking was on: its row says where it is, and each move where it was before. So the entries of these
 -- units are read backwards until the booking was created. An index by booking would make every entry larger, for a list that few ask for.
-create function changes_of_booking(agency uuid, booking uuid, on_unit uuid, before_seq bigint, entries_max integer)
+create function changes_of_booking(agency uuid, booking uuid, on_unit uuid, before_seq bigint, entries_max integer,
+                                   with_silent boolean default false)
 returns table (seq bigint, at timestamptz, actor_kind text, actor_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid, kind text,
                payload text, checksum text)
 language plpgsql stable
@@ -1326,7 +1472,7 @@ begin
       from journal j where j.unit_id = read_unit and j.booking_id = booking and j.seq < read_seq order by j.seq desc
     loop
       read_seq := entry.seq;
-      if entry.is_announced then
+      if entry.is_announced or with_silent then
         seq := entry.seq;
         at := entry.at;
         actor_kind := entry.actor_kind;

@@ -1,15 +1,18 @@
 /**
- * What a writer does now and then: old answers are deleted, partitions made ahead, finished months
- * get their snapshots, and what agencies no longer keep is removed.
+ * What a writer does now and then: old answers are deleted, partitions made ahead, trees extended, finished months get their snapshots, and
+ * what agencies no longer keep is removed.
  */
 
 import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
+import { SHARDS } from '../core/journal/shard.ts'
 import { MonthSnapshots } from '../core/units/month-snapshots.ts'
+import { CheckpointBuilder } from '../events/checkpoints/checkpoint-builder.ts'
 import { ExpiredAnswers } from '../http/expired-answers.ts'
 import type { Clock } from '../lib/clock.ts'
+import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-rows.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import type { LedgerWatch } from './ledger.ts'
@@ -21,11 +24,11 @@ export function openHousekeeping(options: {
   readonly stores: LedgerStores
   readonly clock: Clock
   readonly watch: LedgerWatch
-  readonly ownership: Pick<Ownership, 'termOf'>
+  readonly ownership: Pick<Ownership, 'owned' | 'termOf'>
   readonly onDefect: OnDefect
   readonly retention: RetentionJob
   writing(): { readonly journal: Journal }
-}): { start(): void; stop(): Promise<void> } {
+}): { readonly checkpoints: CheckpointBuilder; start(): void; stop(): Promise<void> } {
   const { stores, clock, watch, ownership, onDefect, retention, writing } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
@@ -53,8 +56,20 @@ export function openHousekeeping(options: {
     onDefect,
     onFailure,
   })
-  const parts = [expiredAnswers, monthsAhead, monthSnapshots, retention]
+  const checkpoints = new CheckpointBuilder({
+    rows: new PostgresCheckpointRows(stores.sql),
+    clock,
+    owned: () => {
+      const { journal } = writing()
+      const owned = ownership.owned()
+      const shards = owned === 'all' ? Array.from({ length: SHARDS }, (_, shard) => shard) : [...owned]
+      return shards.map((shard) => ({ shard, epoch: journal.epochOfShard(shard) }))
+    },
+    onFailure,
+  })
+  const parts = [expiredAnswers, monthsAhead, monthSnapshots, checkpoints, retention]
   return {
+    checkpoints,
     start: () => {
       for (const part of parts) part.start()
     },

@@ -8,7 +8,7 @@ import type { MonthManifest } from '../../src/app/month-archive.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { writeMonthSnapshots } from '../support/month-snapshots.ts'
+import { makeAllCheckpoints, writeMonthSnapshots } from '../support/month-snapshots.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -37,7 +37,7 @@ afterAll(() => database.drop())
 beforeEach(async () => {
   const { sql } = database
   await sql`truncate agency cascade`
-  await sql`truncate journal, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency`
+  await sql`truncate journal, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency, checkpoint`
   await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
   for (const month of [OLDEST, NEXT])
     for (const table of ['journal', 'audit_line', 'webhook_delivery', 'webhook_attempt'])
@@ -57,6 +57,7 @@ beforeEach(async () => {
   await book(3)
   await ledger.refusals.flush()
   await writeMonthSnapshots(database, ledger)
+  await makeAllCheckpoints(sql)
 })
 afterEach(async () => {
   await ledger.close()

@@ -99,8 +99,11 @@ export function nextLink(key: Uint8Array, previous: Link, entry: LinkedEntry): L
   return new Bun.CryptoHasher('sha256', key).update(previous).update(coveredText(entry)).digest()
 }
 
-/** Unambiguous: a JSON array, so that no two entries have the same text. */
-function coveredText(entry: LinkedEntry): string {
+/**
+ * What the link of an entry covers, its canonical bytes: a JSON array, so that no two entries have the same text. The SQL function
+ * `covered_text` says the same.
+ */
+export function coveredText(entry: LinkedEntry): string {
   const { shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced } = entry
   const { actor, route, requestId, payload } = entry
   const place = [shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced]

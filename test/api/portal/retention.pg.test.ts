@@ -6,7 +6,7 @@ import { DAY_MS } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { cliOn } from '../../support/cli-terminal.ts'
-import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
+import { makeAllCheckpoints, writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { testDatabase } from '../../support/postgres.ts'
 import { sectionOf, shellBlocksOf } from '../../support/shell-blocks.ts'
@@ -257,6 +257,7 @@ describe('bookings and deliveries', () => {
     expect(await run()).toMatchObject({ bookings: 0 })
     expect(await bookings()).toHaveLength(3)
     await writeMonthSnapshots(service.database, service.ledger)
+    await makeAllCheckpoints(sql)
     await sql`select retire_month(${OLDEST}::text::date)`
     expect(await run(true)).toMatchObject({ bookings: 2 })
     expect(await run()).toMatchObject({ bookings: 2 })

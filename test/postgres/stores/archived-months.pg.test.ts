@@ -3,12 +3,14 @@ import type { Ledger } from '../../../src/app/ledger.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import { nodesOf, rootOf } from '../../../src/events/checkpoints/merkle-tree.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
+import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { PostgresUnitsWithoutSnapshot } from '../../../src/postgres/stores/postgres-units-without-snapshot.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
-import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
+import { makeAllCheckpoints, writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -38,7 +40,7 @@ afterAll(() => database.drop())
 beforeEach(async () => {
   const { sql } = database
   await sql`truncate agency cascade`
-  await sql`truncate journal, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency`
+  await sql`truncate journal, checkpoint, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency`
   await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
   for (const table of TABLES) await sql.unsafe(`drop table if exists ${table} cascade`)
   await haveMonthsSince(sql, OLDEST)
@@ -58,6 +60,7 @@ beforeEach(async () => {
   await book(units.a, 5)
   now = Date.now()
   await book(units.b, 5)
+  await makeCheckpoints()
 })
 afterEach(() => ledger.close())
 
@@ -81,6 +84,9 @@ const writeSnapshots = () => writeMonthSnapshots(database, ledger)
 
 const archive = () => database.sql<{ retire_month: string }[]>`select retire_month(${OLDEST}::text::date)`
 const refusal = (of: Promise<unknown>) => of.then(String, (error: Error) => error.message)
+
+/** What the service does within a minute. */
+const makeCheckpoints = () => makeAllCheckpoints(database.sql)
 
 async function archived(): Promise<void> {
   await writeSnapshots()
@@ -126,6 +132,21 @@ test('the running service continues the numbers and the chain, and so does the n
   const shards = await database.sql<{ shard: number; numbers: string }[]>`
     select shard, string_agg(seq::text, ',' order by seq) as "numbers" from journal group by shard`
   expect(shards.map(({ numbers }) => numbers).sort()).toEqual(['3', '8,9,10,11'])
+})
+
+test('the trees keep the leaves of archived entries, and grow from there', async () => {
+  const rows = new PostgresCheckpointRows(database.sql)
+  const rootOfAll = async () => {
+    const { size } = await rows.end(agency.id)
+    return { size, root: rootOf(await rows.hashes(agency.id, nodesOf(0, size))) }
+  }
+  const before = await rootOfAll()
+  await archived()
+  await makeCheckpoints()
+  expect(await rootOfAll()).toEqual(before)
+  await book(units.a, 10)
+  await makeCheckpoints()
+  expect((await rootOfAll()).size).toBe(before.size + 1)
 })
 
 test('every unit is recovered as it was, from its snapshot', async () => {
@@ -280,6 +301,14 @@ describe('a month is not archived', () => {
     expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
     await database.sql`delete from snapshot where unit_id = ${uuidOf(units.c.id)}`
     await writeSnapshots()
+    await archive()
+  })
+
+  test('before each of its entries has a leaf in the tree of its agency', async () => {
+    await writeSnapshots()
+    await database.sql`delete from checkpoint where agency_id = ${uuidOf(quiet.id)}`
+    expect(await refusal(archive())).toBe(`Cannot archive ${OLDEST}: entries of 1 agencies have no checkpoint`)
+    await makeCheckpoints()
     await archive()
   })
 
