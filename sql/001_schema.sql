@@ -294,7 +294,8 @@ create table journal (
   checksum      bigint not null,
   epoch         bigint not null,
   agency_id     uuid not null,
-  unit_id       uuid not null,
+  -- Null for what belongs to no unit: an erased guest.
+  unit_id       uuid,
   other_unit_id uuid,
   booking_id    uuid,
   entry_id      uuid not null,
@@ -605,7 +606,7 @@ begin
   -- Each unit keeps the oldest intact snapshot that includes all of its entries of this month, and none before it.
   with last_entry as materialized (
     select unit_id, max(seq) as seq
-    from (select unit_id, seq from journal where month = retired
+    from (select unit_id, seq from journal where month = retired and unit_id is not null
           union all
           select other_unit_id, seq from journal where month = retired and other_unit_id is not null) e
     group by unit_id
@@ -811,8 +812,10 @@ create table guest (
   keep        boolean not null default false,
   primary key (agency_id, guest_id)
 );
--- A guest is reused by e-mail.
-create unique index guest_email on guest (agency_id, lower(email));
+-- A guest is reused by e-mail. Of the address the index has a hash: inner pages keep copies of keys that were deleted.
+create function email_key(email text) returns bytea language sql immutable strict parallel safe as
+  $$ select sha256(replace(lower(email), '\', '\\')::bytea) $$;
+create unique index guest_email on guest (agency_id, email_key(email));
 -- GET /guests. Ties are sorted when they are read: without the id, equal times share an index entry.
 create index guest_newest on guest (agency_id, created_at desc);
 -- What GET /guests?search= looks into: four columns, one per line, in lower case. A search without a line break cannot match across
@@ -824,6 +827,25 @@ create function guest_text(first_name text, last_name text, email text, phone te
 -- does not use this index for a search without trigrams.
 create index guest_search on guest using gin (guest_text(first_name, last_name, email, phone) gin_trgm_ops, (agency_id::text))
   with (gin_pending_list_limit = 512);
+-- The planner's statistics are samples of the values, which an erasure would not reach.
+alter table guest
+  alter first_name set statistics 0, alter last_name set statistics 0, alter email set statistics 0, alter phone set statistics 0;
+alter index guest_search alter column 1 set statistics 0;
+
+-- Guests that were erased, so that none comes back from a backup. `seq`: the entry of the log; null: the erasure was repeated after a
+-- restore, and its entry is still to be written. `erased_at`: when nothing was left of the guest but dead rows; until then texts of bookings
+-- and kept answers may be. `vacuumed_at`: when the dead rows went too.
+create table guest_erasure (
+  at          timestamptz not null,
+  erased_at   timestamptz,
+  vacuumed_at timestamptz check (vacuumed_at >= erased_at),
+  seq         bigint,
+  agency_id   uuid not null,
+  guest_id    uuid not null,
+  primary key (agency_id, guest_id)
+);
+-- Those that are to be completed.
+create index guest_erasure_open on guest_erasure (at) where vacuumed_at is null;
 
 -- The current state of each booking. The journal has its history, but no free text: source_ref, notes and cancel_reason may contain
 -- personal data, and must be erasable.
@@ -872,6 +894,9 @@ create index booking_next_expiry on booking (hold_expires_at, booking_id)
 -- GET {agency}/tape: an expected extension reaches into the window from any earlier stay, not only from the latest one of its unit.
 -- Few bookings have one, so the index stays small.
 create index booking_expected_until on booking (agency_id, expected_until) where expected_until is not null;
+-- As those of guests.
+alter table booking
+  alter source_ref set statistics 0, alter notes set statistics 0, alter cancel_reason set statistics 0;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- Audit trail and idempotency
@@ -909,6 +934,8 @@ create table idempotency (
 );
 -- The deletion of answers that are a day old.
 create index idempotency_oldest on idempotency (created_at);
+-- As those of guests.
+alter table idempotency alter body set statistics 0;
 
 create type idempotency_row as (
   agency_id       uuid,
@@ -1086,6 +1113,66 @@ begin
   end if;
 end $$;
 
+-- Deletes guests: their bookings have none from here on, whatever else is still to be erased. `erased`: [{"agency_id", "guest_id", "at",
+-- "seq"}], as in `guest_erasure`. A guest that was erased before stays so, and gets the number of the entry if it has none.
+create function begin_erasure(erased jsonb) returns void language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  insert into guest_erasure (agency_id, guest_id, at, seq)
+  select e.agency_id, e.guest_id, e.at, e.seq
+  from jsonb_to_recordset(erased) as e (agency_id uuid, guest_id uuid, at timestamptz, seq bigint)
+  on conflict (agency_id, guest_id) do update set seq = coalesce(guest_erasure.seq, excluded.seq);
+  delete from guest g using jsonb_to_recordset(erased) as e (agency_id uuid, guest_id uuid)
+  where g.agency_id = e.agency_id and g.guest_id = e.guest_id;
+end $$;
+
+-- Takes guest and texts from bookings of an erased guest, at most `bookings_max`: those of a unit, or of all when `of_unit` is null.
+-- Returns how many. What the texts were is in no other row but kept answers (scrub_answers).
+create function erase_bookings(agency uuid, guest uuid, of_unit uuid, bookings_max integer) returns integer language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  erased integer;
+begin
+  update booking b set guest_id = null, notes = null, source_ref = null,
+         cancel_reason = case when b.cancel_reason = 'hold_expired' then b.cancel_reason end
+  from (select o.booking_id from booking o
+        where o.guest_id = guest and o.agency_id = agency and (of_unit is null or o.unit_id = of_unit) limit bookings_max) o
+  where b.agency_id = agency and b.booking_id = o.booking_id;
+  get diagnostics erased = row_count;
+  return erased;
+end $$;
+
+-- Takes from kept answers what their bookings do not say any more, and deletes those that show a guest who is gone: of one page of an
+-- agency's answers, those after the given one. Returns the last one of the page; null: there are no more.
+create function scrub_answers(
+  agency uuid, after_key uuid, after_route text, after_idempotency_key text, rows_max integer,
+  out key_id uuid, out route text, out idempotency_key text) language plpgsql as $$
+#variable_conflict use_column
+begin
+  with page as materialized (
+    select i.key_id, i.route, i.idempotency_key, i.body from idempotency i
+    where i.agency_id = agency and (i.key_id, i.route, i.idempotency_key) > (after_key, after_route, after_idempotency_key)
+    order by i.key_id, i.route, i.idempotency_key limit rows_max
+  ), scrubbed as (
+    update idempotency i set body = regexp_replace(
+      p.body, '"(sourceRef|cancelReason)":"(?!hold_expired")([^"\\]|\\.)*"', '"\1":null', 'g')
+    from page p
+    where i.agency_id = agency and i.key_id = p.key_id and i.route = p.route and i.idempotency_key = p.idempotency_key
+      and p.body ~ '"(sourceRef|cancelReason)":"' and exists (
+        select from regexp_matches(p.body, '"bkg_([0-9a-f]{32})"', 'g') m (id)
+        join booking b on b.agency_id = agency and b.booking_id = m.id[1]::uuid
+        where (b.source_ref is null and p.body ~ '"sourceRef":"')
+          or (b.cancel_reason is null and p.body ~ '"cancelReason":"'))
+  ), deleted as (
+    delete from idempotency i using page p
+    where i.agency_id = agency and i.key_id = p.key_id and i.route = p.route and i.idempotency_key = p.idempotency_key
+      and p.body ~ '^\{"guest":\{"id":"gst_[0-9a-f]{32}"' and not exists (
+        select from guest g where g.agency_id = agency and g.guest_id = substr(p.body, 21, 32)::uuid)
+  )
+  select p.key_id, p.route, p.idempotency_key into key_id, route, idempotency_key
+  from page p order by p.key_id desc, p.route desc, p.idempotency_key desc limit 1;
+end $$;
+
 -- One batch, all or nothing (J2). `shards`: of all its records, in order. `payloads`: of the entries, with E'\x1e' between them;
 -- `links`: one after the other, 32 bytes each.
 -- Returns 'duplicate' when its entries are there already; what belongs to them is then not written again.
@@ -1185,7 +1272,7 @@ begin
     ), resolved as (
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
       select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
-      on conflict (agency_id, lower(email)) do update set email = guest.email
+      on conflict (agency_id, email_key(email)) do update set email = guest.email
       returning agency_id, guest_id, coalesce(lower(email), guest_id::text) as same_guest
     )
     select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
@@ -1218,6 +1305,11 @@ begin
       raise exception 'Cannot change bookings: % of % rows have the version decided on',
         changed_rows, cardinality(changed) using errcode = 'NL003';
     end if;
+  end if;
+
+  -- Last: a guest that a booking of the same batch has found is erased with it.
+  if others ? 'erased' and not is_duplicate then
+    perform begin_erasure(others -> 'erased');
   end if;
 
   -- The rows below may come without an entry, so each is safe to send twice by itself.

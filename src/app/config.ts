@@ -22,6 +22,8 @@ export type Config = {
   readonly portalTokens: readonly string[] | null
   /** 32 bytes; null as for `portalTokens`. */
   readonly secretKey: Uint8Array | null
+  /** Where erasures are written down outside the database; null: nowhere. */
+  readonly erasuresFile: string | null
   readonly logLevel: LogLevel
   readonly environment: Environment
   /** `host:port`, lower case: receivers that are exempt from the public-address and https rules. */
@@ -124,6 +126,7 @@ export function readConfig(env: Env): Config {
     dataDir: env['DATA_DIR'] || './data',
     portalTokens: read(env, 'PORTAL_TOKEN', faults, parsePortalTokens),
     secretKey: read(env, 'SECRET_KEY', faults, parseSecretKey),
+    erasuresFile: env['ERASURES_FILE'] || null,
     logLevel: read(env, 'LOG_LEVEL', faults, (text) => oneOf(LOG_LEVELS, text)) ?? 'info',
     environment,
     webhookAllowHosts,

@@ -7,6 +7,7 @@ import { ListReads } from '../postgres/stores/list-reads.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresChangeRows } from '../postgres/stores/postgres-change-rows.ts'
+import { PostgresErasureRows } from '../postgres/stores/postgres-erasure-rows.ts'
 import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
@@ -26,9 +27,12 @@ export function openStores({
   databaseUrl,
   secretKey,
   epochOf,
+  shards,
 }: Pick<LedgerOptions, 'databaseUrl' | 'secretKey'> & {
   /** Once the ledger is taken over (Journal.epochOf). */
   readonly epochOf: (agencyId: string) => number
+  /** Once the ledger is prepared (Ownership.owned). */
+  readonly shards: () => Iterable<number> | 'all'
 }) {
   const box = new SecretBox(secretKey)
   const sql = connect(databaseUrl, { purpose: 'queries' })
@@ -49,6 +53,7 @@ export function openStores({
     chainKeys: new PostgresChainKeys(sql, secretKey),
     changeRows: new PostgresChangeRows(lists),
     idempotencyRows: new PostgresIdempotencyRows(sql),
+    erasureRows: new PostgresErasureRows(sql, { epochOf, shards }),
     usageRows: new PostgresUsageRows(sql),
     rateRows: new PostgresRateRows(sql),
     refusalRows: new PostgresRefusalRows(sql),

@@ -1,5 +1,6 @@
 /** The running core as everything else sees it, and what it is made with. */
 
+import type { BegunErasure, GuestErasures } from '../accounts/guest-erasures.ts'
 import type { PortalSessions } from '../accounts/portal-sessions.ts'
 import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { SandboxRows } from '../accounts/sandboxes.ts'
@@ -70,6 +71,7 @@ export interface Ledger extends PartnerLedger {
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly retention: RetentionJob
   readonly sandboxRows: SandboxRows
+  readonly guestErasures: GuestErasures
   readonly journal: Journal
   readonly ownership: Ownership
   /** Of the portal's page. */
@@ -106,6 +108,8 @@ export interface LedgerOptions {
   onBookingChange?: (agencyId: string) => void
   /** Likewise after a change of a unit that fires an event. */
   onUnitChange?: (agencyId: string) => void
+  /** Writes an erasure down outside the database, before it is answered (ERASURES_FILE). */
+  listErasure?: (erasure: BegunErasure) => Promise<void>
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean
   openOwnership: Membership['openOwnership']

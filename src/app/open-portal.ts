@@ -119,6 +119,7 @@ export function openPortal(
     }),
     units: new UnitCommands({ catalogue, commands, newId }),
     fees,
+    guestErasures: ledger.guestErasures,
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings,
     bookingNotes: new BookingNotes({

@@ -85,6 +85,8 @@ export interface VerifyStore {
   strayBookings(
     limit: number,
   ): Promise<readonly { readonly id: string; readonly unitId: string; readonly seq: number }[]>
+  /** Guests who were erased and are still stored, or whose erasure is not in the log. */
+  strayErasures(limit: number): Promise<readonly string[]>
   /** Deliveries that are neither a ping nor of an announced entry of their agency, and those without an endpoint. */
   strayDeliveries(limit: number): Promise<readonly string[]>
   /** Pending deliveries of deleted endpoints, which would never be sent or finished. */

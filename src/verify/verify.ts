@@ -63,6 +63,8 @@ export async function verify(
 async function verifyWhole(store: VerifyStore, found: Findings): Promise<void> {
   for (const { id, unitId, seq } of await store.strayBookings(DIFFERENCES_MAX))
     found.add('booking', unitId, id, `the row names journal entry ${seq}, which is not an entry of this booking`)
+  for (const id of await store.strayErasures(DIFFERENCES_MAX))
+    found.add('guest', null, id, 'the guest was erased, but is still stored, or the log does not have the erasure')
   for (const id of await store.strayDeliveries(DIFFERENCES_MAX))
     found.add('delivery', null, id, 'the journal entry or endpoint of the delivery is missing')
   for (const id of await store.orphanedDeliveries(DIFFERENCES_MAX))

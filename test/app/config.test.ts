@@ -30,6 +30,7 @@ describe('readConfig', () => {
       logLevel: 'info',
       environment: 'development',
       webhookAllowHosts: [],
+      erasuresFile: null,
       cluster: null,
       limits: {
         residentUnitsMax: 20_000,

@@ -58,7 +58,7 @@ test('no page has more rows than the limit, and the page size does not change th
     expect([...largest].filter(([, rows]) => rows > limit)).toEqual([])
     expect([...largest.keys()].sort()).toEqual([
       ...['bookingsById', 'cursorsBeyondEnd', 'entries', 'log', 'missingDeliveries', 'orphanedDeliveries'],
-      ...['strayBookings', 'strayDeliveries', 'units'],
+      ...['strayBookings', 'strayDeliveries', 'strayErasures', 'units'],
     ])
   }
 })

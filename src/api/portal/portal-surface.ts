@@ -14,6 +14,7 @@ import { CALENDAR_FEED, CALENDAR_ICS } from './calendar-feed.ts'
 import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GROUP_WRITES } from './group-writes.ts'
+import { GUEST_ERASURE } from './guest-erasure.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
@@ -58,6 +59,7 @@ const ROUTES = [
   ...BOOKING_HISTORY,
   ...CHANGES,
   ...GUESTS,
+  ...GUEST_ERASURE,
   ...AUDIT,
   ...USAGE,
   ...VERIFICATION,

@@ -77,7 +77,7 @@ export interface LinkedEntry {
   readonly month: Month
   readonly at: Instant
   readonly agencyId: string
-  readonly unitId: string
+  readonly unitId: string | null
   readonly otherUnitId: string | null
   readonly bookingId: string | null
   /** `evt_…` */

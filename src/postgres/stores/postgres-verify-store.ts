@@ -1,6 +1,6 @@
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import type { UnitAddress } from '../../core/journal/recovery.ts'
-import { idOf, uuidOf } from '../../lib/ids.ts'
+import { idOf, idOrNull, uuidOf } from '../../lib/ids.ts'
 import type {
   CursorDifference,
   LogEntry,
@@ -118,6 +118,9 @@ export class PostgresVerifyStore implements VerifyStore {
       select ${bookingColumns(sql)},
              booking.guest_id is null or exists (
                select from guest g where g.agency_id = booking.agency_id and g.guest_id = booking.guest_id
+             ) or exists (
+               select from guest_erasure e
+               where e.agency_id = booking.agency_id and e.guest_id = booking.guest_id and e.erased_at is null
              ) as "hasGuest", (select version_mark from ledger) as "versionMark"
       from booking where booking.agency_id = ${uuidOf(agencyId)}::text::uuid
         and booking.booking_id in (select jsonb_array_elements_text(${ids}::text::jsonb)::uuid)`
@@ -138,6 +141,17 @@ export class PostgresVerifyStore implements VerifyStore {
       where (b.seq > s.base or b.seq < 1) and j.seq is null
       order by b.booking_id limit ${limit}`
     return rows.map(({ id, unitId, seq }) => ({ id: idOf('bkg', id), unitId: idOf('unt', unitId), seq }))
+  }
+
+  async strayErasures(limit: number): Promise<readonly string[]> {
+    const rows = await this.#sql<{ id: string }[]>`
+      select e.guest_id as "id" from guest_erasure e
+      join shard s on s.shard = shard_of(e.agency_id)
+      left join journal j on j.shard = s.shard and j.seq = e.seq and j.agency_id = e.agency_id and j.kind = 'guest_erased'
+      where (e.seq > s.base and j.seq is null)
+        or exists (select from guest g where g.agency_id = e.agency_id and g.guest_id = e.guest_id)
+      order by 1 limit ${limit}`
+    return rows.map(({ id }) => idOf('gst', id))
   }
 
   strayDeliveries(limit: number): Promise<readonly string[]> {
@@ -177,15 +191,15 @@ function logEntryOf(shard: number, { at, actorKind, actorId, ...row }: LogRow): 
 }
 
 interface NamedIds {
-  readonly unitId: string
+  readonly unitId: string | null
   readonly otherUnitId: string | null
   readonly bookingId: string | null
 }
 
 function idsOf({ unitId, otherUnitId, bookingId }: NamedIds): NamedIds {
   return {
-    unitId: idOf('unt', unitId),
-    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
-    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+    unitId: idOrNull('unt', unitId),
+    otherUnitId: idOrNull('unt', otherUnitId),
+    bookingId: idOrNull('bkg', bookingId),
   }
 }

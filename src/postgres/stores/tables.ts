@@ -42,7 +42,7 @@ export const JOURNAL_ROW = table(
     month: night(),
     at: instant(),
     ...ofAgency,
-    unitId: id('unt'),
+    unitId: nullable(id('unt')),
     otherUnitId: nullable(id('unt')),
     bookingId: nullable(id('bkg')),
     id: id('evt'),

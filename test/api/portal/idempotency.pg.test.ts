@@ -154,6 +154,7 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
     other: { body: { notes: 'Early' } },
   }),
   eraseBookingTexts: ({ a, booking }) => ({ path: `${a}/bookings/${booking}/erase-texts` }),
+  eraseGuest: ({ a, guest }) => ({ path: `${a}/guests/${guest}/erase` }),
   changeGuest: ({ a, guest }) => ({
     path: `${a}/guests/${guest}`,
     body: { phone: '+1' },

@@ -64,6 +64,7 @@ describe("the portal's document", () => {
       'POST {a}/bookings/{bookingId}/erase-texts',
       'POST {a}/deliveries/{deliveryId}/resend',
       'POST {a}/fee-types',
+      'POST {a}/guests/{guestId}/erase',
       'POST {a}/keys',
       'POST {a}/sandbox',
       'POST {a}/sandbox/clock',

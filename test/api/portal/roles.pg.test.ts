@@ -147,7 +147,7 @@ test('the roles are those of the design', () => {
   expect(idsOf('owner')).toEqual([
     ...['getSandbox', 'createSandbox', 'resetSandbox', 'deleteSandbox', 'moveSandboxClock'],
     'setRetention',
-    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts'],
+    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts', 'eraseGuest'],
     ...['createWebhookEndpoint', 'changeWebhookEndpoint', 'deleteWebhookEndpoint', 'rotateWebhookSecret'],
   ])
   expect(idsOf('manager')).toEqual([

@@ -38,6 +38,9 @@ const WRITES: Record<string, string> = {
   'postgres-endpoint-rows.ts: register_endpoint()': 'function',
   'postgres-endpoint-rows.ts: update webhook_delivery': 'audited',
   'postgres-endpoint-rows.ts: update webhook_endpoint': 'audited',
+  'postgres-erasure-rows.ts: erase_bookings()': 'checked',
+  'postgres-erasure-rows.ts: scrub_answers()': 'checked',
+  'postgres-erasure-rows.ts: update guest_erasure': 'checked',
   'postgres-idempotency-rows.ts: delete from idempotency': 'expired answers may be deleted by any process',
   'postgres-journal-store.ts: delete from snapshot': 'a snapshot is derived and checked when it is read; any may go',
   'postgres-journal-store.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
@@ -77,6 +80,7 @@ const WRITES: Record<string, string> = {
   'resend-since.ts: update webhook_delivery': 'a part of the audited write in postgres-endpoint-rows.ts',
   'sealed-secrets.ts: rotate_secret_key()': 'function',
   'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
+  'vacuum-erased.ts: update guest_erasure': 'says only that dead rows are gone, true whichever process is the writer',
   'table.ts: insert into ${name}': 'a part of a statement: see `inserted`',
 }
 

@@ -1,0 +1,40 @@
+/** ERASURES_FILE: every erasure as a line of JSON, outside the database, so that none is lost when an older backup is restored. */
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { BegunErasure } from '../accounts/guest-erasures.ts'
+import { instantText } from '../lib/clock.ts'
+import { ConfigError } from './config.ts'
+
+/** Ids only. `erasures export` writes the same. */
+export function erasureLine({ at, agencyId, guestId }: Pick<BegunErasure, 'at' | 'agencyId' | 'guestId'>): string {
+  return `${JSON.stringify({ at: instantText(at), agencyId, guestId })}\n`
+}
+
+/**
+ * @returns what appends to the file; it settles when the line is on the disk
+ * @throws ConfigError when the file cannot be written
+ */
+export async function openErasuresFile(path: string): Promise<(erasure: BegunErasure) => Promise<void>> {
+  try {
+    await append(path, '')
+    // The name of a new file is in its folder.
+    const folder = await open(dirname(path), 'r')
+    await folder.sync().finally(() => folder.close())
+  } catch (error) {
+    throw new ConfigError([
+      `ERASURES_FILE cannot be written (${(error as Error).message}): use a file in a folder of the service.`,
+    ])
+  }
+  return (erasure) => append(path, erasureLine(erasure))
+}
+
+/** Opened each time: the file may be moved away with a backup. */
+async function append(path: string, text: string): Promise<void> {
+  const file = await open(path, 'a', 0o600)
+  try {
+    await file.appendFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
