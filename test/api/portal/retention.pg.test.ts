@@ -118,6 +118,23 @@ describe('guests', () => {
     expect(await dueGuests()).toBe(1)
   })
 
+  test('that are due are erased, and the log says that retention did it; their bookings stay as figures', async () => {
+    const due = await guestOf({ arrival: dayBefore(80), departure: dayBefore(75) })
+    const other = await guestOf({ arrival: dayBefore(40), departure: dayBefore(35) })
+    now = later
+    expect(await run()).toMatchObject({ guests: 1 })
+    expect((await service.get(of(`/guests/${due}`))).status).toBe(404)
+    expect((await service.get(of(`/guests/${other}`))).status).toBe(200)
+    const { bookings } = (await service.get(of('/bookings'))).body
+    expect(bookings.map((booking: { guest: { id: string } | null }) => booking.guest?.id ?? null)).toEqual([
+      other,
+      null,
+    ])
+    const { audit } = (await service.get(of('/audit'))).body
+    expect(audit[0]).toMatchObject({ actor: { kind: 'system' }, route: 'retention', change: { kind: 'guest_erased' } })
+    expect(await run()).toMatchObject({ guests: 0 })
+  })
+
   test('are due without a stay that took place, once they were created long enough ago', async () => {
     const guestId = await guestOf({ arrival: '2030-01-01', departure: '2030-01-03' })
     expect(await dueGuests()).toBe(0)
