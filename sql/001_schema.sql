@@ -669,8 +669,9 @@ end $$;
 create function covered_text(entry journal) returns text language sql stable parallel safe as $$
   select '[' || entry.shard || ',' || entry.seq || ',"' || to_char(entry.month, 'YYYY-MM-DD') || '",'
     || (date_part('epoch', entry.at) * 1000)::bigint
-    || ',"agc_' || encode(uuid_send(entry.agency_id), 'hex') || '","unt_' || encode(uuid_send(entry.unit_id), 'hex')
-    || coalesce('","unt_' || encode(uuid_send(entry.other_unit_id), 'hex') || '",', '",null,')
+    || ',"agc_' || encode(uuid_send(entry.agency_id), 'hex') || '",'
+    || coalesce('"unt_' || encode(uuid_send(entry.unit_id), 'hex') || '",', 'null,')
+    || coalesce('"unt_' || encode(uuid_send(entry.other_unit_id), 'hex') || '",', 'null,')
     || coalesce('"bkg_' || encode(uuid_send(entry.booking_id), 'hex') || '",', 'null,')
     || '"evt_' || encode(uuid_send(entry.entry_id), 'hex') || '",' || to_json(entry.kind)
     || case when entry.is_announced then ',true,' else ',false,' end || to_json(entry.actor_kind)

@@ -10,11 +10,16 @@ import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
+import { UnitState } from '../core/domain/unit-state.ts'
+import { applyStored } from '../core/journal/recovery.ts'
 import type { ChainKey, Month } from '../core/journal/shard.ts'
+import { decodeSnapshot, encodeSnapshot, type StoredSnapshot } from '../core/journal/snapshot-codec.ts'
 import { readIfPresent, syncFolder } from '../lib/private-file.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import {
   dropTables,
+  entriesOf,
+  insertSnapshots,
   MONTH_TABLES,
   type MonthTable,
   oldestMonth,
@@ -24,6 +29,7 @@ import {
   type ShardMonth,
   shardsOf,
   tablesOf,
+  unitsOf,
 } from '../postgres/stores/month-tables.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
 import { type Difference, Findings } from '../verify/findings.ts'
@@ -31,6 +37,9 @@ import { verifyShard } from '../verify/verify-shard.ts'
 import type { ShardExtent } from '../verify/verify-store.ts'
 
 const ENTRIES_PER_PAGE = 1_000
+const SNAPSHOTS_AT_ONCE = 200
+/** More than a unit has. */
+const SNAPSHOTS_MAX = 100
 
 /** A month cannot be archived. Nothing was deleted. */
 export class MonthArchiveError extends Error {
@@ -91,6 +100,7 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
     if (earlier?.shards.some(({ shard, previousLink }) => links.get(shard) !== previousLink))
       throw new MonthArchiveError(`Cannot archive ${name}: ${folder} has an archive of another ledger`)
     await writeArchive(request, folder, links)
+    await keepMonthEnds(request)
     await retireMonth(sql, month)
   } else if ((await tablesOf(sql, month)).length < MONTH_TABLES.length)
     throw new MonthArchiveError(`Cannot archive ${name}: the oldest month is ${oldest.slice(0, 7)}`)
@@ -101,6 +111,32 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
   const manifest = await completed(request, folder)
   await dropTables(sql, month)
   return manifest
+}
+
+/**
+ * Writes a snapshot of each unit as it was after its last entry of the month, for retire_month to keep: with a later one, the unit could not
+ * be shown as it was between the two. What comes before the month is in the newest snapshot before it.
+ */
+async function keepMonthEnds({ sql, month }: ArchiveRequest): Promise<void> {
+  const store = new PostgresVerifyStore(sql)
+  let ends: StoredSnapshot[] = []
+  for (const { lastSeq, ...unit } of await unitsOf(sql, month)) {
+    const known = (await store.snapshots(unit, SNAPSHOTS_MAX)).filter(({ seq }) => seq <= lastSeq)
+    const newest = known.map(decodeSnapshot).find(({ state }) => state !== null)?.state ?? null
+    if (newest === null && (await store.hasArchivedEntries(unit)))
+      throw new MonthArchiveError(
+        `Cannot archive ${month.slice(0, 7)}: unit ${unit.unitId} has no intact snapshot from before it. Run nightledger verify`,
+      )
+    const state = newest ?? UnitState.empty(unit.unitId)
+    if (state.seq === lastSeq) continue
+    for (const entry of await entriesOf(sql, month, { unitId: unit.unitId, after: state.seq }))
+      applyStored(state, entry)
+    ends.push(encodeSnapshot(unit.agencyId, state))
+    if (ends.length < SNAPSHOTS_AT_ONCE) continue
+    await insertSnapshots(sql, ends)
+    ends = []
+  }
+  await insertSnapshots(sql, ends)
 }
 
 /**

@@ -8,11 +8,13 @@ import type { MonthManifest } from '../../src/app/month-archive.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { makeAllCheckpoints, writeMonthSnapshots } from '../support/month-snapshots.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { CALLER, requestFor, sampleUnit } from '../support/samples.ts'
+import { insertEndpoint } from '../support/sample-rows.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../support/samples.ts'
 import { TEST_SECRET_KEY } from '../support/service-process.ts'
 import { sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
@@ -122,6 +124,19 @@ test('an archived month is in files with every row as it was, its tables are gon
   expect([...read]).toEqual([...rows])
 })
 
+test('a unit is still shown as it was after the month, though its snapshots are all newer', async () => {
+  const at = Date.parse(`${NEXT}T06:00:00Z`)
+  const asOf = async () => {
+    const past = await ledger.unitsAsOf.read({ agencyId: agency.id, unitId: unit.id }, at)
+    return past.kind === 'found' ? stateHash(past.state) : past.kind
+  }
+  const before = await asOf()
+  expect(await database.sql`select seq from snapshot where seq <= 2`).toHaveLength(0)
+  expect((await archive(OLDEST)).code).toBe(0)
+  expect(await asOf()).toBe(before)
+  expect(await findings()).toEqual([])
+})
+
 test('the manifest has the sums of the files, and its links continue from one month to the next', async () => {
   expect((await archive(OLDEST)).code).toBe(0)
   expect((await archive(NEXT)).code).toBe(0)
@@ -158,13 +173,14 @@ describe('a month is not archived, and nothing changes,', () => {
     expect((await archive(OLDEST)).output).toContain('/2: the chain is broken')
   })
 
-  test('when it is not the oldest, or a unit has no snapshot of its end', async () => {
+  test('when it is not the oldest, or its events wait for an endpoint', async () => {
     expect((await archive(NEXT)).output).toBe(
       `Cannot archive ${NEXT.slice(0, 7)}: the oldest month is ${OLDEST.slice(0, 7)}\n`,
     )
-    await database.sql`delete from snapshot`
-    expect((await archive(OLDEST)).output).toContain(
-      `have no snapshot of what they were at its end: ${unit.id}. The service writes the snapshots once a day.`,
+    const endpointId = sampleId('whe', 'a')
+    await insertEndpoint(database.sql, { agencyId: agency.id, endpointId, sealed: '', status: 'disabled' })
+    expect((await archive(OLDEST)).output).toBe(
+      `Cannot archive ${OLDEST}: webhook events of this month wait for endpoints: ${endpointId}. Switch the endpoints on, with "resend" or "drop", or delete them.\n`,
     )
   })
 

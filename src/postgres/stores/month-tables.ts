@@ -1,5 +1,9 @@
 /** The tables of a month: what an archive is written from (retire_month in sql/). */
+import type { StoredEntry } from '../../core/journal/entry-codec.ts'
+import type { UnitAddress } from '../../core/journal/recovery.ts'
 import type { Month } from '../../core/journal/shard.ts'
+import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** What is partitioned by month, each with the columns that the rows of a month are ordered by. */
@@ -69,6 +73,58 @@ export async function shardsOf(sql: Sql, month: Month): Promise<readonly ShardMo
     from (select shard, min(seq) as first, max(seq) as last from ${journal} group by shard) e
     join ${journal} j on j.shard = e.shard and j.seq = e.last
     order by e.shard`
+}
+
+/** A unit that has entries in the month, with the number of the last of them. */
+export interface UnitMonth extends UnitAddress {
+  readonly lastSeq: number
+}
+
+export async function unitsOf(sql: Sql, month: Month): Promise<readonly UnitMonth[]> {
+  const journal = sql.unsafe(partitionOf('journal', month))
+  const rows = await sql<UnitMonth[]>`
+    select e.agency_id as "agencyId", e.unit_id as "unitId", max(e.seq)::float8 as "lastSeq"
+    from (select agency_id, unit_id, seq from ${journal} where unit_id is not null
+          union all
+          select agency_id, other_unit_id, seq from ${journal} where other_unit_id is not null) e
+    group by e.agency_id, e.unit_id order by e.unit_id`
+  return rows.map((row) => ({ ...row, agencyId: idOf('agc', row.agencyId), unitId: idOf('unt', row.unitId) }))
+}
+
+/** The unit's entries of the month after `after`, in order. */
+export async function entriesOf(
+  sql: Sql,
+  month: Month,
+  { unitId, after }: { unitId: string; after: number },
+): Promise<readonly StoredEntry[]> {
+  const journal = sql.unsafe(partitionOf('journal', month))
+  const rows = await sql<StoredEntry[]>`
+    select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId", kind, payload,
+           checksum::text as "checksum"
+    from ${journal} j
+    where seq > ${after} and (unit_id = ${uuidOf(unitId)}::text::uuid or other_unit_id = ${uuidOf(unitId)}::text::uuid)
+    order by seq`
+  return rows.map(({ unitId: of, otherUnitId, bookingId, ...row }) => ({
+    ...row,
+    unitId: of === null ? null : idOf('unt', of),
+    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
+    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+  }))
+}
+
+/** Those that exist already stay as they are. */
+export async function insertSnapshots(sql: Sql, snapshots: readonly StoredSnapshot[]): Promise<void> {
+  const rows = snapshots.map((snapshot) => ({
+    ...snapshot,
+    agencyId: uuidOf(snapshot.agencyId),
+    unitId: uuidOf(snapshot.unitId),
+  }))
+  await sql`
+    insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at)
+    select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now()
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as s (
+      "agencyId" uuid, "unitId" uuid, seq bigint, format integer, hash text, state text)
+    on conflict (unit_id, seq) do nothing`
 }
 
 /** Detaches the month's tables. @throws what the database says when the month cannot be archived (NL020) */

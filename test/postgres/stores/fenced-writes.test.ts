@@ -18,6 +18,7 @@ const WRITES: Record<string, string> = {
   'append-batch.ts: append_batch()': 'function',
   'audited-write.ts: insert into audit_line': 'checked',
   'audited-write.ts: keep_answer()': 'checked',
+  'month-tables.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
   'month-tables.ts: retire_month()': 'locks all fences, and leaves the epochs as they are',
   'pending-deliveries.ts: update webhook_delivery': 'checked',
   'postgres-agency-store.ts: inserted ACCESS_TOKEN': 'audited',
