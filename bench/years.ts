@@ -20,7 +20,7 @@ const TABLES = [
 ]
 const BAR_MAX = 40
 
-const server = await startTestServer()
+const server = await startTestServer((step) => console.log(step))
 process.env[SERVER_URL_VARIABLE] = server.url
 try {
   const years = await SimulatedYears.open(TWENTY_YEARS)

@@ -17,18 +17,16 @@ test('twenty years of 1,000 units, with the default times: the disk of what is n
     }
     const disk = (table: (typeof KB)[number], n: number) => lived[n - 1]?.disk[table] ?? 0
     // Deliveries are kept for 90 days and guests for three years; log and bookings for ten years, and not longer.
-    for (const [table, since] of [
-      ['webhook_delivery', 2],
-      ['webhook_attempt', 2],
-      ['guest', 5],
-      ['journal', 11],
-      ['audit_line', 11],
-      ['booking', 12],
-    ] as const)
-      expect([table, disk(table, 20) / disk(table, since)]).toEqual([
-        table,
-        expect.toSatisfy((by: number) => by < 1.25),
-      ])
+    const since = {
+      webhook_delivery: 2,
+      webhook_attempt: 2,
+      guest: 5,
+      journal: 11,
+      audit_line: 11,
+      booking: 12,
+    }
+    const grown = KB.filter((table) => disk(table, 20) > 1.25 * disk(table, since[table]))
+    expect(grown).toEqual([])
   } finally {
     await years.close()
   }
