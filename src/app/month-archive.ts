@@ -1,5 +1,8 @@
 /**
- * Archives of months: the four tables of a month as files, which are checked before the tables are dropped.
+ * Archives of months: the four tables of a month, and its checkpoints, as files.
+ *
+ * - L2 The tables are dropped only when the files, read again from the disk, have all of their rows, and the journal agreed with its chain.
+ * - L3 Each unit keeps the snapshot of exactly its last archived entry, so that it can be shown as it was at any later moment.
  *
  * A crash at any point leaves the month in the ledger, or its tables and a complete archive beside each other. Running the archive
  * again with the same folder continues from there.
@@ -17,11 +20,12 @@ import { decodeSnapshot, encodeSnapshot, type StoredSnapshot } from '../core/jou
 import { readIfPresent, syncFolder } from '../lib/private-file.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import {
+  ARCHIVED_ROWS,
+  type ArchivedRows,
   dropTables,
   entriesOf,
   insertSnapshots,
   MONTH_TABLES,
-  type MonthTable,
   oldestMonth,
   partitionOf,
   retireMonth,
@@ -47,7 +51,7 @@ export class MonthArchiveError extends Error {
 }
 
 interface ArchivedTable {
-  readonly table: MonthTable
+  readonly table: ArchivedRows
   /** gzip; one row a line, as JSON. */
   readonly file: string
   readonly rows: number
@@ -209,7 +213,7 @@ async function writeArchive(
   await checkChains(request, shards)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const tables: ArchivedTable[] = []
-  for (const table of MONTH_TABLES) tables.push(await writeTable(sql, { table, month, folder }))
+  for (const table of ARCHIVED_ROWS) tables.push(await writeTable(sql, { table, month, folder }))
   const manifest: MonthManifest = { format: 1, month: month.slice(0, 7), tables, shards }
   await writeWhole(join(folder, 'manifest.json'), (file) =>
     pipeline(Readable.from([`${JSON.stringify(manifest, null, 2)}\n`]), file),
@@ -247,7 +251,7 @@ function lineOf({ at, message }: Difference): string {
 
 async function writeTable(
   sql: Sql,
-  { table, month, folder }: { table: MonthTable; month: Month; folder: string },
+  { table, month, folder }: { table: ArchivedRows; month: Month; folder: string },
 ): Promise<ArchivedTable> {
   const file = `${table}.ndjson.gz`
   const content = new Content()

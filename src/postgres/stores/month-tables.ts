@@ -7,15 +7,19 @@ import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** What is partitioned by month, each with the columns that the rows of a month are ordered by. */
-const ORDER = {
+const PARTITIONED = {
   journal: ['shard', 'seq'],
   audit_line: ['agency_id', 'line_id'],
   webhook_delivery: ['agency_id', 'delivery_id'],
   webhook_attempt: ['agency_id', 'delivery_id', 'attempt'],
 } as const
+/** The checkpoints of a month are archived as well, and stay in the ledger. */
+const ORDER = { ...PARTITIONED, checkpoint: ['agency_id', 'first_leaf'] } as const
 
-export type MonthTable = keyof typeof ORDER
-export const MONTH_TABLES = Object.keys(ORDER) as readonly MonthTable[]
+type MonthTable = keyof typeof PARTITIONED
+export const MONTH_TABLES = Object.keys(PARTITIONED) as readonly MonthTable[]
+export type ArchivedRows = keyof typeof ORDER
+export const ARCHIVED_ROWS = Object.keys(ORDER) as readonly ArchivedRows[]
 
 const ROWS_PER_PAGE = 2_000
 
@@ -42,13 +46,15 @@ export async function tablesOf(sql: Sql, month: Month): Promise<readonly MonthTa
 }
 
 /** All rows of a table of the month, in order, as JSON texts that `jsonb_populate_record` reads. */
-export async function* rowsOf(sql: Sql, table: MonthTable, month: Month): AsyncGenerator<readonly string[]> {
+export async function* rowsOf(sql: Sql, table: ArchivedRows, month: Month): AsyncGenerator<readonly string[]> {
   const key = ORDER[table]
+  const source =
+    table === 'checkpoint' ? `(select * from checkpoint where last_month = '${month}')` : partitionOf(table, month)
   for (let after: readonly string[] | null = null; ; ) {
     const from = after === null ? '' : `where (${key.join()}) > (${after.map((value) => `'${value}'`).join()})`
     const rows: readonly Record<string, string>[] = await sql.unsafe(
       `select row_to_json(t)::text as line, ${key.map((column) => `t.${column}::text`).join()}
-       from ${partitionOf(table, month)} t ${from} order by ${key.map((column) => `t.${column}`).join()} limit ${ROWS_PER_PAGE}`,
+       from ${source} t ${from} order by ${key.map((column) => `t.${column}`).join()} limit ${ROWS_PER_PAGE}`,
     )
     if (rows.length > 0) yield rows.map(({ line = '' }) => line)
     const last = rows.at(-1)

@@ -1,3 +1,7 @@
+/**
+ * - L1 Only what is due is returned or deleted, and a booking only if all of its entries are archived.
+ */
+
 import type { Retention } from '../../accounts/retention.ts'
 import type { GuestPlace, RetainedAgency, RetentionRows } from '../../accounts/retention-job.ts'
 import { formatNight, type Night } from '../../core/domain/night.ts'

@@ -42,7 +42,7 @@ export const TWENTY_YEARS: YearsOptions = {
   years: 20,
   agencies: 10,
   unitsPerAgency: 100,
-  staysPerUnitYear: 12,
+  staysPerUnitYear: 8,
   seed: 20,
 }
 
@@ -194,7 +194,7 @@ export class SimulatedYears {
     const arrival = Math.max(one.freeFrom, Math.ceil(this.#now / DAY_MS) + 1) + random.below(5)
     const departure = arrival + random.int(2, 9)
     one.freeFrom = departure
-    const isReturning = this.#guests > 0 && random.chance(0.2)
+    const isReturning = this.#guests > 0 && random.chance(0.4)
     const number = isReturning ? this.#guests - random.below(Math.min(this.#guests, 500)) : ++this.#guests
     const guest = {
       firstName: 'Ana',
