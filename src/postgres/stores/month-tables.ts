@@ -48,8 +48,7 @@ export async function tablesOf(sql: Sql, month: Month): Promise<readonly MonthTa
 /** All rows of a table of the month, in order, as JSON texts that `jsonb_populate_record` reads. */
 export async function* rowsOf(sql: Sql, table: ArchivedRows, month: Month): AsyncGenerator<readonly string[]> {
   const key = ORDER[table]
-  const source =
-    table === 'checkpoint' ? `(select * from checkpoint where last_month = '${month}')` : partitionOf(table, month)
+  const source = table === 'checkpoint' ? checkpointsOf(month) : partitionOf(table, month)
   for (let after: readonly string[] | null = null; ; ) {
     const from = after === null ? '' : `where (${key.join()}) > (${after.map((value) => `'${value}'`).join()})`
     const rows: readonly Record<string, string>[] = await sql.unsafe(
@@ -61,6 +60,15 @@ export async function* rowsOf(sql: Sql, table: ArchivedRows, month: Month): Asyn
     if (last === undefined || rows.length < ROWS_PER_PAGE) return
     after = key.map((column) => last[column] ?? '')
   }
+}
+
+/** The checkpoints with leaves of the month's entries. */
+function checkpointsOf(month: Month): string {
+  return `(
+    select c.*
+    from (select agency_id, min(seq) as first, max(seq) as last from ${partitionOf('journal', month)} group by agency_id) a
+    join checkpoint c on c.agency_id = a.agency_id and c.last_seq >= a.first and c.last_seq <= (
+      select min(e.last_seq) from checkpoint e where e.agency_id = a.agency_id and e.last_seq >= a.last))`
 }
 
 /** Where the entries of a shard that are of the month begin and end. */
