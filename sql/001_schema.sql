@@ -26,14 +26,16 @@ create extension if not exists btree_gin;
 -- Ledger and shards
 
 -- What holds for the whole database. `history_id` identifies this history of events, so that a reader with a cursor notices that it
--- reads another one. There are partitions from oldest_month to newest_month, and no others. `version_mark`: the last `after_restore`
--- raised the versions of bookings to this at least; 0: there was none.
+-- reads another one. There are partitions from oldest_month to newest_month, and no others. Deliveries of months before
+-- `deliveries_since` were removed (forget_deliveries). `version_mark`: the last `after_restore` raised the versions of bookings to this
+-- at least; 0: there was none.
 create table ledger (
   is_only      boolean primary key default true check (is_only),
   shards       smallint not null default 256 check (shards = 256),
   history_id   uuid not null default gen_random_uuid(),
   oldest_month date not null,
   newest_month date not null,
+  deliveries_since date not null default '2000-01-01',
   version_mark integer not null default 0
 );
 insert into ledger (oldest_month, newest_month)
@@ -133,6 +135,15 @@ create table agency (
 create index agency_with_clock on agency (agency_id) where clock_now is not null;
 -- What is loaded when shards are acquired.
 create index agency_of_shard on agency (shard_of(agency_id));
+
+-- How long an agency keeps what is not kept forever. Null, or without a row: as long as the operator's defaults say (RETAIN_*).
+create table agency_retention (
+  agency_id     uuid primary key references agency,
+  booking_years integer check (booking_years > 0),
+  guest_months  integer check (guest_months > 0),
+  log_years     integer check (log_years > 0),
+  delivery_days integer check (delivery_days > 0)
+);
 
 -- Keys of partners. Of secrets only the hash is stored.
 create table api_key (
@@ -510,6 +521,44 @@ begin
       and d.agency_id not in (select a.agency_id from agency a where a.clock_now is not null));
 end $$;
 
+-- Empties the deliveries and attempts of all months before this one, and returns the first month that has some. Whole months at once,
+-- because deleting rows would leave their indexes as large as they were. Stops at a month with a delivery that is still due; what
+-- waits for an endpoint that is switched off, or for a sandbox, is removed with the rest. Gives up rather than make the service wait.
+create function forget_deliveries(before date) returns date language plpgsql
+security definer set search_path = public, pg_temp set lock_timeout = '500ms'
+as $$
+declare
+  month    date;
+  first    date;
+  is_empty boolean;
+  is_due   boolean;
+  part     text;
+begin
+  perform pg_advisory_xact_lock(7310577216190002);
+  select l.oldest_month, l.deliveries_since into month, first from ledger l;
+  while month < before loop
+    part := to_char(month, 'YYYY_MM');
+    execute format('select not exists (select from %I) and not exists (select from %I)', 'webhook_delivery_' || part, 'webhook_attempt_' || part)
+    into is_empty;
+    if not is_empty then
+      execute format($q$
+        select exists (
+          select from %I d join webhook_endpoint e on e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
+          where d.status = 'pending' and e.status = 'active'
+            and d.agency_id not in (select a.agency_id from agency a where a.clock_now is not null))$q$, 'webhook_delivery_' || part)
+      into is_due;
+      exit when is_due;
+      execute format('truncate %I, %I', 'webhook_delivery_' || part, 'webhook_attempt_' || part);
+    end if;
+    month := (month + interval '1 month')::date;
+    if month > first then
+      first := month;
+      update ledger set deliveries_since = month;
+    end if;
+  end loop;
+  return first;
+end $$;
+
 -- Archives the oldest month, all or nothing: detaches its partitions and returns their names. What replaces them: for each shard the
 -- link from which its chain continues, and for each unit a snapshot, without which the unit is not recovered. Reads before it locks, and
 -- gives up rather than make the service wait. Errors: NL020.
@@ -625,8 +674,9 @@ create function leaves() returns table (agency_id uuid, seq bigint, month date, 
 language sql stable parallel safe as $$
 select j.agency_id, j.seq, j.month, j.entry_id, concat(
   '[', j.shard, ',', j.seq, ',"', to_char(j.month, 'YYYY-MM-DD'), '",', (date_part('epoch', j.at) * 1000)::bigint,
-  ',"agc_', encode(uuid_send(j.agency_id), 'hex'), '","unt_', encode(uuid_send(j.unit_id), 'hex'),
-  coalesce('","unt_' || encode(uuid_send(j.other_unit_id), 'hex') || '",', '",null,'),
+  ',"agc_', encode(uuid_send(j.agency_id), 'hex'), '",',
+  coalesce('"unt_' || encode(uuid_send(j.unit_id), 'hex') || '",', 'null,'),
+  coalesce('"unt_' || encode(uuid_send(j.other_unit_id), 'hex') || '",', 'null,'),
   coalesce('"bkg_' || encode(uuid_send(j.booking_id), 'hex') || '",', 'null,'),
   '"evt_', encode(uuid_send(j.entry_id), 'hex'), '","', j.kind, case when j.is_announced then '",true,"' else '",false,"' end, j.actor_kind,
   coalesce(case when j.actor_kind = 'access_token' then '","tok_' else '","key_' end || encode(uuid_send(j.actor_id), 'hex') || '","',
@@ -753,6 +803,8 @@ create table guest (
   email       text,
   phone       text,
   nationality text,
+  -- Kept however long ago the last stay was.
+  keep        boolean not null default false,
   primary key (agency_id, guest_id)
 );
 -- A guest is reused by e-mail. Of the address the index has a hash: inner pages keep copies of keys that were deleted.

@@ -41,6 +41,7 @@ begin
       ('secret_key_check', 'select, insert',                 'is_only', ''),
 
       ('agency',           'select, insert, update',         '',        '*'),
+      ('agency_retention', 'select, insert, update',         '',        '*'),
       ('api_key',          'select, insert, update',         '',        'agency_id, key_id, scopes, created_at, expires_at, revoked_at, last_used_at'),
       ('access_token',     'select, insert, update, delete', '',        'agency_id, token_id, role, created_at, expires_at, revoked_at'),
       ('portal_session',   'select, insert, update, delete', '',        ''),
@@ -56,7 +57,7 @@ begin
 
       ('guest',            'select, insert, update, delete, maintain', '', 'agency_id, guest_id, created_at'),
       ('guest_erasure',    'select, insert, update',         '',        '*'),
-      ('booking',          'select, insert, update, maintain', '',             'total_amount, seq, created_at, updated_at, hold_expires_at, cancelled_at, agency_id, booking_id, unit_id, guest_id, group_id, arrival, departure, expected_until, adults, children, version, extra_bed, type, status, source'),
+      ('booking',          'select, insert, update, delete, maintain', '',             'total_amount, seq, created_at, updated_at, hold_expires_at, cancelled_at, agency_id, booking_id, unit_id, guest_id, group_id, arrival, departure, expected_until, adults, children, version, extra_bed, type, status, source'),
       ('audit_line',       'select, insert',                 '',        'at, count, agency_id, line_id, actor_id, month, actor_kind, route, outcome'),
       ('idempotency',      'select, insert, update, delete, maintain', '', ''),
 
@@ -90,7 +91,7 @@ begin
       where c.relnamespace = 'public'::regnamespace and c.relowner = owner and not t.attisdropped
     ), definer as (
       select p.oid::regprocedure as signature, p.proname in (
-               'ensure_months', 'keep_refusals', 'take_over', 'take_shards', 'give_up_shards', 'renew_epochs') as is_wanted
+               'ensure_months', 'forget_deliveries', 'keep_refusals', 'take_over', 'take_shards', 'give_up_shards', 'renew_epochs') as is_wanted
       from pg_proc p
       where p.pronamespace = 'public'::regnamespace and p.proowner = owner and p.prosecdef
     )

@@ -1,4 +1,5 @@
 import { parseNetworks } from '../accounts/client-address.ts'
+import { RETENTION, type Retention } from '../accounts/retention.ts'
 import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from '../cluster/cluster-config.ts'
 import { OUTCOME_KNOWN_MS_MAX } from '../core/bookings/booking-turns.ts'
 import { DAY_MS } from '../lib/clock.ts'
@@ -63,7 +64,27 @@ export const LIMITS = {
   queuedMsMax: { variable: 'HELD_MS_MAX', fallback: 5_000, min: 100, max: OUTCOME_KNOWN_MS_MAX - 5_000 },
   /** Requests of one access token of the portal. */
   portalRequestsPerMinute: { variable: 'PORTAL_REQUESTS_PER_MINUTE', fallback: 3_000, min: 60, max: 1_000_000 },
+  /** What agencies keep that have not set it themselves (docs/operating.md#retention). */
+  retainBookingYears: retained('RETAIN_BOOKING_YEARS', 'bookingYears'),
+  retainGuestMonths: retained('RETAIN_GUEST_MONTHS', 'guestMonths'),
+  retainLogYears: retained('RETAIN_LOG_YEARS', 'logYears'),
+  retainDeliveryDays: retained('RETAIN_DELIVERY_DAYS', 'deliveryDays'),
 } as const satisfies Record<string, { variable: string; fallback: number; min: number; max: number }>
+
+function retained(variable: string, name: keyof Retention) {
+  const { default: fallback, minimum: min, maximum: max } = RETENTION[name]
+  return { variable, fallback, min, max }
+}
+
+/** The operator's, for whatever an agency has not set. */
+export function retentionOf(limits: Pick<Limits, `retain${string}` & keyof Limits>): Retention {
+  return {
+    bookingYears: limits.retainBookingYears,
+    guestMonths: limits.retainGuestMonths,
+    logYears: limits.retainLogYears,
+    deliveryDays: limits.retainDeliveryDays,
+  }
+}
 
 export const PORTAL_TOKEN_LENGTH_MIN = 32
 const PORTAL_TOKENS_MAX = 2

@@ -1,9 +1,10 @@
 /**
- * What a writer does now and then: old answers are deleted, partitions made ahead, trees extended, finished months get their snapshots, and
- * erasures are completed.
+ * What a writer does now and then: old answers are deleted, partitions made ahead, trees extended, finished months get their snapshots,
+ * erasures are completed, and what agencies no longer keep is removed.
  */
 
 import type { GuestErasures } from '../accounts/guest-erasures.ts'
+import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
@@ -30,9 +31,10 @@ export function openHousekeeping(options: {
   readonly ownership: Pick<Ownership, 'termOf' | 'owned'>
   readonly onDefect: OnDefect
   readonly guestErasures: Pick<GuestErasures, 'complete'>
+  readonly retention: RetentionJob
   writing(): { readonly journal: Journal }
 }): { readonly checkpoints: CheckpointBuilder; start(): void; stop(): Promise<void> } {
-  const { stores, clock, watch, ownership, onDefect, writing, guestErasures } = options
+  const { stores, clock, watch, ownership, onDefect, writing, guestErasures, retention } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params),
@@ -79,7 +81,7 @@ export function openHousekeeping(options: {
     vacuum: () => vacuumErased(options.databaseUrl),
     onFailure,
   })
-  const parts = [expiredAnswers, monthsAhead, monthSnapshots, checkpoints, erasureRounds]
+  const parts = [expiredAnswers, monthsAhead, monthSnapshots, checkpoints, erasureRounds, retention]
   return {
     checkpoints,
     start: () => {

@@ -12,6 +12,7 @@ import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresRetentionRows } from '../postgres/stores/postgres-retention-rows.ts'
 import { PostgresSandboxClocks } from '../postgres/stores/postgres-sandbox-clocks.ts'
 import { PostgresSandboxRows } from '../postgres/stores/postgres-sandbox-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
@@ -62,6 +63,7 @@ export function openStores({
       reseal: (sealed, endpointId, { from, to }) =>
         box.seal(box.open(sealed, { agencyId: from, endpointId }), { agencyId: to, endpointId }),
     }),
+    retentionRows: new PostgresRetentionRows(sql, epochOf),
     sandboxClockRows: new PostgresSandboxClocks(sql, epochOf),
     close: async (): Promise<void> => {
       await store.close()

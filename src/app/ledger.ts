@@ -2,6 +2,7 @@
 
 import type { BegunErasure, GuestErasures } from '../accounts/guest-erasures.ts'
 import type { PortalSessions } from '../accounts/portal-sessions.ts'
+import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { SandboxRows } from '../accounts/sandboxes.ts'
 import type { PartnerLedger } from '../api/partner/partner-route.ts'
 import type { AgencyChange } from '../api/portal/agency-change.ts'
@@ -25,6 +26,10 @@ export interface LedgerLimits {
   readonly journalBatchMax: number
   /** How long a write is queued while the database is unavailable. */
   readonly queuedMsMax: number
+  readonly retainBookingYears: number
+  readonly retainGuestMonths: number
+  readonly retainLogYears: number
+  readonly retainDeliveryDays: number
 }
 
 /** Events the ledger reports, one log line each. */
@@ -64,6 +69,7 @@ export interface Ledger extends PartnerLedger {
   readonly databaseUrl: string
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
+  readonly retention: RetentionJob
   readonly sandboxRows: SandboxRows
   readonly guestErasures: GuestErasures
   readonly journal: Journal

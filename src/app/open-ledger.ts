@@ -2,6 +2,7 @@
 
 import { GuestErasures } from '../accounts/guest-erasures.ts'
 import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
+import { RetentionJob } from '../accounts/retention-job.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
@@ -13,6 +14,7 @@ import { isUnitSet } from '../core/domain/booking.ts'
 import { Journal } from '../core/journal/journal.ts'
 import { notOwner } from '../core/journal/journal-error.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
+import { OF_SHARD_0 } from '../core/journal/shard.ts'
 import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
@@ -35,6 +37,7 @@ import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-r
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { APPEND_LANES } from '../postgres/stores/postgres-journal-store.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
+import { retentionOf } from './config.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Ledger, LedgerOptions, PreparedLedger, Turn } from './ledger.ts'
 import { LastFlush, openCounters } from './ledger-counters.ts'
@@ -197,6 +200,15 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       directory.noteChanged(agencyId)
     },
   })
+  const retention = new RetentionJob({
+    rows: stores.retentionRows,
+    defaults: retentionOf(limits),
+    agencyById: (agencyId) => catalogue.agencyById(agencyId),
+    ownsDeliveries: () => termOf(OF_SHARD_0) !== null,
+    erase: (agency, guestId, caller) => guestErasures.erase(agency, guestId, caller),
+    clock,
+    onFailure: watch.onHousekeepingFailure,
+  })
   const housekeeping = openHousekeeping({
     databaseUrl,
     stores,
@@ -206,6 +218,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onDefect,
     writing,
     guestErasures,
+    retention,
   })
 
   let sweep: NodeJS.Timeout | undefined
@@ -322,6 +335,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     sandboxClocks,
     directory,
     holdTimer,
+    retention,
     sandboxRows: stores.sandboxRows,
     get journal() {
       return writing().journal

@@ -62,6 +62,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     monthsAhead: monthsAhead(ledger.journal.newestMonth, ledger.clock.now()),
     units: ledger.directory.stats,
     holdsFailing: ledger.holdTimer.failing,
+    retention: ledger.retention.stats,
     pools: {
       queries: poolStats(ledger.sql),
       lists: ledger.lists.stats,

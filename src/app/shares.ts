@@ -250,6 +250,9 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`POST ${AGENCY}/guests/{guestId}/erase`]: WRITE('mailbox', 'lists'),
   [`GET ${AGENCY}/audit`]: ONE('lists', 'largeAnswers'),
   [`GET ${AGENCY}/usage`]: ONE(),
+  [`GET ${AGENCY}/retention`]: ONE(),
+  [`PUT ${AGENCY}/retention`]: WRITE(),
+  'POST /portal/v1/retention/run': OPERATORS,
   'GET /portal/v1/verification': OPERATORS,
   [`GET ${AGENCY}/tape`]: ONE('renderings', 'largeAnswers'),
   [`GET ${UNIT}/calendar`]: ONE('nights', 'lists', 'largeAnswers'),
@@ -278,6 +281,7 @@ const PER_SHARD = none('one row per shard')
 export const TABLE_BOUNDS: Readonly<Record<string, Bound>> = {
   access_token: ['tokens', 'tokenRequests'],
   agency: OPERATORS,
+  agency_retention: none('one row per agency'),
   api_key: ['keys', 'tokenRequests'],
   archived_unit: ['units'],
   audit_line: ['tokenRequests', 'keyRequests', 'auditLines'],

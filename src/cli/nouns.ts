@@ -239,6 +239,14 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     },
     ownVerbs: addResend,
   },
+  retention: {
+    summary: 'show and set how long an agency keeps what; remove now what is due',
+    verbs: {
+      show: 'getRetention',
+      set: 'setRetention',
+      run: { operation: 'runRetention', examples: ['--dry-run'] },
+    },
+  },
   audit: {
     summary: 'show who did what',
     verbs: {

@@ -11,6 +11,7 @@ import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
 import { health } from './health.ts'
 import { importFolder } from './import-folder.ts'
+import { journal } from './journal.ts'
 import { NOUNS } from './nouns.ts'
 import { rotateSecretKey } from './rotate-secret-key.ts'
 import type { Terminal } from './terminal.ts'
@@ -64,7 +65,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   if (args.includes('changes')) (await import('./partner.ts')).addChanges(changes, terminal)
   for (const add of [
     ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
-    ...[health, cluster, rotateSecretKey, afterRestore, erasures],
+    ...[health, cluster, rotateSecretKey, afterRestore, erasures, journal],
   ])
     add(program, terminal)
   program

@@ -1,4 +1,5 @@
 import type { AccessStats } from '../accounts/partner-access.ts'
+import type { RetentionStats } from '../accounts/retention-job.ts'
 import type { TokenRefusalStats } from '../accounts/wrong-token-throttle.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { JournalStats } from '../core/journal/waiting-records.ts'
@@ -65,6 +66,7 @@ export interface ServiceStats {
   readonly units: DirectoryStats
   /** Expired holds that could not be released at the last attempt. */
   readonly holdsFailing: number
+  readonly retention: RetentionStats
   /** By purpose. The journal's own connection is not one of them. */
   readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolStats>>
   readonly sender: SenderProcessStats

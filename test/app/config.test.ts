@@ -42,6 +42,10 @@ describe('readConfig', () => {
         snapshotEvery: 64,
         queuedMsMax: 5_000,
         portalRequestsPerMinute: 3_000,
+        retainBookingYears: 10,
+        retainGuestMonths: 36,
+        retainLogYears: 10,
+        retainDeliveryDays: 90,
       },
     })
   })

@@ -9,6 +9,7 @@ import type { GuestErasures } from '../../accounts/guest-erasures.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
+import type { RetentionCommands } from '../../accounts/retention-commands.ts'
 import type { Sandboxes } from '../../accounts/sandboxes.ts'
 import type { UnitCommands } from '../../accounts/unit-commands.ts'
 import type { DayUsed, MonthUsed, UsageMeter } from '../../accounts/usage-meter.ts'
@@ -51,6 +52,7 @@ export interface PortalLedger extends PortalListener {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
   readonly agencies: AgencyCommands
+  readonly retention: RetentionCommands
   readonly sandboxes: Sandboxes
   readonly sandboxClocks: SandboxClocks
   readonly keys: KeyCommands

@@ -26,6 +26,7 @@ import { RATES } from './rates.ts'
 import { RATES_PREVIEW } from './rates-preview.ts'
 import { RESTRICTIONS } from './restrictions.ts'
 import { RESTRICTIONS_PREVIEW } from './restrictions-preview.ts'
+import { RETENTION_ROUTES } from './retention.ts'
 import { SANDBOX } from './sandbox.ts'
 import { SESSION, SESSION_OPERATIONS } from './session.ts'
 import { TAPE } from './tape.ts'
@@ -41,6 +42,7 @@ const ROUTES = [
   ...ME,
   ...AGENCIES,
   ...SANDBOX,
+  ...RETENTION_ROUTES,
   ...ACCESS_TOKENS,
   ...KEYS,
   ...UNITS,

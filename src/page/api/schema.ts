@@ -45,6 +45,8 @@ interface Schemas {
   QuoteLine: NonNullable<Preview['quote']>['lines'][number]
   Rates: Answer<OfAgency<'/units/{unitSlug}/rates'>>['rates']
   RatesChange: Extract<Change, { event: 'rates.updated' }>
+  Retention: Answer<OfAgency<'/retention'>>['retention']
+  RetentionSettings: Answer<OfAgency<'/retention'>>
   Restrictions: Answer<OfAgency<'/units/{unitSlug}/restrictions'>>
   Tape: Answer<OfAgency<'/tape'>>
   Unit: Answer<OfAgency<'/units/{unitSlug}'>>['unit']

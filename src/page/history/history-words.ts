@@ -49,10 +49,12 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'POST webhook-endpoints/{}/rotate-secret': ['rotated a webhook secret', 'rotate a webhook secret'],
   'POST webhook-endpoints/{}/resend': ['resent deliveries of an endpoint', 'resend deliveries of an endpoint'],
   'POST deliveries/{}/resend': ['resent a delivery', 'resend a delivery'],
+  'PUT retention': ['set how long data is kept', 'set how long data is kept'],
   'PATCH ': ['changed the agency’s settings', 'change the agency’s settings'],
   'POST agencies': ['created the agency', 'create the agency'],
   'POST /portal/session': ['signed in', 'sign in'],
   'DELETE /portal/session': ['signed out', 'sign out'],
+  retention: ['removed what is no longer kept', 'remove what is no longer kept'],
   'hold timer': ['released an expired hold', 'release an expired hold'],
   demo: ['set up the demo', 'set up the demo'],
 }

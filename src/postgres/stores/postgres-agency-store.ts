@@ -94,7 +94,7 @@ export class PostgresAgencyStore implements AgencyStore {
   async updateGuest(agencyId: string, guest: Guest, audit: ChangeLine): Promise<GuestWritten> {
     const update = this.#sql`
       update guest set first_name = ${guest.firstName}, last_name = ${guest.lastName}, email = ${guest.email},
-             phone = ${guest.phone}, nationality = ${guest.nationality}
+             phone = ${guest.phone}, nationality = ${guest.nationality}, keep = ${guest.keep}
       where agency_id = ${uuidOf(agencyId)} and guest_id = ${uuidOf(guest.id)}`
     try {
       return (await this.#write(agencyId, audit, update)) ? 'written' : 'gone'

@@ -25,9 +25,12 @@ const FIRST_POSITION: LogPosition = { seq: 0, month: '0001-01-01' }
 /** What a verification reads, from the ledger's own tables. */
 export class PostgresVerifyStore implements VerifyStore {
   readonly #sql: Sql
+  readonly #journal: string
 
-  constructor(sql: Sql) {
+  /** @param journal the table that `log` reads: that of one month, for its archive */
+  constructor(sql: Sql, journal = 'journal') {
     this.#sql = sql
+    this.#journal = journal
   }
 
   async extents(): Promise<readonly ShardExtent[]> {
@@ -46,13 +49,13 @@ export class PostgresVerifyStore implements VerifyStore {
   ): Promise<readonly LogEntry[]> {
     const from = after ?? FIRST_POSITION
     const rows = await this.#sql<LogRow[]>`
-      select journal.seq::float8 as "seq", month::text as "month", at, agency_id as "agencyId", unit_id as "unitId",
+      select j.seq::float8 as "seq", month::text as "month", at, agency_id as "agencyId", unit_id as "unitId",
              other_unit_id as "otherUnitId", booking_id as "bookingId", entry_id as "id", kind,
              is_announced as "isAnnounced", actor_kind as "actorKind", actor_id as "actorId", route,
              request_id as "requestId", payload, link
-      from journal
-      where shard = ${shard}::smallint and journal.seq <= ${until} and (journal.seq, journal.month) > (${from.seq}, ${from.month}::text::date)
-      order by journal.seq, journal.month limit ${limit}`
+      from ${this.#sql.unsafe(this.#journal)} j
+      where shard = ${shard}::smallint and j.seq <= ${until} and (j.seq, j.month) > (${from.seq}, ${from.month}::text::date)
+      order by j.seq, j.month limit ${limit}`
     return rows.map((row) => logEntryOf(shard, row))
   }
 

@@ -19,6 +19,8 @@ const WRITES: Record<string, string> = {
   'audited-write.ts: insert into audit_line': 'checked',
   'audited-write.ts: keep_answer()': 'checked',
   'listed-erasures.ts: repeat_erasures()': 'function',
+  'month-tables.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
+  'month-tables.ts: retire_month()': 'locks all fences, and leaves the epochs as they are',
   'pending-deliveries.ts: update webhook_delivery': 'checked',
   'postgres-agency-store.ts: inserted ACCESS_TOKEN': 'audited',
   'postgres-agency-store.ts: inserted AGENCY': 'audited',
@@ -55,6 +57,10 @@ const WRITES: Record<string, string> = {
   'postgres-rate-rows.ts: keep_rate()': 'function',
   'postgres-refusal-rows.ts: keep_refusals()':
     'counts what this process has refused, true whichever process is the writer',
+  'postgres-retention-rows.ts: delete from booking': 'checked',
+  'postgres-retention-rows.ts: forget_deliveries()':
+    'removes what is due by the month, whichever process does it; it waits for others that do',
+  'postgres-retention-rows.ts: insert into agency_retention': 'audited',
   'postgres-sandbox-clocks.ts: delete from idempotency': 'checked',
   'postgres-sandbox-clocks.ts: update agency': 'checked',
   'postgres-sandbox-rows.ts: end_sandbox()': 'function',
