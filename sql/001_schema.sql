@@ -14,6 +14,9 @@
 -- NL011 secrets changed while they were being re-encrypted
 -- NL020 the month cannot be archived
 -- NL030 the request has been answered
+--
+-- The role that serves owns nothing (roles.sql). What it may do only in a certain way is a function that runs with the rights of the owner,
+-- with a search path that no other role can put anything into.
 
 create extension if not exists btree_gist;
 create extension if not exists pg_trgm;
@@ -23,14 +26,16 @@ create extension if not exists btree_gin;
 -- Ledger and shards
 
 -- What holds for the whole database. `history_id` identifies this history of events, so that a reader with a cursor notices that it
--- reads another one. There are partitions from oldest_month to newest_month, and no others. `version_mark`: the last `after_restore`
--- raised the versions of bookings to this at least; 0: there was none.
+-- reads another one. There are partitions from oldest_month to newest_month, and no others. Deliveries of months before
+-- `deliveries_since` were removed (forget_deliveries). `version_mark`: the last `after_restore` raised the versions of bookings to this
+-- at least; 0: there was none.
 create table ledger (
   is_only      boolean primary key default true check (is_only),
   shards       smallint not null default 256 check (shards = 256),
   history_id   uuid not null default gen_random_uuid(),
   oldest_month date not null,
   newest_month date not null,
+  deliveries_since date not null default '2000-01-01',
   version_mark integer not null default 0
 );
 insert into ledger (oldest_month, newest_month)
@@ -130,6 +135,15 @@ create table agency (
 create index agency_with_clock on agency (agency_id) where clock_now is not null;
 -- What is loaded when shards are acquired.
 create index agency_of_shard on agency (shard_of(agency_id));
+
+-- How long an agency keeps what is not kept forever. Null, or without a row: as long as the operator's defaults say (RETAIN_*).
+create table agency_retention (
+  agency_id     uuid primary key references agency,
+  booking_years integer check (booking_years > 0),
+  guest_months  integer check (guest_months > 0),
+  log_years     integer check (log_years > 0),
+  delivery_days integer check (delivery_days > 0)
+);
 
 -- Keys of partners. Of secrets only the hash is stored.
 create table api_key (
@@ -283,7 +297,8 @@ create table journal (
   checksum      bigint not null,
   epoch         bigint not null,
   agency_id     uuid not null,
-  unit_id       uuid not null,
+  -- Null for what belongs to no unit: an erased guest.
+  unit_id       uuid,
   other_unit_id uuid,
   booking_id    uuid,
   entry_id      uuid not null,
@@ -471,7 +486,8 @@ $$;
 
 -- Creates the partitions of all months up to `until`, and returns the newest month. A partition is created first and then attached,
 -- because `create table … partition of` would block every read and write of the parent.
-create function ensure_months(until date) returns date language plpgsql as $$
+create function ensure_months(until date) returns date language plpgsql
+security definer set search_path = public, pg_temp as $$
 declare
   month  date;
   parent text;
@@ -505,11 +521,49 @@ begin
       and d.agency_id not in (select a.agency_id from agency a where a.clock_now is not null));
 end $$;
 
+-- Empties the deliveries and attempts of all months before this one, and returns the first month that has some. Whole months at once,
+-- because deleting rows would leave their indexes as large as they were. Stops at a month with a delivery that is still due; what
+-- waits for an endpoint that is switched off, or for a sandbox, is removed with the rest. Gives up rather than make the service wait.
+create function forget_deliveries(before date) returns date language plpgsql
+security definer set search_path = public, pg_temp set lock_timeout = '500ms'
+as $$
+declare
+  month    date;
+  first    date;
+  is_empty boolean;
+  is_due   boolean;
+  part     text;
+begin
+  perform pg_advisory_xact_lock(7310577216190002);
+  select l.oldest_month, l.deliveries_since into month, first from ledger l;
+  while month < before loop
+    part := to_char(month, 'YYYY_MM');
+    execute format('select not exists (select from %I) and not exists (select from %I)', 'webhook_delivery_' || part, 'webhook_attempt_' || part)
+    into is_empty;
+    if not is_empty then
+      execute format($q$
+        select exists (
+          select from %I d join webhook_endpoint e on e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
+          where d.status = 'pending' and e.status = 'active'
+            and d.agency_id not in (select a.agency_id from agency a where a.clock_now is not null))$q$, 'webhook_delivery_' || part)
+      into is_due;
+      exit when is_due;
+      execute format('truncate %I, %I', 'webhook_delivery_' || part, 'webhook_attempt_' || part);
+    end if;
+    month := (month + interval '1 month')::date;
+    if month > first then
+      first := month;
+      update ledger set deliveries_since = month;
+    end if;
+  end loop;
+  return first;
+end $$;
+
 -- Archives the oldest month, all or nothing: detaches its partitions and returns their names. What replaces them: for each shard the
 -- link from which its chain continues, and for each unit a snapshot, without which the unit is not recovered. Reads before it locks, and
 -- gives up rather than make the service wait. Errors: NL020.
 create function retire_month(retired date) returns setof text language plpgsql
-set lock_timeout = '500ms'
+security definer set search_path = public, pg_temp set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
@@ -556,7 +610,7 @@ begin
   -- Each unit keeps the oldest intact snapshot that includes all of its entries of this month, and none before it.
   with last_entry as materialized (
     select unit_id, max(seq) as seq
-    from (select unit_id, seq from journal where month = retired
+    from (select unit_id, seq from journal where month = retired and unit_id is not null
           union all
           select other_unit_id, seq from journal where month = retired and other_unit_id is not null) e
     group by unit_id
@@ -615,19 +669,21 @@ end $$;
 -- built behind the write path, from the journal alone.
 
 -- Entries as leaves. `entry`: their canonical bytes, as text: what their link covers (`coveredText` in src/core/journal/shard.ts). A test
--- compares the two. A view, because a function of a row would copy the row for each of its columns. Kinds and routes are texts of the
--- program, which need no escapes.
-create view leaf as
+-- compares the two. Kinds and routes are texts of the program, which need no escapes. Planned as a part of the statement that calls it.
+create function leaves() returns table (agency_id uuid, seq bigint, month date, entry_id uuid, entry text)
+language sql stable parallel safe as $$
 select j.agency_id, j.seq, j.month, j.entry_id, concat(
   '[', j.shard, ',', j.seq, ',"', to_char(j.month, 'YYYY-MM-DD'), '",', (date_part('epoch', j.at) * 1000)::bigint,
-  ',"agc_', encode(uuid_send(j.agency_id), 'hex'), '","unt_', encode(uuid_send(j.unit_id), 'hex'),
-  coalesce('","unt_' || encode(uuid_send(j.other_unit_id), 'hex') || '",', '",null,'),
+  ',"agc_', encode(uuid_send(j.agency_id), 'hex'), '",',
+  coalesce('"unt_' || encode(uuid_send(j.unit_id), 'hex') || '",', 'null,'),
+  coalesce('"unt_' || encode(uuid_send(j.other_unit_id), 'hex') || '",', 'null,'),
   coalesce('"bkg_' || encode(uuid_send(j.booking_id), 'hex') || '",', 'null,'),
   '"evt_', encode(uuid_send(j.entry_id), 'hex'), '","', j.kind, case when j.is_announced then '",true,"' else '",false,"' end, j.actor_kind,
   coalesce(case when j.actor_kind = 'access_token' then '","tok_' else '","key_' end || encode(uuid_send(j.actor_id), 'hex') || '","',
            '",null,"'),
   j.route, '",', coalesce(to_json(j.request_id)::text, 'null'), ',', j.payload, ']') as entry
-from journal j;
+from journal j
+$$;
 
 -- How many hashes are kept of a tree of this size: one for each leaf, and for each inner node of its complete subtrees.
 create function hashes_of(size bigint) returns bigint language sql immutable strict parallel safe as
@@ -683,7 +739,7 @@ begin
   cross join lateral (
     select string_agg(sha256('\x00'::bytea || convert_to(n.entry, 'UTF8')), ''::bytea order by n.seq) as hashes,
            max(n.seq) as last_seq, max(n.month) as last_month, (array_agg(n.entry_id order by n.seq desc))[1] as last_id
-    from (select f.seq, f.month, f.entry_id, f.entry from leaf f
+    from (select f.seq, f.month, f.entry_id, f.entry from leaves() f
           where f.agency_id = a.agency_id and f.seq > a.after_seq and f.month >= a.after_month
           order by f.seq limit leaves_max) n) l
   where l.last_seq is not null;
@@ -747,10 +803,14 @@ create table guest (
   email       text,
   phone       text,
   nationality text,
+  -- Kept however long ago the last stay was.
+  keep        boolean not null default false,
   primary key (agency_id, guest_id)
 );
--- A guest is reused by e-mail.
-create unique index guest_email on guest (agency_id, lower(email));
+-- A guest is reused by e-mail. Of the address the index has a hash: inner pages keep copies of keys that were deleted.
+create function email_key(email text) returns bytea language sql immutable strict parallel safe as
+  $$ select sha256(replace(lower(email), '\', '\\')::bytea) $$;
+create unique index guest_email on guest (agency_id, email_key(email));
 -- GET /guests. Ties are sorted when they are read: without the id, equal times share an index entry.
 create index guest_newest on guest (agency_id, created_at desc);
 -- What GET /guests?search= looks into: four columns, one per line, in lower case. A search without a line break cannot match across
@@ -762,6 +822,25 @@ create function guest_text(first_name text, last_name text, email text, phone te
 -- does not use this index for a search without trigrams.
 create index guest_search on guest using gin (guest_text(first_name, last_name, email, phone) gin_trgm_ops, (agency_id::text))
   with (gin_pending_list_limit = 512);
+-- The planner's statistics are samples of the values, which an erasure would not reach.
+alter table guest
+  alter first_name set statistics 0, alter last_name set statistics 0, alter email set statistics 0, alter phone set statistics 0;
+alter index guest_search alter column 1 set statistics 0;
+
+-- Guests that were erased, so that none comes back from a backup. `seq`: the entry of the log; null: the erasure was repeated after a
+-- restore, and its entry is still to be written. `erased_at`: when nothing was left of the guest but dead rows; until then texts of bookings
+-- and kept answers may be. `vacuumed_at`: when the dead rows went too.
+create table guest_erasure (
+  at          timestamptz not null,
+  erased_at   timestamptz,
+  vacuumed_at timestamptz check (vacuumed_at >= erased_at),
+  seq         bigint,
+  agency_id   uuid not null,
+  guest_id    uuid not null,
+  primary key (agency_id, guest_id)
+);
+-- Those that are to be completed.
+create index guest_erasure_open on guest_erasure (at) where vacuumed_at is null;
 
 -- The current state of each booking. The journal has its history, but no free text: source_ref, notes and cancel_reason may contain
 -- personal data, and must be erasable.
@@ -810,6 +889,9 @@ create index booking_next_expiry on booking (hold_expires_at, booking_id)
 -- GET {agency}/tape: an expected extension reaches into the window from any earlier stay, not only from the latest one of its unit.
 -- Few bookings have one, so the index stays small.
 create index booking_expected_until on booking (agency_id, expected_until) where expected_until is not null;
+-- As those of guests.
+alter table booking
+  alter source_ref set statistics 0, alter notes set statistics 0, alter cancel_reason set statistics 0;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- Audit trail and idempotency
@@ -847,6 +929,8 @@ create table idempotency (
 );
 -- The deletion of answers that are a day old.
 create index idempotency_oldest on idempotency (created_at);
+-- As those of guests.
+alter table idempotency alter body set statistics 0;
 
 create type idempotency_row as (
   agency_id       uuid,
@@ -954,6 +1038,15 @@ create type audit_row as (
   count      bigint
 );
 
+-- Stores lines that count many attempts; of lines with the same id the highest count is kept. The only way in which a line may change.
+create function keep_refusals(lines audit_row[]) returns void language sql
+security definer set search_path = public, pg_temp as $$
+  insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count, month)
+  select l.agency_id, l.line_id, l.at, l.actor_kind, l.actor_id, l.route, l.outcome, l.booking_id, l.request_id, l.count, storage_month(l.at)
+  from unnest(lines) l
+  on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count)
+$$;
+
 -- Whether exactly these entries are stored, not only others with their numbers.
 create function are_written(entries journal_row[]) returns boolean language plpgsql
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -1022,6 +1115,66 @@ begin
   if wrong is not null then
     raise exception 'Cannot append: the entries do not continue the logs of their shards' using errcode = 'NL002', detail = wrong;
   end if;
+end $$;
+
+-- Deletes guests: their bookings have none from here on, whatever else is still to be erased. `erased`: [{"agency_id", "guest_id", "at",
+-- "seq"}], as in `guest_erasure`. A guest that was erased before stays so, and gets the number of the entry if it has none.
+create function begin_erasure(erased jsonb) returns void language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  insert into guest_erasure (agency_id, guest_id, at, seq)
+  select e.agency_id, e.guest_id, e.at, e.seq
+  from jsonb_to_recordset(erased) as e (agency_id uuid, guest_id uuid, at timestamptz, seq bigint)
+  on conflict (agency_id, guest_id) do update set seq = coalesce(guest_erasure.seq, excluded.seq);
+  delete from guest g using jsonb_to_recordset(erased) as e (agency_id uuid, guest_id uuid)
+  where g.agency_id = e.agency_id and g.guest_id = e.guest_id;
+end $$;
+
+-- Takes guest and texts from bookings of an erased guest, at most `bookings_max`: those of a unit, or of all when `of_unit` is null.
+-- Returns how many. What the texts were is in no other row but kept answers (scrub_answers).
+create function erase_bookings(agency uuid, guest uuid, of_unit uuid, bookings_max integer) returns integer language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  erased integer;
+begin
+  update booking b set guest_id = null, notes = null, source_ref = null,
+         cancel_reason = case when b.cancel_reason = 'hold_expired' then b.cancel_reason end
+  from (select o.booking_id from booking o
+        where o.guest_id = guest and o.agency_id = agency and (of_unit is null or o.unit_id = of_unit) limit bookings_max) o
+  where b.agency_id = agency and b.booking_id = o.booking_id;
+  get diagnostics erased = row_count;
+  return erased;
+end $$;
+
+-- Takes from kept answers what their bookings do not say any more, and deletes those that show a guest who is gone: of one page of an
+-- agency's answers, those after the given one. Returns the last one of the page; null: there are no more.
+create function scrub_answers(
+  agency uuid, after_key uuid, after_route text, after_idempotency_key text, rows_max integer,
+  out key_id uuid, out route text, out idempotency_key text) language plpgsql as $$
+#variable_conflict use_column
+begin
+  with page as materialized (
+    select i.key_id, i.route, i.idempotency_key, i.body from idempotency i
+    where i.agency_id = agency and (i.key_id, i.route, i.idempotency_key) > (after_key, after_route, after_idempotency_key)
+    order by i.key_id, i.route, i.idempotency_key limit rows_max
+  ), scrubbed as (
+    update idempotency i set body = regexp_replace(
+      p.body, '"(sourceRef|cancelReason)":"(?!hold_expired")([^"\\]|\\.)*"', '"\1":null', 'g')
+    from page p
+    where i.agency_id = agency and i.key_id = p.key_id and i.route = p.route and i.idempotency_key = p.idempotency_key
+      and p.body ~ '"(sourceRef|cancelReason)":"' and exists (
+        select from regexp_matches(p.body, '"bkg_([0-9a-f]{32})"', 'g') m (id)
+        join booking b on b.agency_id = agency and b.booking_id = m.id[1]::uuid
+        where (b.source_ref is null and p.body ~ '"sourceRef":"')
+          or (b.cancel_reason is null and p.body ~ '"cancelReason":"'))
+  ), deleted as (
+    delete from idempotency i using page p
+    where i.agency_id = agency and i.key_id = p.key_id and i.route = p.route and i.idempotency_key = p.idempotency_key
+      and p.body ~ '^\{"guest":\{"id":"gst_[0-9a-f]{32}"' and not exists (
+        select from guest g where g.agency_id = agency and g.guest_id = substr(p.body, 21, 32)::uuid)
+  )
+  select p.key_id, p.route, p.idempotency_key into key_id, route, idempotency_key
+  from page p order by p.key_id desc, p.route desc, p.idempotency_key desc limit 1;
 end $$;
 
 -- One batch, all or nothing (J2). `shards`: of all its records, in order. `payloads`: of the entries, with E'\x1e' between them;
@@ -1123,7 +1276,7 @@ begin
     ), resolved as (
       insert into guest (agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at)
       select agency_id, guest_id, first_name, last_name, email, phone, nationality, created_at from new_guest
-      on conflict (agency_id, lower(email)) do update set email = guest.email
+      on conflict (agency_id, email_key(email)) do update set email = guest.email
       returning agency_id, guest_id, coalesce(lower(email), guest_id::text) as same_guest
     )
     select jsonb_object_agg(w.booking_id, r.guest_id) into guest_of_booking
@@ -1158,13 +1311,18 @@ begin
     end if;
   end if;
 
+  -- Last: a guest that a booking of the same batch has found is erased with it.
+  if others ? 'erased' and not is_duplicate then
+    perform begin_erasure(others -> 'erased');
+  end if;
+
   -- The rows below may come without an entry, so each is safe to send twice by itself.
   if audit_lines is not null then
     insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count, month)
     select a.agency_id, a.line_id, a.at, a.actor_kind, a.actor_id, a.route, a.outcome, a.booking_id, a.request_id, a.count,
            storage_month(a.at)
     from unnest(audit_lines) a
-    on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count);
+    on conflict (agency_id, line_id, month) do nothing;
   end if;
 
   if idempotencies is not null then
@@ -2054,7 +2212,7 @@ create table writer (
 -- gone; null: it takes over from any that serves. Errors: NL005, another process has taken over meanwhile, and serves.
 create function take_over(new_holder text, new_writer uuid default null, new_run text default null, gone uuid[] default null)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
-language plpgsql as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s order by s.shard for update;
@@ -2080,7 +2238,7 @@ end $$;
 -- Makes the caller the only writer of these shards, and returns the ends of their logs. Waits for batches in flight there.
 create function take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
-language plpgsql as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s where s.shard = any (wanted) order by s.shard for update;
@@ -2106,7 +2264,8 @@ end $$;
 
 -- The writer gives these shards up, so that nobody has to wait for it. Those that another writer has taken, or is just taking, stay as
 -- they are.
-create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql as $$
+create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql
+security definer set search_path = public, pg_temp as $$
 begin
   update shard s set writer_id = null
   from (select g.shard from shard g where g.shard = any (shards) and g.writer_id = of_writer for update skip locked) given
@@ -2124,7 +2283,8 @@ end $$;
 
 -- Raises the writer's own epochs by one: all of them, or none. `wanted_renewal` identifies the call and its repetitions. A shard that
 -- this call has raised already stays as it is. Errors: NL001.
-create function renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid) returns void language plpgsql as $$
+create function renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid) returns void language plpgsql
+security definer set search_path = public, pg_temp as $$
 declare
   fenced text;
 begin
@@ -2252,6 +2412,42 @@ begin
   where w.status = 'active';
   get diagnostics endpoints = row_count;
 end $$;
+
+-- Erases guests of a ledger that was restored to a moment before their erasures, while nothing serves it. `erased`: [{"at", "agency_id",
+-- "guest_id"}]. Returns how many of them were there. The service completes each when it starts: the entry of the log, the list outside
+-- the database, the vacuum.
+create function repeat_erasures(erased jsonb) returns integer language plpgsql as $$
+declare
+  found_guests integer;
+begin
+  perform from shard s order by s.shard for update;
+  with listed as (
+    select e.agency_id, e.guest_id, min(e.at) as at
+    from jsonb_to_recordset(erased) as e (at timestamptz, agency_id uuid, guest_id uuid)
+    where exists (select from agency a where a.agency_id = e.agency_id)
+    group by e.agency_id, e.guest_id
+  ), inserted as (
+    insert into guest_erasure (at, erased_at, vacuumed_at, agency_id, guest_id)
+    select l.at, gone.at, gone.at, l.agency_id, l.guest_id
+    from listed l cross join lateral (
+      -- A guest who is not there needs no entry; the row is for the next backup's list.
+      select case when not exists (select from guest g where g.agency_id = l.agency_id and g.guest_id = l.guest_id)
+                  then clock_timestamp() end as at) gone
+    on conflict (agency_id, guest_id) do nothing
+    returning guest_id, erased_at
+  )
+  select count(*) filter (where i.erased_at is null) into found_guests from inserted i;
+  delete from guest g using guest_erasure e where g.agency_id = e.agency_id and g.guest_id = e.guest_id;
+  perform erase_bookings(e.agency_id, e.guest_id, null, null) from guest_erasure e where e.erased_at is null;
+  perform scrub_answers(a.agency_id, '00000000-0000-0000-0000-000000000000', '', '', null)
+  from (select distinct e.agency_id from guest_erasure e where e.erased_at is null) a;
+  return found_guests;
+end $$;
+
+------------------------------------------------------------------------------------------------------------------------------------
+-- Functions that run with the rights of the owner are executed by the roles that roles.sql names, and by no others.
+
+revoke execute on function keep_refusals, ensure_months, retire_month, take_over, take_shards, give_up_shards, renew_epochs from public;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- The first months. Comes last, because a partition copies the indexes and checks of its table.

@@ -85,6 +85,7 @@ const PAGE_LAYERS: readonly string[] = [
   'screens/people',
   'screens/webhooks',
   'screens/audit',
+  'screens/retention',
   'screens/screens.ts',
   'layout',
   'main.tsx',

@@ -3,6 +3,9 @@ import type { AccessToken, Agency, ApiKey, Inventory } from '../core/catalogue/a
 import type { FeeType } from '../core/domain/unit.ts'
 import type { ChangeLine } from '../core/journal/record.ts'
 
+/** `email_taken`: another guest of the agency has the e-mail. `gone`: the guest was erased. Nothing is written then. */
+export type GuestWritten = 'written' | 'email_taken' | 'gone'
+
 /**
  * Where the agency's own data is written: each change is one statement with its line of the audit trail, so that both are durable
  * or neither. What it writes throws JournalError when another process has taken over, and WriteError, which says what is known.
@@ -17,8 +20,7 @@ export interface AgencyStore {
   revokeAccessToken(token: AccessToken, revokedAt: number, audit: ChangeLine): Promise<void>
   insertFeeType(agencyId: string, feeType: FeeType, audit: ChangeLine): Promise<void>
   updateFeeType(agencyId: string, feeType: FeeType, audit: ChangeLine): Promise<void>
-  /** False: another guest of the agency has the e-mail, and nothing is written. */
-  updateGuest(agencyId: string, guest: Guest, audit: ChangeLine): Promise<boolean>
+  updateGuest(agencyId: string, guest: Guest, audit: ChangeLine): Promise<GuestWritten>
   updateNotes(
     agencyId: string,
     change: { readonly bookingId: string; readonly notes: string | null },

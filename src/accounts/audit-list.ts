@@ -1,12 +1,12 @@
 import type { Listed } from '../core/bookings/booking-lists.ts'
-import type { LoggedEvent, Pricing } from '../core/domain/booking.ts'
+import type { BookingFacts, LedgerEvent, Pricing } from '../core/domain/booking.ts'
 import type { Actor, AuditDraft } from '../core/journal/record.ts'
 
 /** A line of the audit trail as it is read. */
 export interface AuditEntry extends Omit<AuditDraft, 'auditId'> {
   readonly id: string
   /** What has changed; null when the line has no journal entry, or when the entry cannot be read. */
-  readonly event: LoggedEvent | null
+  readonly event: LedgerEvent<BookingFacts> | null
   /** Of a stay that got other dates or another unit; null for everything else, and for moves that are older than the choice. */
   readonly pricing: Pricing | null
 }

@@ -41,7 +41,9 @@ export class GuestCommands {
       const line = changeLine(this.#dependencies, caller, keep?.(guest))
       // Counted also when it fails: it may have been written.
       const written = await this.#store.updateGuest(agency.id, guest, line).finally(() => this.#count(agency))
-      return written ? done(guest) : refused({ code: 'EMAIL_TAKEN', email: guest.email ?? '' })
+      // Erased meanwhile.
+      if (written === 'gone') return NOT_FOUND
+      return written === 'written' ? done(guest) : refused({ code: 'EMAIL_TAKEN', email: guest.email ?? '' })
     })
   }
 

@@ -1,5 +1,10 @@
-/** What a writer does now and then: old answers are deleted, partitions made ahead, trees extended, and finished months get their snapshots. */
+/**
+ * What a writer does now and then: old answers are deleted, partitions made ahead, trees extended, finished months get their snapshots,
+ * erasures are completed, and what agencies no longer keep is removed.
+ */
 
+import type { GuestErasures } from '../accounts/guest-erasures.ts'
+import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
@@ -11,20 +16,25 @@ import type { Clock } from '../lib/clock.ts'
 import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-rows.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
+import { vacuumErased } from '../postgres/stores/vacuum-erased.ts'
+import { ErasureRounds } from './erasure-rounds.ts'
 import type { LedgerWatch } from './ledger.ts'
 import type { LedgerStores } from './ledger-stores.ts'
 import { MonthsAhead } from './months-ahead.ts'
 
 /** Not to be started before the ledger is taken over. */
 export function openHousekeeping(options: {
+  readonly databaseUrl: string
   readonly stores: LedgerStores
   readonly clock: Clock
   readonly watch: LedgerWatch
-  readonly ownership: Pick<Ownership, 'owned' | 'termOf'>
+  readonly ownership: Pick<Ownership, 'termOf' | 'owned'>
   readonly onDefect: OnDefect
+  readonly guestErasures: Pick<GuestErasures, 'complete'>
+  readonly retention: RetentionJob
   writing(): { readonly journal: Journal }
 }): { readonly checkpoints: CheckpointBuilder; start(): void; stop(): Promise<void> } {
-  const { stores, clock, watch, ownership, onDefect, writing } = options
+  const { stores, clock, watch, ownership, onDefect, writing, guestErasures, retention } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params),
@@ -62,7 +72,16 @@ export function openHousekeeping(options: {
     },
     onFailure,
   })
-  const parts = [expiredAnswers, monthsAhead, monthSnapshots, checkpoints]
+  const erasureRounds = new ErasureRounds({
+    clock,
+    begun: () => stores.erasureRows.begun(),
+    complete: (erasure) => guestErasures.complete(erasure),
+    // Of several nodes one vacuums, for all.
+    isVacuumDue: async () => hasShard0(ownership) && (await stores.erasureRows.isVacuumDue()),
+    vacuum: () => vacuumErased(options.databaseUrl),
+    onFailure,
+  })
+  const parts = [expiredAnswers, monthsAhead, monthSnapshots, checkpoints, erasureRounds, retention]
   return {
     checkpoints,
     start: () => {
@@ -72,4 +91,9 @@ export function openHousekeeping(options: {
       await Promise.all(parts.map((part) => part.stop()))
     },
   }
+}
+
+function hasShard0(ownership: Pick<Ownership, 'owned'>): boolean {
+  const shards = ownership.owned()
+  return shards === 'all' || [...shards].includes(0)
 }

@@ -7,10 +7,12 @@ import { ListReads } from '../postgres/stores/list-reads.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresChangeRows } from '../postgres/stores/postgres-change-rows.ts'
+import { PostgresErasureRows } from '../postgres/stores/postgres-erasure-rows.ts'
 import { PostgresIdempotencyRows } from '../postgres/stores/postgres-idempotency-rows.ts'
 import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.ts'
 import { PostgresRateRows } from '../postgres/stores/postgres-rate-rows.ts'
 import { PostgresRefusalRows } from '../postgres/stores/postgres-refusal-rows.ts'
+import { PostgresRetentionRows } from '../postgres/stores/postgres-retention-rows.ts'
 import { PostgresSandboxClocks } from '../postgres/stores/postgres-sandbox-clocks.ts'
 import { PostgresSandboxRows } from '../postgres/stores/postgres-sandbox-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
@@ -25,9 +27,12 @@ export function openStores({
   databaseUrl,
   secretKey,
   epochOf,
+  shards,
 }: Pick<LedgerOptions, 'databaseUrl' | 'secretKey'> & {
   /** Once the ledger is taken over (Journal.epochOf). */
   readonly epochOf: (agencyId: string) => number
+  /** Once the ledger is prepared (Ownership.owned). */
+  readonly shards: () => Iterable<number> | 'all'
 }) {
   const box = new SecretBox(secretKey)
   const sql = connect(databaseUrl, { purpose: 'queries' })
@@ -48,6 +53,7 @@ export function openStores({
     chainKeys: new PostgresChainKeys(sql, secretKey),
     changeRows: new PostgresChangeRows(lists),
     idempotencyRows: new PostgresIdempotencyRows(sql),
+    erasureRows: new PostgresErasureRows(sql, { epochOf, shards }),
     usageRows: new PostgresUsageRows(sql),
     rateRows: new PostgresRateRows(sql),
     refusalRows: new PostgresRefusalRows(sql),
@@ -57,6 +63,7 @@ export function openStores({
       reseal: (sealed, endpointId, { from, to }) =>
         box.seal(box.open(sealed, { agencyId: from, endpointId }), { agencyId: to, endpointId }),
     }),
+    retentionRows: new PostgresRetentionRows(sql, epochOf),
     sandboxClockRows: new PostgresSandboxClocks(sql, epochOf),
     close: async (): Promise<void> => {
       await store.close()

@@ -1,6 +1,8 @@
 /** The running core as everything else sees it, and what it is made with. */
 
+import type { BegunErasure, GuestErasures } from '../accounts/guest-erasures.ts'
 import type { PortalSessions } from '../accounts/portal-sessions.ts'
+import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { SandboxRows } from '../accounts/sandboxes.ts'
 import type { PartnerLedger } from '../api/partner/partner-route.ts'
 import type { AgencyChange } from '../api/portal/agency-change.ts'
@@ -24,6 +26,10 @@ export interface LedgerLimits {
   readonly journalBatchMax: number
   /** How long a write is queued while the database is unavailable. */
   readonly queuedMsMax: number
+  readonly retainBookingYears: number
+  readonly retainGuestMonths: number
+  readonly retainLogYears: number
+  readonly retainDeliveryDays: number
 }
 
 /** Events the ledger reports, one log line each. */
@@ -63,7 +69,9 @@ export interface Ledger extends PartnerLedger {
   readonly databaseUrl: string
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
+  readonly retention: RetentionJob
   readonly sandboxRows: SandboxRows
+  readonly guestErasures: GuestErasures
   readonly journal: Journal
   readonly ownership: Ownership
   /** Of the portal's page. */
@@ -100,6 +108,8 @@ export interface LedgerOptions {
   onBookingChange?: (agencyId: string) => void
   /** Likewise after a change of a unit that fires an event. */
   onUnitChange?: (agencyId: string) => void
+  /** Writes an erasure down outside the database, before it is answered (ERASURES_FILE). */
+  listErasure?: (erasure: BegunErasure) => Promise<void>
   /** True when the process is shutting down and no longer waits for the database. */
   isCancelled?: () => boolean
   openOwnership: Membership['openOwnership']

@@ -1,15 +1,20 @@
 /** The composition root: the only place where ports are connected to their implementations. */
 
+import { GuestErasures } from '../accounts/guest-erasures.ts'
 import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
+import { RetentionJob } from '../accounts/retention-job.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
+import type { Ownership } from '../cluster/ownership.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { SandboxClocks } from '../core/bookings/sandbox-clocks.ts'
 import { UnitsAsOf } from '../core/bookings/units-as-of.ts'
+import { timeOf } from '../core/catalogue/agency-time.ts'
 import { Catalogue } from '../core/catalogue/catalogue.ts'
 import { isUnitSet } from '../core/domain/booking.ts'
 import { Journal } from '../core/journal/journal.ts'
 import { notOwner } from '../core/journal/journal-error.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
+import { OF_SHARD_0 } from '../core/journal/shard.ts'
 import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { HoldTimer } from '../core/units/hold-timer.ts'
 import { UnitDirectory } from '../core/units/unit-directory.ts'
@@ -21,7 +26,7 @@ import { Checkpoints } from '../events/checkpoints/checkpoints.ts'
 import { EntityTags } from '../http/answer.ts'
 import { IdempotentWrites } from '../http/idempotent-writes.ts'
 import { assert } from '../lib/assert.ts'
-import { bootTime, sleep } from '../lib/clock.ts'
+import { bootTime, dayOf, sleep } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { hasLostEntries, isTransient } from '../postgres/client/database-error.ts'
 import { PostgresAsOfRows } from '../postgres/stores/postgres-as-of-rows.ts'
@@ -32,6 +37,7 @@ import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-r
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { APPEND_LANES } from '../postgres/stores/postgres-journal-store.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
+import { retentionOf } from './config.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Ledger, LedgerOptions, PreparedLedger, Turn } from './ledger.ts'
 import { LastFlush, openCounters } from './ledger-counters.ts'
@@ -60,9 +66,13 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     assert(started !== null, 'Cannot write: the ledger is not taken over')
     return started
   }
-  const stores = openStores({ ...options, epochOf: (agencyId) => writing().journal.epochOf(agencyId) })
+  const stores = openStores({
+    ...options,
+    epochOf: (agencyId) => writing().journal.epochOf(agencyId),
+    shards: () => ownership.owned(),
+  })
   const { sql, lists, probes, writers, writerId, store, catalogueStore } = stores
-  const ownership = options.openOwnership({
+  const ownership: Ownership = options.openOwnership({
     databaseUrl,
     secretKey: options.secretKey,
     holder: options.holder,
@@ -175,7 +185,41 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     clock,
     sandboxNow: (agencyId) => catalogue.agencyById(agencyId)?.clock?.now ?? null,
   })
-  const housekeeping = openHousekeeping({ stores, clock, watch, ownership, onDefect, writing })
+  const guestList = new PostgresGuestList(sql, lists)
+  const guestErasures = new GuestErasures({
+    rows: stores.erasureRows,
+    guests: guestList,
+    commands,
+    directory,
+    catalogue,
+    todayOf: (agency) => dayOf(timeOf(agency, clock), agency.timezone),
+    list: options.listErasure ?? null,
+    onErased: (agencyId) => {
+      // Their texts are in the newest changes, and their names in what a reader of the tape holds.
+      for (const feed of [changes, agencyChanges]) feed.forget((id) => id === agencyId)
+      directory.noteChanged(agencyId)
+    },
+  })
+  const retention = new RetentionJob({
+    rows: stores.retentionRows,
+    defaults: retentionOf(limits),
+    agencyById: (agencyId) => catalogue.agencyById(agencyId),
+    ownsDeliveries: () => termOf(OF_SHARD_0) !== null,
+    erase: (agency, guestId, caller) => guestErasures.erase(agency, guestId, caller),
+    clock,
+    onFailure: watch.onHousekeepingFailure,
+  })
+  const housekeeping = openHousekeeping({
+    databaseUrl,
+    stores,
+    clock,
+    watch,
+    ownership,
+    onDefect,
+    writing,
+    guestErasures,
+    retention,
+  })
 
   let sweep: NodeJS.Timeout | undefined
   const others: Turn['writers'] = {
@@ -284,12 +328,14 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     commands,
     bookingRows: rows,
     bookingList: new PostgresBookingList(sql, lists),
-    guestList: new PostgresGuestList(sql, lists),
+    guestList,
+    guestErasures,
     bookingHistory: new PostgresBookingHistory(lists),
     unitsAsOf: new UnitsAsOf({ rows: new PostgresAsOfRows(lists), onDefect }),
     sandboxClocks,
     directory,
     holdTimer,
+    retention,
     sandboxRows: stores.sandboxRows,
     get journal() {
       return writing().journal

@@ -8,6 +8,7 @@ import { CalendarFeeds } from '../accounts/calendar-feeds.ts'
 import { FeeCommands } from '../accounts/fee-commands.ts'
 import { GuestCommands } from '../accounts/guest-commands.ts'
 import { KeyCommands } from '../accounts/key-commands.ts'
+import { RetentionCommands } from '../accounts/retention-commands.ts'
 import { Sandboxes } from '../accounts/sandboxes.ts'
 import { newKeySecret, newTokenSecret } from '../accounts/secrets.ts'
 import { UnitCommands } from '../accounts/unit-commands.ts'
@@ -21,6 +22,7 @@ import { PostgresAgencyBookings } from '../postgres/stores/postgres-agency-booki
 import { PostgresAgencyStore } from '../postgres/stores/postgres-agency-store.ts'
 import { PostgresAuditList } from '../postgres/stores/postgres-audit-list.ts'
 import { PostgresCalendarFeedRows } from '../postgres/stores/postgres-calendar-feed-rows.ts'
+import { PostgresRetentionRows } from '../postgres/stores/postgres-retention-rows.ts'
 import { PostgresTapeStays } from '../postgres/stores/postgres-tape-stays.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { type PeekUnit, RUN_VERIFICATION, VerificationProcess } from '../verify/verification-process.ts'
@@ -82,6 +84,12 @@ export function openPortal(
     changes,
     tags,
     agencies: agencyCommands,
+    retention: new RetentionCommands({
+      rows: new PostgresRetentionRows(sql, epochOf),
+      job: ledger.retention,
+      clock,
+      newId,
+    }),
     sandboxClocks: ledger.sandboxClocks,
     sandboxes: new Sandboxes({
       catalogue,
@@ -111,6 +119,7 @@ export function openPortal(
     }),
     units: new UnitCommands({ catalogue, commands, newId }),
     fees,
+    guestErasures: ledger.guestErasures,
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings,
     bookingNotes: new BookingNotes({

@@ -19,6 +19,7 @@ import { MigrationError } from '../postgres/schema/migrate.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
+import { openErasuresFile } from './erasures-file.ts'
 import type { Turn } from './ledger.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
@@ -94,7 +95,9 @@ async function start(
   const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
   warnOfStandbys(database, log)
+  if (database.isOwner) log.warn('the service owns its tables: its password is enough to rewrite the journal')
   const membership = config.cluster === null ? new Alone() : new ClusterMember(config.cluster, log)
+  const listErasure = config.erasuresFile === null ? null : await openErasuresFile(config.erasuresFile)
   const preparing = prepareLedger({
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
@@ -121,6 +124,7 @@ async function start(
       onTakeOverFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
       onCountersNotWritten: (err) => log.warn({ err }, 'request counts not written'),
     },
+    ...(listErasure && { listErasure }),
     isCancelled,
     openOwnership: (parts) => membership.openOwnership(parts),
   })

@@ -1,5 +1,6 @@
 /** The nouns of the command line: which operation each verb is, and which columns a list shows. */
 import { calendarUrl } from './calendar.ts'
+import { addGuestData } from './guest-data.ts'
 import { importIcal } from './import-ical.ts'
 import type { Json } from './portal-client.ts'
 import { RATE_FLAGS, showRates } from './rates.ts'
@@ -196,7 +197,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     ownVerbs: importIcal,
   },
   guests: {
-    summary: 'show and change guests',
+    summary: 'show, change, export and erase guests',
     verbs: {
       list: {
         operation: 'listGuests',
@@ -211,6 +212,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       },
       update: 'changeGuest',
     },
+    ownVerbs: addGuestData,
   },
   webhooks: {
     summary: 'manage webhook endpoints',
@@ -236,6 +238,14 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       deliveries: { operation: 'listWebhookDeliveries', columns: DELIVERIES },
     },
     ownVerbs: addResend,
+  },
+  retention: {
+    summary: 'show and set how long an agency keeps what; remove now what is due',
+    verbs: {
+      show: 'getRetention',
+      set: 'setRetention',
+      run: { operation: 'runRetention', examples: ['--dry-run'] },
+    },
   },
   audit: {
     summary: 'show who did what',

@@ -5,10 +5,12 @@ import { cluster } from './cluster.ts'
 import { serviceUrl } from './connection.ts'
 import { afterRestore, migrateCommand } from './database.ts'
 import { demo } from './demo.ts'
+import { erasures } from './erasures.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
 import { health } from './health.ts'
 import { importFolder } from './import-folder.ts'
+import { journal } from './journal.ts'
 import { NOUNS } from './nouns.ts'
 import { rotateSecretKey } from './rotate-secret-key.ts'
 import type { Terminal } from './terminal.ts'
@@ -62,7 +64,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   if (args.includes('changes')) (await import('./partner.ts')).addChanges(changes, terminal)
   for (const add of [
     ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
-    ...[health, cluster, rotateSecretKey, afterRestore],
+    ...[health, cluster, rotateSecretKey, afterRestore, erasures, journal],
   ])
     add(program, terminal)
   program

@@ -90,7 +90,7 @@ function addVerb(noun: Command, name: string, verb: Verb, terminal: Terminal): v
         ownFlags?.add(command)
         if (body !== undefined) withDataFlag(command)
         if (operation.takesDryRun === true)
-          command.option('--dry-run', 'only show the booking as it would be; nothing is written')
+          command.option('--dry-run', 'only show what would come of it; nothing is written')
       },
     },
     terminal,

@@ -49,6 +49,10 @@ export function idOf(prefix: IdPrefix, uuid: string): string {
   return `${prefix}_${uuid.length === 32 ? uuid : uuid.replaceAll('-', '')}`
 }
 
+export function idOrNull(prefix: IdPrefix, uuid: string | null): string | null {
+  return uuid === null ? null : idOf(prefix, uuid)
+}
+
 /**
  * Ids of requests. Every request gets one, and most are never looked at, so they cost as little as a counter: a UUIDv7 is made for
  * each 256 of them, and its last two digits count. That part of a UUIDv7 is random, so the ids are as unique as those of

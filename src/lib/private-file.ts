@@ -58,7 +58,8 @@ export function readIfPresent(path: string): string | null {
   }
 }
 
-function syncFolder(path: string): void {
+/** So that a rename in it survives a power failure. */
+export function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {
     fsyncSync(folder)

@@ -66,6 +66,12 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
     help: 'Entries that became durable: changes of bookings and units.',
     read: ({ journal }) => only(journal.entries),
   },
+  {
+    name: 'nightledger_months_ahead',
+    type: 'gauge',
+    help: 'Months after this one that have partitions: 3, for up to a day after the beginning of a month 2. Negative: rows of this month are stored in an earlier one.',
+    read: ({ monthsAhead }) => only(monthsAhead),
+  },
 ]
 
 const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
@@ -187,4 +193,32 @@ function byPool(pools: ServiceStats['pools'], read: (pool: PoolStats) => number)
   return Object.entries(pools).map(([pool, stats]) => ({ labels: { pool }, value: read(stats) }))
 }
 
-export const LEDGER_METRICS = [...WRITER_METRICS, ...JOURNAL_METRICS, ...UNIT_METRICS, ...POOL_METRICS]
+const RETENTION_METRICS: readonly Metric<ServiceStats>[] = [
+  {
+    name: 'nightledger_retention_success_age_seconds',
+    type: 'gauge',
+    help: 'Time since the last round that removed everything no longer kept; before the first one, since the start.',
+    read: ({ retention }) => only(retention.sinceSuccessMs * FROM_MS),
+  },
+  {
+    name: 'nightledger_retention_removed_total',
+    type: 'counter',
+    help: 'What retention has removed: guests erased, bookings deleted.',
+    labels: ['kind'],
+    read: ({ retention: { guests, bookings } }) => byLabel('kind', { guest: guests, booking: bookings }),
+  },
+  {
+    name: 'nightledger_months_to_archive',
+    type: 'gauge',
+    help: 'Months that no agency keeps any longer: run nightledger journal archive.',
+    read: ({ retention }) => only(retention.monthsToArchive),
+  },
+]
+
+export const LEDGER_METRICS = [
+  ...WRITER_METRICS,
+  ...JOURNAL_METRICS,
+  ...UNIT_METRICS,
+  ...POOL_METRICS,
+  ...RETENTION_METRICS,
+]

@@ -1,4 +1,5 @@
 import type { AccessStats } from '../accounts/partner-access.ts'
+import type { RetentionStats } from '../accounts/retention-job.ts'
 import type { TokenRefusalStats } from '../accounts/wrong-token-throttle.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { JournalStats } from '../core/journal/waiting-records.ts'
@@ -60,9 +61,12 @@ export interface ServiceStats {
   readonly idempotentRequests: number
   readonly feed: FeedStats
   readonly journal: JournalStats
+  /** How many months after this one have partitions; null: unknown. */
+  readonly monthsAhead: number | null
   readonly units: DirectoryStats
   /** Expired holds that could not be released at the last attempt. */
   readonly holdsFailing: number
+  readonly retention: RetentionStats
   /** By purpose. The journal's own connection is not one of them. */
   readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolStats>>
   readonly sender: SenderProcessStats

@@ -85,7 +85,7 @@ class MemoryStore implements AgencyStore {
   insertKey = async () => {}
   insertAccessToken = async () => {}
   insertFeeType = async () => {}
-  updateGuest = async () => true
+  updateGuest = async () => 'written' as const
   updateNotes = async () => {}
   eraseTexts = async () => {}
   updateAgency = (agency: Agency, audit: AuditDraft) =>

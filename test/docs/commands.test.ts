@@ -18,7 +18,11 @@ const RUN_BY: Record<string, readonly string[]> = {
   'docs/agency-guide.md': ['test/cli/agency-guide.long.test.ts'],
   'docs/partner-guide.md': ['test/docs/partner-guide.pg.test.ts'],
   'docs/agents.md': ['test/api/mcp/agents-doc.long.test.ts'],
-  'docs/operating.md': ['test/docs/operating.long.test.ts'],
+  'docs/operating.md': [
+    'test/docs/operating.long.test.ts',
+    'test/app/month-archive.pg.test.ts',
+    'test/api/portal/retention.pg.test.ts',
+  ],
   'docs/cluster.md': ['test/docs/cluster.test.ts'],
 }
 

@@ -25,6 +25,7 @@ describe('every metric', () => {
     expect([...labels].sort()).toEqual([
       'action',
       'bun',
+      'kind',
       'method',
       'mode',
       'outcome',

@@ -1,5 +1,4 @@
 import type { BookingRow, BookingRows } from '../../src/core/bookings/booking-turns.ts'
-import { isUnitSet } from '../../src/core/domain/booking.ts'
 import { headAt, type ShardHead } from '../../src/core/journal/batch.ts'
 import type { EncodedEntry, StoredEntry } from '../../src/core/journal/entry-codec.ts'
 import type {
@@ -168,7 +167,7 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
 
   #isStale({ entries = [] }: JournalRecord): boolean {
     return entries.some(({ event }) => {
-      if (isUnitSet(event) || event.kind === 'booking_created') return false
+      if (!('before' in event)) return false
       return this.bookings.get(event.after.id)?.booking.version !== event.after.version - 1
     })
   }
@@ -178,7 +177,7 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     for (const [i, { booking: _, ...row }] of entries.entries()) {
       this.journal.push(row)
       const event = record.entries?.[i]?.event
-      if (event !== undefined && !isUnitSet(event))
+      if (event !== undefined && 'after' in event)
         this.bookings.set(event.after.id, { agencyId, booking: event.after, seq: row.seq })
     }
     if (audit !== undefined) {

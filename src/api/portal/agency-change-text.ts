@@ -36,6 +36,7 @@ export const AgencyChangeJson = Type.Union([
     },
     'RatesChange',
   ),
+  eventOf({ event: Type.Literal('guest.erased'), data: Type.Object({ guestId: Type.String() }) }, 'GuestChange'),
 ])
 
 /** Changes that are written without a pause, about half a millisecond of CPU. */
@@ -111,6 +112,7 @@ function dataOf(thing: ChangedThing, found: ReadonlyMap<string, AgencyBooking> |
     const booking = { ...facts, sourceRef, cancelReason: facts.status === 'cancelled' ? cancelReason : null }
     return withGuest(bookingWithoutGuestIn(booking, { slug: envelope.unitSlug, name: envelope.unitName }), read)
   }
+  if (thing.event === 'guest.erased') return { guestId: thing.guestId }
   const { event, unit } = thing
   if (event === 'unit.updated') return portalUnitJson(unit)
   return { unitId: unit.id, unitSlug: unit.slug, unitName: unit.name, rates: ratesJson(unit.rules.rates) }

@@ -5,7 +5,7 @@ import {
   BOOKING_TYPES,
   type BookingFacts,
   isUnitSet,
-  type LoggedEvent,
+  type LedgerEvent,
 } from '../../core/domain/booking.ts'
 import { formatNight } from '../../core/domain/night.ts'
 import { timestampOrNull } from '../../http/json/booking-json.ts'
@@ -38,12 +38,23 @@ export const AuditChangeJson = Type.Object(
   { $id: 'AuditChange', description: 'What was changed, when it was a booking or a unit.' },
 )
 
+export const ErasedGuestJson = Type.Object(
+  {
+    kind: Type.Literal('guest_erased'),
+    guestId: Type.String({ description: 'Of nobody any more.' }),
+  },
+  { $id: 'ErasedGuest', description: 'A guest was erased.' },
+)
+
+type AuditedChange = Static<typeof AuditChangeJson> | Static<typeof ErasedGuestJson>
+
 /**
  * @param inventory of the agency: it knows the units, archived ones too
  * @returns null if it does not know a unit of the change: the entry is stored already, but the process has not been told so yet, or
  *   it is that of another writer, which has fenced out this one
  */
-export function auditChangeJson(event: LoggedEvent, inventory: Inventory): Static<typeof AuditChangeJson> | null {
+export function auditChangeJson(event: LedgerEvent<BookingFacts>, inventory: Inventory): AuditedChange | null {
+  if (event.kind === 'guest_erased') return { kind: event.kind, guestId: event.guestId }
   if (isUnitSet(event)) {
     const names = unitNames(event.unit.id, inventory)
     return names === null ? null : { kind: 'unit_set', ...names, before: null, after: null }

@@ -7,7 +7,7 @@ import { ACTOR_KINDS, type Actor } from '../../core/journal/record.ts'
 import { timestampOf } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../http/json/page.ts'
 import { choice, nullable, text } from '../../http/text-schema.ts'
-import { AuditChangeJson, auditChangeJson } from './audit-change-json.ts'
+import { AuditChangeJson, auditChangeJson, ErasedGuestJson } from './audit-change-json.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { agencyInstant, instantOrDate } from './portal-schema.ts'
@@ -43,7 +43,7 @@ const AuditEntryJson = Type.Object(
       description:
         'Number of attempts this entry represents. Attempts answered with 401, 429 or 500 are counted per key or token, outcome and minute.',
     }),
-    change: nullable(AuditChangeJson),
+    change: nullable(Type.Union([AuditChangeJson, ErasedGuestJson])),
   },
   { $id: 'AuditEntry' },
 )

@@ -4,11 +4,17 @@ import type { Inventory } from '../../core/catalogue/agency.ts'
 import { notFound } from '../../http/problems.ts'
 import { isIdShaped } from '../../http/read-request.ts'
 import { nullable, text } from '../../http/text-schema.ts'
-import { AgencyBookingJson, agencyBookingJson, bookingWithoutGuest } from './booking-json.ts'
-import { replayedBooking } from './booking-writes.ts'
+import { assert } from '../../lib/assert.ts'
+import {
+  AgencyBookingJson,
+  agencyBookingJson,
+  type BookingWithoutGuest,
+  bookingWithoutGuest,
+  withGuest,
+} from './booking-json.ts'
 import { BOOKING_PATH } from './bookings.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { agencyRoute, settled } from './portal-route.ts'
+import { type AgencyCall, agencyRoute, settled } from './portal-route.ts'
 
 export const NOTES_LENGTH_MAX = 2_000
 const notes = { maxLength: NOTES_LENGTH_MAX }
@@ -62,7 +68,7 @@ export const BOOKING_NOTES = [
       const outcome = await ledger.bookingNotes.eraseTexts(agency, bookingId, caller, keep.of(kept(inventory)))
       return settled(outcome, 'booking', (found) => ({ booking: agencyBookingJson(found, inventory) }))
     },
-    { shown: replayedBooking },
+    { shown: replayed },
   ),
   agencyRoute(
     SET_NOTES,
@@ -78,14 +84,25 @@ export const BOOKING_NOTES = [
       const outcome = await ledger.bookingNotes.set(agency, params, caller, keep.of(kept(inventory)))
       return settled(outcome, 'booking', (found) => ({ booking: agencyBookingJson(found, inventory) }))
     },
-    { shown: replayedBooking },
+    { shown: replayed },
   ),
 ]
 
-/** Notes are not kept a second time. */
+/** Texts are not kept a second time: an erasure that comes in between would not find them. */
 const kept =
   (inventory: Inventory) =>
-  ({ booking }: AgencyBooking) => ({ booking: bookingWithoutGuest(booking, inventory) })
+  ({ booking }: AgencyBooking) => ({
+    booking: bookingWithoutGuest({ ...booking, sourceRef: null, cancelReason: null }, inventory),
+  })
+
+/** The booking as the first request left it, with its texts as they are now. */
+async function replayed({ ledger, agency }: Pick<AgencyCall<unknown>, 'ledger' | 'agency'>, text: string) {
+  const { booking } = JSON.parse(text) as { booking: BookingWithoutGuest }
+  const found = await ledger.bookings.find(agency.id, booking.id)
+  assert(found !== null, 'Cannot show a booking: its row has vanished')
+  const { sourceRef, cancelReason } = found.booking
+  return JSON.stringify({ booking: withGuest({ ...booking, sourceRef, cancelReason }, found) })
+}
 
 function noneIfEmpty(entered: string | null): string | null {
   return entered === '' ? null : entered

@@ -18,6 +18,15 @@ import { text } from '../../http/text-schema.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 
+const KEEP = Type.Boolean({ description: 'Whether the guest is kept however long ago the last stay was.' })
+
+/** All that partners read of a guest, and what only its agency sees. */
+const AgencyGuestJson = Type.Object({ ...GuestJson.properties, keep: KEEP }, { $id: 'AgencyGuest' })
+const AgencyGuestWithStaysJson = Type.Object(
+  { ...GuestWithStaysJson.properties, keep: KEEP },
+  { $id: 'AgencyGuestWithStays' },
+)
+
 const LIST_GUESTS = {
   id: 'listGuests',
   role: 'viewer',
@@ -31,7 +40,7 @@ const LIST_GUESTS = {
       text({ description: `Part of a name, e-mail or phone. Ignored below ${SEARCH_LENGTH_MIN} characters.` }),
     ),
   }),
-  answer: { status: 200, description: 'A page of results.', schema: pageSchema('guests', GuestJson) },
+  answer: { status: 200, description: 'A page of results.', schema: pageSchema('guests', AgencyGuestJson) },
 } as const satisfies PortalOperation
 
 const GET_GUEST = {
@@ -41,7 +50,7 @@ const GET_GUEST = {
   path: `${AGENCY_PATH}/guests/{guestId}`,
   tag: 'Guests',
   summary: 'Get a guest with recent stays',
-  answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: GuestWithStaysJson }) },
+  answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: AgencyGuestWithStaysJson }) },
 } as const satisfies PortalOperation
 
 const CHANGE_GUEST = {
@@ -51,26 +60,28 @@ const CHANGE_GUEST = {
   path: `${AGENCY_PATH}/guests/{guestId}`,
   tag: 'Guests',
   summary: 'Change a guest',
-  body: Type.Partial(Type.Object(GUEST_FIELDS)),
+  body: Type.Partial(Type.Object({ ...GUEST_FIELDS, keep: KEEP })),
   bodyExample: { phone: '+351 21 000 0000' },
-  answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: GuestJson }) },
+  answer: { status: 200, description: 'The guest.', schema: Type.Object({ guest: AgencyGuestJson }) },
   problems: ['EMAIL_TAKEN'],
 } as const satisfies PortalOperation
 
-const shown = (guest: Guest) => ({ guest: guestJson(guest) })
+const agencyGuestJson = (guest: Guest) => ({ ...guestJson(guest), keep: guest.keep })
+const shown = (guest: Guest) => ({ guest: agencyGuestJson(guest) })
 
 export const GUESTS = [
   agencyRoute(LIST_GUESTS, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const { rows, total } = await ledger.guestList.list(agency.id, searchOf(query), page)
-    return JSON.stringify({ guests: rows.map(guestJson), ...pageMembers(page, total) })
+    return JSON.stringify({ guests: rows.map(agencyGuestJson), ...pageMembers(page, total) })
   }),
   agencyRoute(GET_GUEST, async ({ ledger, agency, path }) => {
     const guestId = path.guestId
     const guest = isIdShaped(guestId) ? await ledger.guestList.find(agency.id, guestId) : null
     if (guest === null) return notFound('guest')
     const stays = await ledger.bookingList.ofGuest(agency.id, guest.id, GUEST_STAYS_MAX)
-    return JSON.stringify({ guest: guestWithStaysJson(guest, stays, await ledger.catalogue.inventory(agency.id)) })
+    const shownWithStays = guestWithStaysJson(guest, stays, await ledger.catalogue.inventory(agency.id))
+    return JSON.stringify({ guest: { ...shownWithStays, keep: guest.keep } })
   }),
   agencyRoute(CHANGE_GUEST, async ({ ledger, caller, keep, agency, path, body }) => {
     const guestId = path.guestId
@@ -81,12 +92,13 @@ export const GUESTS = [
 
 /** What the body names of these members, and nothing else. */
 function changeOf(body: Static<(typeof CHANGE_GUEST)['body']>): GuestChange {
-  const { firstName, lastName, email, phone, nationality } = body
+  const { firstName, lastName, email, phone, nationality, keep } = body
   return {
     ...(firstName === undefined ? {} : { firstName }),
     ...(lastName === undefined ? {} : { lastName }),
     ...(email === undefined ? {} : { email }),
     ...(phone === undefined ? {} : { phone }),
     ...(nationality === undefined ? {} : { nationality }),
+    ...(keep === undefined ? {} : { keep }),
   }
 }

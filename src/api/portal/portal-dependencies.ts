@@ -5,9 +5,11 @@ import type { BookingNotes } from '../../accounts/booking-notes.ts'
 import type { CalendarFeeds } from '../../accounts/calendar-feeds.ts'
 import type { FeeCommands } from '../../accounts/fee-commands.ts'
 import type { GuestCommands } from '../../accounts/guest-commands.ts'
+import type { GuestErasures } from '../../accounts/guest-erasures.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
+import type { RetentionCommands } from '../../accounts/retention-commands.ts'
 import type { Sandboxes } from '../../accounts/sandboxes.ts'
 import type { UnitCommands } from '../../accounts/unit-commands.ts'
 import type { DayUsed, MonthUsed, UsageMeter } from '../../accounts/usage-meter.ts'
@@ -50,6 +52,7 @@ export interface PortalLedger extends PortalListener {
   readonly catalogue: Catalogue
   readonly commands: BookingCommands
   readonly agencies: AgencyCommands
+  readonly retention: RetentionCommands
   readonly sandboxes: Sandboxes
   readonly sandboxClocks: SandboxClocks
   readonly keys: KeyCommands
@@ -57,6 +60,7 @@ export interface PortalLedger extends PortalListener {
   readonly units: UnitCommands
   readonly fees: FeeCommands
   readonly guests: GuestCommands
+  readonly guestErasures: Pick<GuestErasures, 'preview' | 'erase' | 'completeBegun'>
   readonly guestList: GuestList
   readonly bookingList: BookingList
   readonly bookings: AgencyBookings

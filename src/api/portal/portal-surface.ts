@@ -14,6 +14,7 @@ import { CALENDAR_FEED, CALENDAR_ICS } from './calendar-feed.ts'
 import { CHANGES } from './changes.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GROUP_WRITES } from './group-writes.ts'
+import { GUEST_ERASURE } from './guest-erasure.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
@@ -25,6 +26,7 @@ import { RATES } from './rates.ts'
 import { RATES_PREVIEW } from './rates-preview.ts'
 import { RESTRICTIONS } from './restrictions.ts'
 import { RESTRICTIONS_PREVIEW } from './restrictions-preview.ts'
+import { RETENTION_ROUTES } from './retention.ts'
 import { SANDBOX } from './sandbox.ts'
 import { SESSION, SESSION_OPERATIONS } from './session.ts'
 import { TAPE } from './tape.ts'
@@ -40,6 +42,7 @@ const ROUTES = [
   ...ME,
   ...AGENCIES,
   ...SANDBOX,
+  ...RETENTION_ROUTES,
   ...ACCESS_TOKENS,
   ...KEYS,
   ...UNITS,
@@ -56,6 +59,7 @@ const ROUTES = [
   ...BOOKING_HISTORY,
   ...CHANGES,
   ...GUESTS,
+  ...GUEST_ERASURE,
   ...AUDIT,
   ...USAGE,
   ...VERIFICATION,

@@ -8,13 +8,13 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
 import { timeOf } from '../catalogue/agency-time.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Pricing } from '../domain/booking.ts'
+import type { Instant, Pricing } from '../domain/booking.ts'
 import { decideBookStay, decideCancel, decideExpiry, type QuoteAnswer, quoteStay } from '../domain/decide.ts'
 import { type BookingChange, decideChange } from '../domain/decide-change.ts'
 import type { Unit } from '../domain/unit.ts'
 import { UnitState } from '../domain/unit-state.ts'
 import { JournalError } from '../journal/journal-error.ts'
-import type { AuditDraft, Caller, KeepChange } from '../journal/record.ts'
+import type { AuditDraft, Caller, IdempotencyDraft, KeepChange } from '../journal/record.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRows, Write } from './booking-turns.ts'
 import {
@@ -228,6 +228,20 @@ export class BookingCommands {
       })
       return set.finally(() => made.whenKnown?.())
     })
+  }
+
+  /**
+   * Erases the row of a guest, once; what else is stored of them is for GuestErasures.
+   * @param keep puts the answer into the record
+   * @throws JournalError when it was not written, or the outcome is unknown
+   */
+  eraseGuest(
+    agency: Agency,
+    guest: { readonly guestId: string; readonly isErased: boolean },
+    caller: Caller,
+    keep?: (at: Instant) => IdempotencyDraft,
+  ): Promise<void> {
+    return this.#writes.run({ agency, caller }, (write) => this.#writes.settleErasure(write, guest, keep))
   }
 
   /**

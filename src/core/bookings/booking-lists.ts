@@ -54,6 +54,8 @@ export interface Guest {
   readonly phone: string | null
   readonly nationality: string | null
   readonly createdAt: Instant
+  /** Whether retention leaves the guest alone. */
+  readonly keep: boolean
 }
 
 export interface GuestList {

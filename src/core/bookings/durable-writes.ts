@@ -9,7 +9,7 @@ import type { IdSource } from '../../lib/ids.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
 import { timeOf } from '../catalogue/agency-time.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { type BookingEvent, isLive, type UnitEvent } from '../domain/booking.ts'
+import { type BookingEvent, type Instant, isLive, type UnitEvent } from '../domain/booking.ts'
 import { type Decision, quoteOf } from '../domain/decide.ts'
 import type { Unit } from '../domain/unit.ts'
 import { unitSet } from '../domain/unit-change.ts'
@@ -155,6 +155,27 @@ export class DurableWrites {
     this.#apply([state], event, seq)
     this.#options.catalogue.putUnit(agency.id, unit)
     this.#options.onDurable(event, agency)
+  }
+
+  /**
+   * Erases the row of a guest, together with the entry that says so: their bookings have no guest from then on.
+   * @param isErased it was erased before: only the attempt is recorded
+   */
+  async settleErasure(
+    write: Write,
+    { guestId, isErased }: { readonly guestId: string; readonly isErased: boolean },
+    keep: ((at: Instant) => IdempotencyDraft) | undefined,
+  ): Promise<void> {
+    const { agency, caller } = write
+    const record = this.#recordOf(agency)
+    const { at } = record
+    if (isErased) record.audit = successLine(sourceOf(this.#options, agency), caller)
+    else {
+      const event = { kind: 'guest_erased', guestId } as const
+      record.entries = [{ id: this.#options.newId('evt'), event, at, caller, envelope: null }]
+    }
+    if (keep !== undefined) record.idempotency = keep(at)
+    await this.#append(write, record)
   }
 
   /** Makes an audit line durable that belongs to no change. */

@@ -161,10 +161,20 @@ export interface BookingCancelled<B extends BookingFacts = Booking> {
 
 export type BookingEvent<B extends BookingFacts = Booking> = BookingCreated<B> | BookingChanged<B> | BookingCancelled<B>
 
-/** The events in the journal; a unit's state is derived from nothing else. As decided, they carry whole bookings. */
+/** The events of units in the journal; a unit's state is derived from nothing else. As decided, they carry whole bookings. */
 export type UnitEvent<B extends BookingFacts = Booking> = UnitSet | BookingEvent<B>
 
-/** An event as the journal returns it: without the free texts. */
+/** A guest was erased. Belongs to no unit, and is announced to nobody. */
+export interface GuestErased {
+  readonly kind: 'guest_erased'
+  /** `gst_…`, of nobody from here on. */
+  readonly guestId: string
+}
+
+/** Every event in the journal. */
+export type LedgerEvent<B extends BookingFacts = Booking> = UnitEvent<B> | GuestErased
+
+/** An event of a unit as the journal returns it: without the free texts. */
 export type LoggedEvent = UnitEvent<BookingFacts>
 
 export function isUnitSet(event: LoggedEvent): event is UnitSet {
@@ -188,7 +198,7 @@ export const KIND_OF = {
 } as const satisfies Record<UnitEventKind, UnitSet['kind']>
 
 /** The webhook event that a change fires; null when it fires none (docs/contract.md#event-kinds). */
-export function webhookEventOf(event: LoggedEvent): WebhookEventKind | null {
+export function webhookEventOf(event: LedgerEvent<BookingFacts>): WebhookEventKind | null {
   switch (event.kind) {
     case 'unit_set':
       return event.changed === undefined ? null : 'unit.updated'
@@ -198,6 +208,8 @@ export function webhookEventOf(event: LoggedEvent): WebhookEventKind | null {
       return 'booking.created'
     case 'booking_cancelled':
       return 'booking.cancelled'
+    case 'guest_erased':
+      return null
     case 'booking_changed': {
       const { before, after } = event
       const isAnnounced =

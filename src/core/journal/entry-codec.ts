@@ -8,6 +8,7 @@ import {
   type BookingType,
   type DateSpan,
   isUnitSet,
+  type LedgerEvent,
   type LoggedEvent,
   PRICINGS,
   type Pricing,
@@ -40,7 +41,8 @@ import { type Link, type LinkedEntry, type Month, NO_LINK, nextLink } from './sh
 /** What a unit is recovered from, and the checksum that covers it. */
 export interface StoredEntry {
   readonly seq: number
-  readonly unitId: string
+  /** Null for an erased guest. */
+  readonly unitId: string | null
   readonly otherUnitId: string | null
   readonly bookingId: string | null
   readonly kind: string
@@ -52,7 +54,7 @@ export interface StoredEntry {
 /** An entry as it is stored, in full. */
 export interface EncodedEntry extends StoredEntry, LinkedEntry {
   readonly link: Link
-  /** The booking after the event, for its row; null for an event of a unit. */
+  /** The booking after the event, for its row; null for any other event. */
   readonly booking: EncodedBooking | null
 }
 
@@ -80,13 +82,15 @@ export function unitsOf(event: LoggedEvent): { unitId: string; otherUnitId: stri
   return { unitId, otherUnitId: from === unitId ? null : from }
 }
 
+const OF_NO_UNIT = { unitId: null, otherUnitId: null } as const
+
 /** An entry as it is stored at `place`. */
 export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): EncodedEntry {
   const { event } = entry
   const { actor, route, requestId } = entry.caller
   const { shard, seq, month } = place
-  const { unitId, otherUnitId } = unitsOf(event)
-  const booking = isUnitSet(event) ? null : encodeBooking(event.after)
+  const { unitId, otherUnitId } = event.kind === 'guest_erased' ? OF_NO_UNIT : unitsOf(event)
+  const booking = 'after' in event ? encodeBooking(event.after) : null
   // One object, filled in two steps: copies of it were a tenth of the cost of an entry.
   const encoded = {
     shard,
@@ -113,8 +117,16 @@ export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): 
   return encoded
 }
 
-/** @throws CorruptLedgerError naming the sequence number when the row is not as it was written */
+/** Of an entry of a unit. @throws CorruptLedgerError naming the sequence number when the row is not as it was written */
 export function decodeEntry(entry: StoredEntry): LoggedEvent {
+  const event = decodeAnyEntry(entry)
+  if (event.kind === 'guest_erased')
+    throw new CorruptLedgerError(`Cannot read journal entry ${entry.seq} as that of a unit: it erases a guest`)
+  return event
+}
+
+/** @throws CorruptLedgerError as `decodeEntry` does */
+export function decodeAnyEntry(entry: StoredEntry): LedgerEvent<BookingFacts> {
   if (checksumOf(entry) !== entry.checksum)
     throw new CorruptLedgerError(`Cannot read journal entry ${entry.seq}: its checksum does not match`)
   try {
@@ -148,12 +160,13 @@ export function groupIn({ kind, payload }: Pick<StoredEntry, 'kind' | 'payload'>
 
 /** Covers everything that recovery relies on. */
 function checksumOf({ seq, unitId, otherUnitId, bookingId, kind, payload }: Omit<StoredEntry, 'checksum'>): string {
-  const covered = `${seq}|${unitId}|${otherUnitId ?? ''}|${bookingId ?? ''}|${kind}|${payload}`
+  const covered = `${seq}|${unitId ?? ''}|${otherUnitId ?? ''}|${bookingId ?? ''}|${kind}|${payload}`
   return BigInt.asIntN(64, Bun.hash.xxHash64(covered)).toString()
 }
 
 /** `after`: the event's booking, encoded. Of a booking before its change, only what is different is kept. */
 function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null, part: EntryPart | undefined): string {
+  if (event.kind === 'guest_erased') return JSON.stringify({ guestId: event.guestId, part })
   if (isUnitSet(event))
     return JSON.stringify({ unit: encodeUnit(event.unit), changed: encodeChanged(event.changed), part })
   assert(after !== null, 'Cannot encode an entry: its booking is missing')
@@ -172,14 +185,23 @@ function payloadOf({ event, envelope }: Entry, after: EncodedBooking | null, par
 
 type Json = Record<string, unknown>
 
-function decodeEvent({ kind, payload, seq, unitId, otherUnitId, bookingId }: StoredEntry): LoggedEvent {
+function decodeEvent(entry: StoredEntry): LedgerEvent<BookingFacts> {
+  const { kind, payload, seq, unitId, otherUnitId, bookingId } = entry
   const body = JSON.parse(payload) as {
     unit: Json
     changed?: Json
     before: Partial<LoggedBooking>
     after: Partial<LoggedBooking>
     pricing?: Pricing
+    guestId?: string
   }
+  if (kind === 'guest_erased') {
+    const { guestId } = body
+    if (guestId === undefined || unitId !== null)
+      throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no guest, or a unit`)
+    return { kind, guestId }
+  }
+  if (unitId === null) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no unit`)
   if (kind === 'unit_set' || kind === 'rates_set') return decodeUnitSet(kind, body)
   if (bookingId === null) throw new CorruptLedgerError(`Cannot read journal entry ${seq}: it names no booking`)
   const ids = { id: bookingId, unitId }

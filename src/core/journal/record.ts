@@ -1,5 +1,5 @@
 import { idOf } from '../../lib/ids.ts'
-import type { Instant, UnitEvent } from '../domain/booking.ts'
+import type { Instant, LedgerEvent } from '../domain/booking.ts'
 
 export const ACTOR_KINDS = ['key', 'access_token', 'portal', 'system'] as const
 
@@ -82,14 +82,14 @@ export interface Envelope {
   readonly currency: string
 }
 
-/** One change of one unit, or of two when a booking moves. */
+/** One change of one unit, of two when a booking moves, or of none when a guest is erased. */
 export interface Entry {
   /** `evt_…`, also of its webhook event. Its line in the audit trail has the same UUID. */
   readonly id: string
-  readonly event: UnitEvent
+  readonly event: LedgerEvent
   readonly at: Instant
   readonly caller: Caller
-  /** Null for a change of a unit. */
+  /** Null unless it is of a booking. */
   readonly envelope: Envelope | null
   /** Of a new booking. Only its row has them (J6). */
   readonly notes?: string

@@ -22,7 +22,7 @@ export type RestrictionsPreview = Answer<OfAgency<'/units/{unitSlug}/restriction
 
 type Usage = Answer<OfAgency<'/usage'>>
 type AuditEntry = Answer<OfAgency<'/audit'>>['audit'][number]
-type AuditChange = NonNullable<AuditEntry['change']>
+type AuditChange = Exclude<NonNullable<AuditEntry['change']>, { kind: 'guest_erased' }>
 type Change = Answer<OfAgency<'/changes'>>['changes'][number]
 
 interface Schemas {
@@ -37,12 +37,16 @@ interface Schemas {
   Calendar: Answer<OfAgency<'/units/{unitSlug}/calendar'>>['calendar']
   Delivery: Answer<OfAgency<'/bookings/{bookingId}/deliveries'>>['deliveries'][number]
   FeeType: Answer<OfAgency<'/fee-types'>>['feeTypes'][number]
+  GuestChange: Extract<Change, { event: 'guest.erased' }>
   Guest: Answer<OfAgency<'/guests'>>['guests'][number]
+  GuestErasure: Answer<OfAgency<'/guests/{guestId}/erase'>, 'post'>['erasure']
   HistoryEntry: Answer<OfAgency<'/bookings/{bookingId}/history'>>['history'][number]
   Key: Answer<OfAgency<'/keys'>>['keys'][number]
   QuoteLine: NonNullable<Preview['quote']>['lines'][number]
   Rates: Answer<OfAgency<'/units/{unitSlug}/rates'>>['rates']
   RatesChange: Extract<Change, { event: 'rates.updated' }>
+  Retention: Answer<OfAgency<'/retention'>>['retention']
+  RetentionSettings: Answer<OfAgency<'/retention'>>
   Restrictions: Answer<OfAgency<'/units/{unitSlug}/restrictions'>>
   Tape: Answer<OfAgency<'/tape'>>
   Unit: Answer<OfAgency<'/units/{unitSlug}'>>['unit']

@@ -23,6 +23,8 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'POST bookings/{}/erase-texts': ['erased the texts', 'erase the texts'],
   'PUT bookings/{}/notes': ['changed the notes', 'change the notes'],
   'PATCH guests/{}': ['changed a guest', 'change a guest'],
+  'POST guests/{}/erase': ['erased a guest', 'erase a guest'],
+  'after-restore': ['erased a guest again after a restore', 'erase a guest again after a restore'],
   'POST units': ['added a unit', 'add a unit'],
   'PATCH units/{}': ['changed a unit', 'change a unit'],
   'PUT units/{}/rates': ['set the rates of a unit', 'set the rates of a unit'],
@@ -47,10 +49,12 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'POST webhook-endpoints/{}/rotate-secret': ['rotated a webhook secret', 'rotate a webhook secret'],
   'POST webhook-endpoints/{}/resend': ['resent deliveries of an endpoint', 'resend deliveries of an endpoint'],
   'POST deliveries/{}/resend': ['resent a delivery', 'resend a delivery'],
+  'PUT retention': ['set how long data is kept', 'set how long data is kept'],
   'PATCH ': ['changed the agency’s settings', 'change the agency’s settings'],
   'POST agencies': ['created the agency', 'create the agency'],
   'POST /portal/session': ['signed in', 'sign in'],
   'DELETE /portal/session': ['signed out', 'sign out'],
+  retention: ['removed what is no longer kept', 'remove what is no longer kept'],
   'hold timer': ['released an expired hold', 'release an expired hold'],
   demo: ['set up the demo', 'set up the demo'],
 }
@@ -67,7 +71,14 @@ export function actionWords(route: string): ActionWords {
 
 export type AuditEntry = Schema<'AuditEntry'>
 /** The part of an audit entry that the history of a booking shows. */
-export type HistoryLine = Omit<AuditEntry, 'bookingId' | 'requestId'>
+export type HistoryLine = Omit<AuditEntry, 'bookingId' | 'requestId' | 'change'> & {
+  readonly change: AuditChange | null
+}
+
+/** The trail of a booking has no guest who was erased. */
+export function isHistoryLine(entry: AuditEntry): entry is AuditEntry & HistoryLine {
+  return entry.change?.kind !== 'guest_erased'
+}
 
 export interface ActorWords {
   readonly name: string

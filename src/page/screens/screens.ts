@@ -10,6 +10,7 @@ import { GuestsScreen } from './guests/guests-screen.tsx'
 import { KeysScreen } from './keys/keys-screen.tsx'
 import { OverviewScreen } from './overview/overview-screen.tsx'
 import { PeopleScreen } from './people/people-screen.tsx'
+import { RetentionScreen } from './retention/retention-screen.tsx'
 import { UnitsScreen } from './units/units-screen.tsx'
 import { WebhooksScreen } from './webhooks/webhooks-screen.tsx'
 
@@ -55,6 +56,7 @@ export const SCREENS: readonly [Screen, ...Screen[]] = [
   },
   { path: 'webhooks', label: 'Webhooks', icon: 'webhooks', group: 'connections', component: WebhooksScreen },
   { path: 'audit', label: 'Audit and usage', icon: 'audit', group: 'connections', component: AuditScreen },
+  { path: 'retention', label: 'Data retention', icon: 'clock', group: 'connections', component: RetentionScreen },
 ]
 
 export const GROUPS = [

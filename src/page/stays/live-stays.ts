@@ -8,10 +8,21 @@ import { onSignedInAgain } from '../api/session.ts'
 import { resources } from '../data/resources.ts'
 import { useSession } from '../data/use-session.ts'
 
-export type AgencyChange = Schema<'BookingChange'> | Schema<'UnitChange'> | Schema<'RatesChange'>
+export type AgencyChange =
+  | Schema<'BookingChange'>
+  | Schema<'UnitChange'>
+  | Schema<'RatesChange'>
+  | Schema<'GuestChange'>
 
 const EVENTS: readonly AgencyChange['event'][] = [
-  ...(['booking.created', 'booking.updated', 'booking.cancelled', 'unit.updated', 'rates.updated'] as const),
+  ...([
+    'booking.created',
+    'booking.updated',
+    'booking.cancelled',
+    'unit.updated',
+    'rates.updated',
+    'guest.erased',
+  ] as const),
 ]
 
 /** A stream that breaks again at once (too many are open) is opened more and more rarely; between that, changes are read. */
@@ -139,10 +150,10 @@ const GATHER_MS = 300
 const FOLLOW_UPS_MS = [2_000, 10_000]
 const AGAIN_MS = 10_000
 
-const STAYS = ['booking.']
+const STAYS = ['booking.', 'guest.']
 
 /**
- * While it is drawn, every change of a booking, also by others, reloads what is under these prefixes.
+ * While it is drawn, every change of a booking or its guest, also by others, reloads what is under these prefixes.
  * @param events how the names of other changes begin, to follow those instead
  */
 export function useLiveStays(prefixes: readonly string[], events: readonly string[] = STAYS): void {

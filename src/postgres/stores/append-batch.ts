@@ -11,6 +11,7 @@ import type {
 } from '../../core/journal/journal-store.ts'
 import type { AuditDraft } from '../../core/journal/record.ts'
 import { assert } from '../../lib/assert.ts'
+import { uuidOf } from '../../lib/ids.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { classifyDatabaseError, isErrorResponse } from '../client/database-error.ts'
 import { assertWritable } from '../client/failed-write.ts'
@@ -249,6 +250,8 @@ class BatchRows {
   readonly #idempotency: RowOf<typeof IDEMPOTENCY_ROW>[] = []
   readonly #answers: string[] = []
   readonly #units: Readonly<Record<string, unknown>>[] = []
+  /** Guests. */
+  readonly #erased: Readonly<Record<string, unknown>>[] = []
   // One line per id: a statement may touch a row only once.
   readonly #audit = new Map<string, RowOf<typeof AUDIT_ROW>>()
 
@@ -271,6 +274,11 @@ class BatchRows {
     this.#journal.push(entryRow(encoded))
     this.#payloads.push(encoded.payload)
     this.#links += encoded.link.toHex()
+    if (event.kind === 'guest_erased') {
+      const erased = { agency_id: uuidOf(agencyId), guest_id: uuidOf(event.guestId), at: encodeInstant(entry.at), seq }
+      this.#erased.push(erased)
+      return
+    }
     if (isUnitSet(event)) this.#units.push(jsonRow(UNIT, unitRow(agencyId, event.unit)))
     if (booking === null) return
     const row = { ...booking, agencyId, notes: notes ?? null, seq }
@@ -300,9 +308,15 @@ class BatchRows {
       auditLines: compositeText(AUDIT_ROW, [...this.#audit.values()]),
       idempotencies: compositeText(IDEMPOTENCY_ROW, this.#idempotency),
       answers: texts(this.#answers),
-      others: this.#units.length === 0 ? null : JSON.stringify({ units: this.#units }),
+      others: othersText({ units: this.#units, erased: this.#erased }),
     }
   }
+}
+
+/** Null when there is nothing of any kind. */
+function othersText(rows: Readonly<Record<string, readonly object[]>>): string | null {
+  const some = Object.entries(rows).filter(([, { length }]) => length > 0)
+  return some.length === 0 ? null : JSON.stringify(Object.fromEntries(some))
 }
 
 function texts(each: readonly string[]): string | null {

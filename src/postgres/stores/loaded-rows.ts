@@ -3,7 +3,7 @@
 import type { StoredEntry } from '../../core/journal/entry-codec.ts'
 import type { StoredUnit, WriterTerm } from '../../core/journal/journal-store.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
-import { idOf } from '../../lib/ids.ts'
+import { idOrNull } from '../../lib/ids.ts'
 
 /** A row of `take_over` and `take_shards`. */
 export interface TakenRow {
@@ -58,8 +58,8 @@ export function entryOf({ seq, unitId, otherUnitId, bookingId, kind, payload, ch
     kind,
     payload,
     checksum,
-    unitId: idOf('unt', unitId),
-    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
-    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+    unitId: idOrNull('unt', unitId),
+    otherUnitId: idOrNull('unt', otherUnitId),
+    bookingId: idOrNull('bkg', bookingId),
   }
 }

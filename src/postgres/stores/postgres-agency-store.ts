@@ -1,4 +1,4 @@
-import type { AgencyStore } from '../../accounts/agency-store.ts'
+import type { AgencyStore, GuestWritten } from '../../accounts/agency-store.ts'
 import type { Guest } from '../../core/bookings/booking-lists.ts'
 import { WriteError } from '../../core/bookings/write-error.ts'
 import type { AccessToken, Agency, ApiKey, Inventory } from '../../core/catalogue/agency.ts'
@@ -91,17 +91,16 @@ export class PostgresAgencyStore implements AgencyStore {
     await this.#write(agencyId, audit, update)
   }
 
-  async updateGuest(agencyId: string, guest: Guest, audit: ChangeLine): Promise<boolean> {
+  async updateGuest(agencyId: string, guest: Guest, audit: ChangeLine): Promise<GuestWritten> {
     const update = this.#sql`
       update guest set first_name = ${guest.firstName}, last_name = ${guest.lastName}, email = ${guest.email},
-             phone = ${guest.phone}, nationality = ${guest.nationality}
+             phone = ${guest.phone}, nationality = ${guest.nationality}, keep = ${guest.keep}
       where agency_id = ${uuidOf(agencyId)} and guest_id = ${uuidOf(guest.id)}`
     try {
-      await this.#write(agencyId, audit, update)
-      return true
+      return (await this.#write(agencyId, audit, update)) ? 'written' : 'gone'
     } catch (error) {
       const cause = error instanceof WriteError ? error.cause : null
-      if (cause instanceof Error && 'code' in cause && cause.code === UNIQUE_VIOLATION) return false
+      if (cause instanceof Error && 'code' in cause && cause.code === UNIQUE_VIOLATION) return 'email_taken'
       throw error
     }
   }

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditFilter, AuditList } from '../../accounts/audit-list.ts'
 import type { Listed } from '../../core/bookings/booking-lists.ts'
-import type { LoggedEvent, Pricing } from '../../core/domain/booking.ts'
-import { decodeEntry } from '../../core/journal/entry-codec.ts'
+import type { BookingFacts, LedgerEvent, Pricing } from '../../core/domain/booking.ts'
+import { decodeAnyEntry } from '../../core/journal/entry-codec.ts'
 import { CorruptLedgerError } from '../../core/journal/journal-error.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
@@ -59,7 +59,7 @@ interface StoredLine {
   readonly pricing: Pricing | null
   /** These are null unless it is an entry. */
   readonly seq: number | null
-  readonly unitId: string
+  readonly unitId: string | null
   readonly otherUnitId: string | null
   readonly kind: string
   readonly payload: string
@@ -177,10 +177,18 @@ function entryOf(row: StoredLine): AuditEntry {
 }
 
 /** A damaged entry is the verification's to report; its line in the trail is shown as far as it can be. */
-function eventOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }: StoredLine): LoggedEvent | null {
+function eventOf({
+  seq,
+  unitId,
+  otherUnitId,
+  bookingId,
+  kind,
+  payload,
+  checksum,
+}: StoredLine): LedgerEvent<BookingFacts> | null {
   if (seq === null) return null
   try {
-    return decodeEntry(storedEntryOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }))
+    return decodeAnyEntry(storedEntryOf({ seq, unitId, otherUnitId, bookingId, kind, payload, checksum }))
   } catch (error) {
     if (error instanceof CorruptLedgerError) return null
     throw error

@@ -21,7 +21,8 @@ export class PostgresBookingHistory implements BookingHistory {
     { before, limit }: { before: BookingEntry | null; limit: number },
   ): Promise<readonly BookingEntry[]> {
     const { sql } = this.#lists
-    const unit = before === null ? null : uuidOf(before.otherUnitId ?? before.unitId)
+    const lastUnit = before?.otherUnitId ?? before?.unitId ?? null
+    const unit = lastUnit === null ? null : uuidOf(lastUnit)
     const statement = sql<HistoryRow[]>`
       select seq::float8 as "seq", at, actor_kind as "actorKind", actor_id as "actorId", unit_id as "unitId", other_unit_id as "otherUnitId",
              booking_id as "bookingId", kind, payload, checksum

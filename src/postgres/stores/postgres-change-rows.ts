@@ -1,6 +1,6 @@
 import { KIND_OF } from '../../core/domain/booking.ts'
 import type { ChangeEntry, ChangeRows, ReadChanges, ReadOptions } from '../../events/changes/change-page.ts'
-import { idOf, uuidOf } from '../../lib/ids.ts'
+import { idOf, idOrNull, uuidOf } from '../../lib/ids.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
 import type { ListReads } from './list-reads.ts'
 import { wordsText } from './table.ts'
@@ -10,7 +10,7 @@ interface ChangeRow {
   fingerprint: string
   at: Date
   entryId: string
-  unitId: string
+  unitId: string | null
   otherUnitId: string | null
   bookingId: string | null
   /** Null for the end of the log. */
@@ -66,8 +66,8 @@ function entryOf({ at, kind, route, entryId, unitId, otherUnitId, bookingId, ...
     route: route ?? '',
     id: idOf('evt', entryId),
     at: at.getTime(),
-    unitId: idOf('unt', unitId),
-    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
-    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+    unitId: idOrNull('unt', unitId),
+    otherUnitId: idOrNull('unt', otherUnitId),
+    bookingId: idOrNull('bkg', bookingId),
   }
 }

@@ -1,18 +1,20 @@
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import type { UnitAddress } from '../../core/journal/recovery.ts'
-import { idOf, uuidOf } from '../../lib/ids.ts'
+import { idOf, idOrNull, uuidOf } from '../../lib/ids.ts'
 import type {
   CursorDifference,
   LogEntry,
   LogPosition,
   ProjectedBooking,
   ShardExtent,
+  TreePart,
   UnitEntry,
   VerifiedSnapshot,
   VerifyStore,
 } from '../../verify/verify-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
+import { hashesIn } from './postgres-checkpoint-rows.ts'
 import { archivedOf } from './postgres-months.ts'
 import { cursorsBeyondEnd, missingDeliveries, orphanedDeliveries, strayDeliveries } from './verified-deliveries.ts'
 
@@ -23,9 +25,12 @@ const FIRST_POSITION: LogPosition = { seq: 0, month: '0001-01-01' }
 /** What a verification reads, from the ledger's own tables. */
 export class PostgresVerifyStore implements VerifyStore {
   readonly #sql: Sql
+  readonly #journal: string
 
-  constructor(sql: Sql) {
+  /** @param journal the table that `log` reads: that of one month, for its archive */
+  constructor(sql: Sql, journal = 'journal') {
     this.#sql = sql
+    this.#journal = journal
   }
 
   async extents(): Promise<readonly ShardExtent[]> {
@@ -44,13 +49,13 @@ export class PostgresVerifyStore implements VerifyStore {
   ): Promise<readonly LogEntry[]> {
     const from = after ?? FIRST_POSITION
     const rows = await this.#sql<LogRow[]>`
-      select journal.seq::float8 as "seq", month::text as "month", at, agency_id as "agencyId", unit_id as "unitId",
+      select j.seq::float8 as "seq", month::text as "month", at, agency_id as "agencyId", unit_id as "unitId",
              other_unit_id as "otherUnitId", booking_id as "bookingId", entry_id as "id", kind,
              is_announced as "isAnnounced", actor_kind as "actorKind", actor_id as "actorId", route,
              request_id as "requestId", payload, link
-      from journal
-      where shard = ${shard}::smallint and journal.seq <= ${until} and (journal.seq, journal.month) > (${from.seq}, ${from.month}::text::date)
-      order by journal.seq, journal.month limit ${limit}`
+      from ${this.#sql.unsafe(this.#journal)} j
+      where shard = ${shard}::smallint and j.seq <= ${until} and (j.seq, j.month) > (${from.seq}, ${from.month}::text::date)
+      order by j.seq, j.month limit ${limit}`
     return rows.map((row) => logEntryOf(shard, row))
   }
 
@@ -108,6 +113,25 @@ export class PostgresVerifyStore implements VerifyStore {
     return (await archivedOf(this.#sql, agencyId, [unitId])).size > 0
   }
 
+  async agencies(after: string | null, limit: number): Promise<readonly string[]> {
+    const rows = await this.#sql<{ id: string }[]>`
+      select agency_id as "id" from agency
+      where agency_id > ${after === null ? FIRST_UNIT : uuidOf(after)}::text::uuid order by agency_id limit ${limit}`
+    return rows.map(({ id }) => idOf('agc', id))
+  }
+
+  async treeParts(agencyId: string, fromLeaf: number, limit: number): Promise<readonly TreePart[]> {
+    const rows = await this.#sql<(Omit<TreePart, 'leaves'> & { leaves: Uint8Array | null })[]>`
+      select c.first_leaf::float8 as "firstLeaf", c.size::float8 as "size", c.last_seq::float8 as "lastSeq", c.hashes, (
+        select string_agg(sha256('\\x00'::bytea || convert_to(l.entry, 'UTF8')), ''::bytea order by l.seq) from leaves() l
+        where l.agency_id = c.agency_id and l.seq <= c.last_seq and l.seq > coalesce((
+          select p.last_seq from checkpoint p where p.agency_id = c.agency_id and p.first_leaf < c.first_leaf
+          order by p.first_leaf desc limit 1), 0)) as "leaves"
+      from checkpoint c where c.agency_id = ${uuidOf(agencyId)}::text::uuid and c.first_leaf >= ${fromLeaf}
+      order by c.first_leaf limit ${limit}`
+    return rows.map(({ leaves, ...part }) => ({ ...part, leaves: hashesIn(leaves ?? new Uint8Array()) }))
+  }
+
   async bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]> {
     const sql = this.#sql
     const ids = JSON.stringify(bookingIds.map(uuidOf))
@@ -115,6 +139,9 @@ export class PostgresVerifyStore implements VerifyStore {
       select ${bookingColumns(sql)},
              booking.guest_id is null or exists (
                select from guest g where g.agency_id = booking.agency_id and g.guest_id = booking.guest_id
+             ) or exists (
+               select from guest_erasure e
+               where e.agency_id = booking.agency_id and e.guest_id = booking.guest_id and e.erased_at is null
              ) as "hasGuest", (select version_mark from ledger) as "versionMark"
       from booking where booking.agency_id = ${uuidOf(agencyId)}::text::uuid
         and booking.booking_id in (select jsonb_array_elements_text(${ids}::text::jsonb)::uuid)`
@@ -135,6 +162,17 @@ export class PostgresVerifyStore implements VerifyStore {
       where (b.seq > s.base or b.seq < 1) and j.seq is null
       order by b.booking_id limit ${limit}`
     return rows.map(({ id, unitId, seq }) => ({ id: idOf('bkg', id), unitId: idOf('unt', unitId), seq }))
+  }
+
+  async strayErasures(limit: number): Promise<readonly string[]> {
+    const rows = await this.#sql<{ id: string }[]>`
+      select e.guest_id as "id" from guest_erasure e
+      join shard s on s.shard = shard_of(e.agency_id)
+      left join journal j on j.shard = s.shard and j.seq = e.seq and j.agency_id = e.agency_id and j.kind = 'guest_erased'
+      where (e.seq > s.base and j.seq is null)
+        or exists (select from guest g where g.agency_id = e.agency_id and g.guest_id = e.guest_id)
+      order by 1 limit ${limit}`
+    return rows.map(({ id }) => idOf('gst', id))
   }
 
   strayDeliveries(limit: number): Promise<readonly string[]> {
@@ -174,15 +212,15 @@ function logEntryOf(shard: number, { at, actorKind, actorId, ...row }: LogRow): 
 }
 
 interface NamedIds {
-  readonly unitId: string
+  readonly unitId: string | null
   readonly otherUnitId: string | null
   readonly bookingId: string | null
 }
 
 function idsOf({ unitId, otherUnitId, bookingId }: NamedIds): NamedIds {
   return {
-    unitId: idOf('unt', unitId),
-    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
-    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+    unitId: idOrNull('unt', unitId),
+    otherUnitId: idOrNull('unt', otherUnitId),
+    bookingId: idOrNull('bkg', bookingId),
   }
 }

@@ -42,7 +42,7 @@ export const JOURNAL_ROW = table(
     month: night(),
     at: instant(),
     ...ofAgency,
-    unitId: id('unt'),
+    unitId: nullable(id('unt')),
     otherUnitId: nullable(id('unt')),
     bookingId: nullable(id('bkg')),
     id: id('evt'),
@@ -65,8 +65,8 @@ const guest = {
   phone: nullable(text()),
   nationality: nullable(text()),
   createdAt: instant(),
-} as const satisfies FieldsOf<Guest>
-export const GUEST = table('guest', guest, { id: 'guest_id' })
+} as const satisfies FieldsOf<Omit<Guest, 'keep'>>
+export const GUEST = table('guest', { ...guest, keep: boolean() }, { id: 'guest_id' })
 export const GUEST_ROW = table(
   'guest_row',
   { ...ofAgency, ...withAfter(guest, 'id', { bookingId: id('bkg') }) },

@@ -80,6 +80,11 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
       other: { body: { advanceSeconds: 61 } },
     }
   },
+  setRetention: ({ a }) => ({
+    path: `${a}/retention`,
+    body: { guestMonths: 24 },
+    other: { body: { guestMonths: 25 } },
+  }),
   createKey: ({ a }) => ({ path: `${a}/keys`, body: { name: 'Website' }, other: { body: { name: 'Other' } } }),
   revokeKey: async ({ a, agency }) => {
     const { key } = await service.key(agency)
@@ -149,6 +154,7 @@ const WRITES: Record<string, (world: World) => Request | Promise<Request>> = {
     other: { body: { notes: 'Early' } },
   }),
   eraseBookingTexts: ({ a, booking }) => ({ path: `${a}/bookings/${booking}/erase-texts` }),
+  eraseGuest: ({ a, guest }) => ({ path: `${a}/guests/${guest}/erase` }),
   changeGuest: ({ a, guest }) => ({
     path: `${a}/guests/${guest}`,
     body: { phone: '+1' },

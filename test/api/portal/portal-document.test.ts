@@ -35,6 +35,7 @@ describe("the portal's document", () => {
       'GET {a}/guests',
       'GET {a}/guests/{guestId}',
       'GET {a}/keys',
+      'GET {a}/retention',
       'GET {a}/sandbox',
       'GET {a}/tape',
       'GET {a}/units',
@@ -54,6 +55,7 @@ describe("the portal's document", () => {
       'PATCH {a}/units/{unitSlug}',
       'PATCH {a}/webhook-endpoints/{endpointId}',
       'POST /portal/v1/agencies',
+      'POST /portal/v1/retention/run',
       'POST {a}/access-tokens',
       'POST {a}/bookings',
       'POST {a}/bookings/group',
@@ -62,6 +64,7 @@ describe("the portal's document", () => {
       'POST {a}/bookings/{bookingId}/erase-texts',
       'POST {a}/deliveries/{deliveryId}/resend',
       'POST {a}/fee-types',
+      'POST {a}/guests/{guestId}/erase',
       'POST {a}/keys',
       'POST {a}/sandbox',
       'POST {a}/sandbox/clock',
@@ -75,6 +78,7 @@ describe("the portal's document", () => {
       'POST {a}/webhook-endpoints/{endpointId}/resend',
       'POST {a}/webhook-endpoints/{endpointId}/rotate-secret',
       'PUT {a}/bookings/{bookingId}/notes',
+      'PUT {a}/retention',
       'PUT {a}/units/{unitSlug}/rates',
       'PUT {a}/units/{unitSlug}/restrictions',
     ])
@@ -83,8 +87,8 @@ describe("the portal's document", () => {
   test('names its schemas as clients know them, and describes bodies but no headers', async () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
-      'AccessToken Actor Agency AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem BOOKING_CONFLICT_problemOfStays Booking BookingChange BookingHistoryEntry CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem FEATURE_DISABLED_problem FeeType Guest ' +
-        'GuestWithStays HISTORY_EXPIRED_problem IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem NOT_FOUND_problemOfStays QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions SANDBOX_EXISTS_problem SLUG_TAKEN_problem Tape TestClock UNAUTHORIZED_problem ' +
+      'AccessToken Actor Agency AgencyGuest AgencyGuestWithStays AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem BOOKING_CONFLICT_problemOfStays Booking BookingChange BookingHistoryEntry CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem ErasedGuest FEATURE_DISABLED_problem FeeType Guest GuestErasure ' +
+        'HISTORY_EXPIRED_problem IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem NOT_FOUND_problemOfStays QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions Retention RetentionSettings SANDBOX_EXISTS_problem SLUG_TAKEN_problem Tape TestClock UNAUTHORIZED_problem ' +
         'Unit UnitChange UsageDay UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )
     expect(JSON.stringify(document)).not.toContain('"headers"')

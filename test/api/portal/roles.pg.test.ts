@@ -143,10 +143,11 @@ test('a write refused for its role is in the audit trail, with the token as its 
 
 test('the roles are those of the design', () => {
   const idsOf = (role: RequiredRole) => OPERATIONS.filter((operation) => operation.role === role).map(({ id }) => id)
-  expect(idsOf('operator')).toEqual(['createAgency', 'listAgencies', 'changeAgency', 'verify'])
+  expect(idsOf('operator')).toEqual(['createAgency', 'listAgencies', 'changeAgency', 'runRetention', 'verify'])
   expect(idsOf('owner')).toEqual([
     ...['getSandbox', 'createSandbox', 'resetSandbox', 'deleteSandbox', 'moveSandboxClock'],
-    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts'],
+    'setRetention',
+    ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts', 'eraseGuest'],
     ...['createWebhookEndpoint', 'changeWebhookEndpoint', 'deleteWebhookEndpoint', 'rotateWebhookSecret'],
   ])
   expect(idsOf('manager')).toEqual([

@@ -174,7 +174,7 @@ describe('a journal entry', () => {
     const entry = entryOf({ kind: 'booking_created', after: sampleBooking({ source: '"part":[7,8]' }) })
     const encoded = encodeEntry(AGENCY.id, entry, { ...PLACE, part: [2, 3] })
     expect(partIn(encoded)).toEqual([2, 3])
-    expect(decodeEntry(encoded)).toStrictEqual(loggedOf(entry.event))
+    expect(decodeEntry(encoded)).toStrictEqual(loggedOf(entry.event as UnitEvent))
     const alone = encodeEntry(AGENCY.id, entry, PLACE)
     expect(partIn(alone)).toBeNull()
     expect(alone.payload).toBe(encoded.payload.replace(',"part":[2,3]', ''))

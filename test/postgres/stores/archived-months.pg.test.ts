@@ -1,12 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
 import type { Ledger } from '../../../src/app/ledger.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
-import { MonthSnapshots } from '../../../src/core/units/month-snapshots.ts'
 import { nodesOf, rootOf } from '../../../src/events/checkpoints/merkle-tree.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
@@ -14,11 +11,11 @@ import { PostgresUnitsWithoutSnapshot } from '../../../src/postgres/stores/postg
 import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
+import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
-import { fencesOf, sectionOf } from '../../support/shell-blocks.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 import { bookedId } from '../../verify/support/lived-ledger.ts'
 
@@ -26,8 +23,6 @@ const OLDEST = monthsAgo(2)
 const TABLES = ['journal', 'audit_line', 'webhook_delivery', 'webhook_attempt'].map(
   (table) => `${table}_${OLDEST.slice(0, 7).replace('-', '_')}`,
 )
-/** As docs/operating.md tells operators to run it. */
-const STATEMENT = fencesOf(sectionOf(readFileSync('docs/operating.md', 'utf8'), 'Archiving old months'))[0]?.text ?? ''
 
 let database: TestDatabase
 let ledger: Ledger
@@ -86,22 +81,9 @@ async function book(unit: Unit, day: number): Promise<string> {
 }
 
 /** One round of what the service does every day. @returns the defects of the snapshots that it met */
-async function writeSnapshots(): Promise<string[]> {
-  const defects: string[] = []
-  const store = new PostgresJournalStore({
-    url: database.url,
-    queries: database.sql,
-    epochOf: (agencyId) => ledger.epochOf(agencyId),
-  })
-  const fail = (error: unknown) => expect(error).toBeNull()
-  const unitsWithout = new PostgresUnitsWithoutSnapshot(database.sql)
-  const onDefect = (defect: string) => defects.push(defect)
-  await new MonthSnapshots({ units: unitsWithout, store, clock: systemClock, onDefect, onFailure: fail }).run()
-  await store.close()
-  return defects
-}
+const writeSnapshots = () => writeMonthSnapshots(database, ledger)
 
-const archive = () => database.sql.unsafe<{ retire_month: string }[]>(STATEMENT.replace('2026-01-01', OLDEST))
+const archive = () => database.sql<{ retire_month: string }[]>`select retire_month(${OLDEST}::text::date)`
 const refusal = (of: Promise<unknown>) => of.then(String, (error: Error) => error.message)
 
 async function archived(): Promise<void> {

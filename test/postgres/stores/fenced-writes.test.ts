@@ -18,6 +18,9 @@ const WRITES: Record<string, string> = {
   'append-batch.ts: append_batch()': 'function',
   'audited-write.ts: insert into audit_line': 'checked',
   'audited-write.ts: keep_answer()': 'checked',
+  'listed-erasures.ts: repeat_erasures()': 'function',
+  'month-tables.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
+  'month-tables.ts: retire_month()': 'locks all fences, and leaves the epochs as they are',
   'pending-deliveries.ts: update webhook_delivery': 'checked',
   'postgres-agency-store.ts: inserted ACCESS_TOKEN': 'audited',
   'postgres-agency-store.ts: inserted AGENCY': 'audited',
@@ -41,6 +44,9 @@ const WRITES: Record<string, string> = {
   'postgres-endpoint-rows.ts: register_endpoint()': 'function',
   'postgres-endpoint-rows.ts: update webhook_delivery': 'audited',
   'postgres-endpoint-rows.ts: update webhook_endpoint': 'audited',
+  'postgres-erasure-rows.ts: erase_bookings()': 'checked',
+  'postgres-erasure-rows.ts: scrub_answers()': 'checked',
+  'postgres-erasure-rows.ts: update guest_erasure': 'checked',
   'postgres-idempotency-rows.ts: delete from idempotency': 'expired answers may be deleted by any process',
   'postgres-journal-store.ts: delete from snapshot': 'a snapshot is derived and checked when it is read; any may go',
   'postgres-journal-store.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
@@ -49,8 +55,12 @@ const WRITES: Record<string, string> = {
   'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
   'postgres-rate-rows.ts: keep_node_rate()': 'the counts of this node alone, under its own term',
   'postgres-rate-rows.ts: keep_rate()': 'function',
-  'postgres-refusal-rows.ts: insert into audit_line':
+  'postgres-refusal-rows.ts: keep_refusals()':
     'counts what this process has refused, true whichever process is the writer',
+  'postgres-retention-rows.ts: delete from booking': 'checked',
+  'postgres-retention-rows.ts: forget_deliveries()':
+    'removes what is due by the month, whichever process does it; it waits for others that do',
+  'postgres-retention-rows.ts: insert into agency_retention': 'audited',
   'postgres-sandbox-clocks.ts: delete from idempotency': 'checked',
   'postgres-sandbox-clocks.ts: update agency': 'checked',
   'postgres-sandbox-rows.ts: end_sandbox()': 'function',
@@ -76,6 +86,7 @@ const WRITES: Record<string, string> = {
   'resend-since.ts: update webhook_delivery': 'a part of the audited write in postgres-endpoint-rows.ts',
   'sealed-secrets.ts: rotate_secret_key()': 'function',
   'stored-key-check.ts: insert into secret_key_check': 'before the take-over, and only if there is none',
+  'vacuum-erased.ts: update guest_erasure': 'says only that dead rows are gone, true whichever process is the writer',
   'table.ts: insert into ${name}': 'a part of a statement: see `inserted`',
 }
 

@@ -56,7 +56,8 @@ function columnsOf(context: WordsContext): Column<AuditEntry>[] {
 function What({ entry, context }: { entry: AuditEntry; context: WordsContext }) {
   const { change, bookingId } = entry
   const about = aboutOf(entry)
-  const members = change === null || change.before === null ? [] : changedMembers(change, context)
+  const members =
+    change === null || !('before' in change) || change.before === null ? [] : changedMembers(change, context)
   const shown = members.filter(({ before }) => before !== null)
   return (
     <div class="audit-what">
@@ -78,7 +79,7 @@ function titleOf({ change, route, outcome }: AuditEntry): string {
   if (reason !== null) return capital(`tried to ${actionWords(route).plain}, but ${reason}`)
   if (route === 'hold timer') return 'A hold expired'
   if (change === null) return capital(actionWords(route).past)
-  if (change.kind === 'unit_set') return capital(actionWords(route).past)
+  if (change.kind === 'unit_set' || change.kind === 'guest_erased') return capital(actionWords(route).past)
   if (change.before === null && change.after !== null) return createdTitle(change.after)
   // Here the entry is not read beside its booking.
   const words = changeAction(change)
@@ -101,6 +102,7 @@ function createdTitle({ type, status }: Schema<'AuditedStay'>): string {
 
 /** What the entry is about, by name; null when the journal says nothing of it. */
 function aboutOf({ change, bookingId }: AuditEntry): ComponentChildren | null {
+  if (change?.kind === 'guest_erased') return null
   if (change === null) return bookingId === null || !/^bkg_\w{32}$/.test(bookingId) ? null : 'Open the booking'
   if (change.after === null) return <a href={hashOf(['units', change.unitSlug])}>{change.unitName}</a>
   return `${change.unitName}, ${stayDates(change.after)}`

@@ -16,6 +16,7 @@ import { instantText, timeLeft } from '../../format/instants.ts'
 import { count, money } from '../../format/numbers.ts'
 import { countryText, mailLink, phoneLink } from '../../format/texts.ts'
 import { HistoryList } from '../../history/history-list.tsx'
+import { isHistoryLine } from '../../history/history-words.ts'
 import { usePolling } from '../../lib/hooks.ts'
 import { hashOf } from '../../route/route.ts'
 import { type Booking, guestName, partyText, sourceText } from '../../stays/stay-name.ts'
@@ -134,7 +135,7 @@ export function BookingHistory({ booking: { id, version } }: { booking: Booking 
     <Card title="History">
       <ErrorNote problem={error} onRetry={refresh} />
       {data === undefined && error === null && <Skeleton lines={4} />}
-      {data !== undefined && <HistoryList entries={data.audit} />}
+      {data !== undefined && <HistoryList entries={data.audit.filter(isHistoryLine)} />}
       {data !== undefined && data.totalItems > data.audit.length && shown < LINES_MAX && (
         <div class="booking-more">
           <Button size="s" onClick={() => setShown(Math.min(LINES_MAX, shown + STEP))}>

@@ -155,6 +155,10 @@ export class CalendarData {
       case 'booking.cancelled':
         this.rows.put(stayOfBooking(change.data))
         return
+      // Which stays were theirs, the change does not say.
+      case 'guest.erased':
+        this.#begin()
+        return
       case 'unit.updated': {
         const known = this.#unit(change.data.slug)
         // A new unit, or one with another slug: its stays are known by the old one, and its row would look free.

@@ -6,7 +6,7 @@ import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
-import { FieldRow, TextInput } from '../../design/inputs.tsx'
+import { Checkbox, FieldRow, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { hashOf } from '../../route/route.ts'
 import { guestName } from '../../stays/stay-name.ts'
@@ -15,12 +15,13 @@ export type Guest = Schema<'Guest'>
 
 type Member = 'firstName' | 'lastName' | 'email' | 'phone' | 'nationality'
 type Contact = Readonly<Record<Member, string>>
-type Change = Partial<Pick<Guest, Member>>
+type Change = Partial<Pick<Guest, Member | 'keep'>>
 
 export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => void }) {
   const { path } = useSession()
   const [before] = useState(() => contactOf(guest))
   const [typed, setTyped] = useState<Contact>(before)
+  const [isKept, setKept] = useState(guest.keep)
   const { run, isRunning, problem } = useMutation({
     send: (body: Change, header) =>
       answerOf(
@@ -36,7 +37,7 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
       onClose()
     },
   })
-  const change = changeOf(before, typed)
+  const change: Change = { ...changeOf(before, typed), ...(isKept === guest.keep ? {} : { keep: isKept }) }
   const set = (member: Member) => (value: string) => setTyped({ ...typed, [member]: value })
   const isTaken = problem?.code === 'EMAIL_TAKEN'
   const isNameMissing = typed.firstName.trim() === '' && typed.lastName.trim() === ''
@@ -114,6 +115,12 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
           error={problem?.of('nationality')}
         />
       </FieldRow>
+      <Checkbox
+        label="Keep these contact details"
+        hint="They are not erased when the retention time is over, for example during a dispute."
+        isChecked={isKept}
+        onChange={setKept}
+      />
       <ErrorNote problem={isTaken || (problem?.fields.length ?? 0) > 0 ? null : problem} />
     </Dialog>
   )

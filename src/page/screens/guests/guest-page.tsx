@@ -62,7 +62,7 @@ export function GuestPage({ guestId }: { guestId: string }) {
 function Known({ guest }: { guest: Guest }) {
   const { may, agency } = useSession()
   const [isEditing, setEditing] = useState(false)
-  const { email, phone, nationality, createdAt } = guest
+  const { email, phone, nationality, createdAt, keep } = guest
   return (
     <>
       <PageHeader
@@ -87,6 +87,7 @@ function Known({ guest }: { guest: Guest }) {
               ['Phone', phone === null ? null : <a href={phoneLink(phone)}>{phone}</a>],
               ['Nationality', nationality === null ? null : countryText(nationality)],
               ['Known since', instantText(createdAt, agency.timezone)],
+              ['Kept', keep ? 'Beyond the retention time' : 'As long as data retention says'],
             ]}
           />
         </Card>

@@ -15,7 +15,7 @@ import { type DaySheet, daySheet, type Month, sheetWindow } from './day-sheet.ts
 import { Holds, StayList } from './stay-list.tsx'
 
 const LIVE = ['tape/overview']
-const LIVE_EVENTS = ['booking.', 'unit.']
+const LIVE_EVENTS = ['booking.', 'unit.', 'guest.']
 
 /** The day at a glance: who comes, who goes, what needs a decision, and how the months go. */
 export function OverviewScreen() {

@@ -15,7 +15,7 @@ export async function insertEntries(sql: Sql, entries: readonly SampleEntry[]): 
     await sql`
       insert into journal (seq, at, checksum, epoch, agency_id, unit_id, other_unit_id, booking_id, entry_id, actor_id, month,
                            shard, is_announced, kind, actor_kind, link, route, request_id, payload)
-      select ${seq}, ${new Date(entry.at)}, ${entry.checksum}, 0, ${uuidOf(agencyId)}, ${uuidOf(entry.unitId)},
+      select ${seq}, ${new Date(entry.at)}, ${entry.checksum}, 0, ${uuidOf(agencyId)}, ${uuidOf(entry.unitId ?? '')},
              ${entry.otherUnitId === null ? null : uuidOf(entry.otherUnitId)}::uuid, ${uuidOf(after.id)}, ${uuidOf(entry.id)},
              null, ${entry.month}, ${entry.shard}, ${entry.isAnnounced}, ${entry.kind}, ${entry.actor.kind},
              decode(${Buffer.from(entry.link).toString('hex')}, 'hex'), ${entry.route}, ${entry.requestId}, ${entry.payload}`
