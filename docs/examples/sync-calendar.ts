@@ -44,7 +44,7 @@ db.run('pragma journal_mode = wal')
 // A loss of power may undo the last changes, together with their cursor: they come again.
 db.run('pragma synchronous = normal')
 db.run(`
-  create table if not exists position (only integer primary key check (only = 1), cursor text not null);
+  create table if not exists position (only integer primary key check (only = 1), cursor text not null, checkpoint text);
   create table if not exists booking (
     id text primary key, unit text not null, status text not null, arrival text not null, departure text not null,
     body text not null
@@ -54,8 +54,10 @@ db.run(`
   create table if not exists stale (id integer primary key autoincrement, unit text not null);
 `)
 
-const storedCursor = db.query<{ cursor: string }, []>('select cursor from position')
-const storeCursor = db.query('insert or replace into position values (1, $cursor)')
+const storedPosition = db.query<{ cursor: string; checkpoint: string | null }, []>(
+  'select cursor, checkpoint from position',
+)
+const storePosition = db.query('insert or replace into position values (1, $cursor, $checkpoint)')
 const storeBooking = db.query(
   'insert or replace into booking values ($id, $unitSlug, $status, $arrival, $departure, $body)',
 )
@@ -84,13 +86,14 @@ const storeAll = db.transaction((bookings: Iterable<Booking>, cursor: string) =>
   db.run('delete from booking')
   for (const booking of bookings) put(booking)
   markStale.run({ unit: ALL })
-  storeCursor.run({ cursor })
+  // After a restore from a backup, the checkpoint is one of another history.
+  storePosition.run({ cursor, checkpoint: null })
 })
 
 /** A change and its cursor, together: none is missed or applied to anything but what was before it. */
-const storeChange = db.transaction((change: Change | UnitChange) => {
+const storeChange = db.transaction((change: Change | UnitChange, checkpoint: string | undefined) => {
   apply(change)
-  storeCursor.run({ cursor: change.cursor })
+  storePosition.run({ cursor: change.cursor, checkpoint: checkpoint ?? null })
 })
 
 /** Stores what a change says, and which calendars must be read again. */
@@ -133,21 +136,23 @@ async function begin(cursor: string): Promise<void> {
   console.log(`Read ${bookings.length} bookings`)
 }
 
-/** Stores every change. */
+/** Stores every change, and ends with an error when the agency's history was rewritten. */
 async function follow(): Promise<void> {
-  if (storedCursor.get() === null) await begin((await client.changes.list()).cursor)
-  const after = storedCursor.get()?.cursor
+  if (storedPosition.get() === null) await begin((await client.changes.list()).cursor)
+  const { cursor: after, checkpoint } = storedPosition.get() ?? {}
   const onReset = ({ cursor }: { readonly cursor: string }) => {
     console.log('The cursor has expired: reading everything again')
     return begin(cursor)
   }
-  for await (const change of client.changes.follow({ after, include: ['rates', 'units'], onReset })) storeChange(change)
+  const kept = checkpoint ?? undefined
+  const changes = client.changes.follow({ after, checkpoint: kept, include: ['rates', 'units'], onReset })
+  for await (const change of changes) storeChange(change, changes.checkpoint)
 }
 
 /** Reads the calendars of the units that have changed, or all of them once a day. */
 async function readCalendars(): Promise<void> {
   // Until the bookings have been read, changes are not followed.
-  if (storedCursor.get() === null) return
+  if (storedPosition.get() === null) return
   // What becomes stale during the read is read again.
   const stale = staleUnits.all()
   const units = stale.map(({ unit }) => unit)
