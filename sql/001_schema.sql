@@ -14,6 +14,9 @@
 -- NL011 secrets changed while they were being re-encrypted
 -- NL020 the month cannot be archived
 -- NL030 the request has been answered
+--
+-- The role that serves owns nothing (roles.sql). What it may do only in a certain way is a function that runs with the rights of the owner,
+-- with a search path that no other role can put anything into.
 
 create extension if not exists btree_gist;
 create extension if not exists pg_trgm;
@@ -483,7 +486,8 @@ $$;
 
 -- Creates the partitions of all months up to `until`, and returns the newest month. A partition is created first and then attached,
 -- because `create table … partition of` would block every read and write of the parent.
-create function ensure_months(until date) returns date language plpgsql as $$
+create function ensure_months(until date) returns date language plpgsql
+security definer set search_path = public, pg_temp as $$
 declare
   month  date;
   parent text;
@@ -521,7 +525,7 @@ end $$;
 -- because deleting rows would leave their indexes as large as they were. Stops at a month with a delivery that is still due; what
 -- waits for an endpoint that is switched off, or for a sandbox, is removed with the rest. Gives up rather than make the service wait.
 create function forget_deliveries(before date) returns date language plpgsql
-set lock_timeout = '500ms'
+security definer set search_path = public, pg_temp set lock_timeout = '500ms'
 as $$
 declare
   month    date;
@@ -559,7 +563,7 @@ end $$;
 -- link from which its chain continues, and for each unit a snapshot, without which the unit is not recovered. Reads before it locks, and
 -- gives up rather than make the service wait. Errors: NL020.
 create function retire_month(retired date) returns setof text language plpgsql
-set lock_timeout = '500ms'
+security definer set search_path = public, pg_temp set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
@@ -664,21 +668,21 @@ end $$;
 -- Checkpoints: for each agency a Merkle tree (RFC 6962) with a leaf for each of its entries, in the order of their numbers (M1). It is
 -- built behind the write path, from the journal alone.
 
--- The canonical bytes of an entry: what its link covers (`coveredText` in src/core/journal/shard.ts), of which its leaf is the hash. A test
--- compares the two. Ids are encoded by hand because `replace` takes three times as long.
-create function covered_text(entry journal) returns text language sql stable parallel safe as $$
-  select '[' || entry.shard || ',' || entry.seq || ',"' || to_char(entry.month, 'YYYY-MM-DD') || '",'
-    || (date_part('epoch', entry.at) * 1000)::bigint
-    || ',"agc_' || encode(uuid_send(entry.agency_id), 'hex') || '",'
-    || coalesce('"unt_' || encode(uuid_send(entry.unit_id), 'hex') || '",', 'null,')
-    || coalesce('"unt_' || encode(uuid_send(entry.other_unit_id), 'hex') || '",', 'null,')
-    || coalesce('"bkg_' || encode(uuid_send(entry.booking_id), 'hex') || '",', 'null,')
-    || '"evt_' || encode(uuid_send(entry.entry_id), 'hex') || '",' || to_json(entry.kind)
-    || case when entry.is_announced then ',true,' else ',false,' end || to_json(entry.actor_kind)
-    || coalesce(case when entry.actor_kind = 'access_token' then ',"tok_' else ',"key_' end
-                || encode(uuid_send(entry.actor_id), 'hex') || '",', ',null,')
-    || to_json(entry.route) || coalesce(',' || to_json(entry.request_id), ',null') || ',' || to_json(entry.payload) || ']'
-$$;
+-- Entries as leaves. `entry`: their canonical bytes, as text: what their link covers (`coveredText` in src/core/journal/shard.ts). A test
+-- compares the two. A view, because a function of a row would copy the row for each of its columns. Kinds and routes are texts of the
+-- program, which need no escapes.
+create view leaf as
+select j.agency_id, j.seq, j.month, j.entry_id, concat(
+  '[', j.shard, ',', j.seq, ',"', to_char(j.month, 'YYYY-MM-DD'), '",', (date_part('epoch', j.at) * 1000)::bigint,
+  ',"agc_', encode(uuid_send(j.agency_id), 'hex'), '",',
+  coalesce('"unt_' || encode(uuid_send(j.unit_id), 'hex') || '",', 'null,'),
+  coalesce('"unt_' || encode(uuid_send(j.other_unit_id), 'hex') || '",', 'null,'),
+  coalesce('"bkg_' || encode(uuid_send(j.booking_id), 'hex') || '",', 'null,'),
+  '"evt_', encode(uuid_send(j.entry_id), 'hex'), '","', j.kind, case when j.is_announced then '",true,"' else '",false,"' end, j.actor_kind,
+  coalesce(case when j.actor_kind = 'access_token' then '","tok_' else '","key_' end || encode(uuid_send(j.actor_id), 'hex') || '","',
+           '",null,"'),
+  j.route, '",', coalesce(to_json(j.request_id)::text, 'null'), ',', j.payload, ']') as entry
+from journal j;
 
 -- How many hashes are kept of a tree of this size: one for each leaf, and for each inner node of its complete subtrees.
 create function hashes_of(size bigint) returns bigint language sql immutable strict parallel safe as
@@ -732,11 +736,11 @@ begin
   select a.agency_id, l.hashes, l.last_seq, l.last_month, l.last_id
   from unnest(agencies, after_seqs, after_months) as a (agency_id, after_seq, after_month)
   cross join lateral (
-    select string_agg(sha256('\x00'::bytea || convert_to(covered_text(j.entry), 'UTF8')), ''::bytea order by j.seq) as hashes,
-           max(j.seq) as last_seq, max(j.month) as last_month, (array_agg(j.entry_id order by j.seq desc))[1] as last_id
-    from (select e as entry, e.seq, e.month, e.entry_id from journal e
-          where e.agency_id = a.agency_id and e.seq > a.after_seq and e.month >= a.after_month
-          order by e.seq limit leaves_max) j) l
+    select string_agg(sha256('\x00'::bytea || convert_to(n.entry, 'UTF8')), ''::bytea order by n.seq) as hashes,
+           max(n.seq) as last_seq, max(n.month) as last_month, (array_agg(n.entry_id order by n.seq desc))[1] as last_id
+    from (select f.seq, f.month, f.entry_id, f.entry from leaf f
+          where f.agency_id = a.agency_id and f.seq > a.after_seq and f.month >= a.after_month
+          order by f.seq limit leaves_max) n) l
   where l.last_seq is not null;
 end $$;
 
@@ -771,17 +775,6 @@ begin
     cross join lateral (
       select c.first_leaf, c.hashes from checkpoint c where c.agency_id = agency and c.first_leaf <= n.leaf
       order by c.first_leaf desc limit 1) c);
-end $$;
-
--- The entries of a range of leaves that are kept, with their canonical bytes, in order.
-create function leaves_between(agency uuid, from_seq bigint, until_seq bigint, entries_max integer)
-returns table (seq bigint, entry text)
-language plpgsql stable
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
-begin
-  return query
-  select j.seq, covered_text(j) from journal j
-  where j.agency_id = agency and j.seq >= from_seq and j.seq <= until_seq order by j.seq limit entries_max;
 end $$;
 
 -- The index of the leaf of an entry; null while it has none.
@@ -1043,6 +1036,15 @@ create type audit_row as (
   request_id text,
   count      bigint
 );
+
+-- Stores lines that count many attempts; of lines with the same id the highest count is kept. The only way in which a line may change.
+create function keep_refusals(lines audit_row[]) returns void language sql
+security definer set search_path = public, pg_temp as $$
+  insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count, month)
+  select l.agency_id, l.line_id, l.at, l.actor_kind, l.actor_id, l.route, l.outcome, l.booking_id, l.request_id, l.count, storage_month(l.at)
+  from unnest(lines) l
+  on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count)
+$$;
 
 -- Whether exactly these entries are stored, not only others with their numbers.
 create function are_written(entries journal_row[]) returns boolean language plpgsql
@@ -1319,7 +1321,7 @@ begin
     select a.agency_id, a.line_id, a.at, a.actor_kind, a.actor_id, a.route, a.outcome, a.booking_id, a.request_id, a.count,
            storage_month(a.at)
     from unnest(audit_lines) a
-    on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count);
+    on conflict (agency_id, line_id, month) do nothing;
   end if;
 
   if idempotencies is not null then
@@ -2209,7 +2211,7 @@ create table writer (
 -- gone; null: it takes over from any that serves. Errors: NL005, another process has taken over meanwhile, and serves.
 create function take_over(new_holder text, new_writer uuid default null, new_run text default null, gone uuid[] default null)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
-language plpgsql as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s order by s.shard for update;
@@ -2235,7 +2237,7 @@ end $$;
 -- Makes the caller the only writer of these shards, and returns the ends of their logs. Waits for batches in flight there.
 create function take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
-language plpgsql as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s where s.shard = any (wanted) order by s.shard for update;
@@ -2261,7 +2263,8 @@ end $$;
 
 -- The writer gives these shards up, so that nobody has to wait for it. Those that another writer has taken, or is just taking, stay as
 -- they are.
-create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql as $$
+create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql
+security definer set search_path = public, pg_temp as $$
 begin
   update shard s set writer_id = null
   from (select g.shard from shard g where g.shard = any (shards) and g.writer_id = of_writer for update skip locked) given
@@ -2279,7 +2282,8 @@ end $$;
 
 -- Raises the writer's own epochs by one: all of them, or none. `wanted_renewal` identifies the call and its repetitions. A shard that
 -- this call has raised already stays as it is. Errors: NL001.
-create function renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid) returns void language plpgsql as $$
+create function renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid) returns void language plpgsql
+security definer set search_path = public, pg_temp as $$
 declare
   fenced text;
 begin
@@ -2407,6 +2411,42 @@ begin
   where w.status = 'active';
   get diagnostics endpoints = row_count;
 end $$;
+
+-- Erases guests of a ledger that was restored to a moment before their erasures, while nothing serves it. `erased`: [{"at", "agency_id",
+-- "guest_id"}]. Returns how many of them were there. The service completes each when it starts: the entry of the log, the list outside
+-- the database, the vacuum.
+create function repeat_erasures(erased jsonb) returns integer language plpgsql as $$
+declare
+  found_guests integer;
+begin
+  perform from shard s order by s.shard for update;
+  with listed as (
+    select e.agency_id, e.guest_id, min(e.at) as at
+    from jsonb_to_recordset(erased) as e (at timestamptz, agency_id uuid, guest_id uuid)
+    where exists (select from agency a where a.agency_id = e.agency_id)
+    group by e.agency_id, e.guest_id
+  ), inserted as (
+    insert into guest_erasure (at, erased_at, vacuumed_at, agency_id, guest_id)
+    select l.at, gone.at, gone.at, l.agency_id, l.guest_id
+    from listed l cross join lateral (
+      -- A guest who is not there needs no entry; the row is for the next backup's list.
+      select case when not exists (select from guest g where g.agency_id = l.agency_id and g.guest_id = l.guest_id)
+                  then clock_timestamp() end as at) gone
+    on conflict (agency_id, guest_id) do nothing
+    returning guest_id, erased_at
+  )
+  select count(*) filter (where i.erased_at is null) into found_guests from inserted i;
+  delete from guest g using guest_erasure e where g.agency_id = e.agency_id and g.guest_id = e.guest_id;
+  perform erase_bookings(e.agency_id, e.guest_id, null, null) from guest_erasure e where e.erased_at is null;
+  perform scrub_answers(a.agency_id, '00000000-0000-0000-0000-000000000000', '', '', null)
+  from (select distinct e.agency_id from guest_erasure e where e.erased_at is null) a;
+  return found_guests;
+end $$;
+
+------------------------------------------------------------------------------------------------------------------------------------
+-- Functions that run with the rights of the owner are executed by the roles that roles.sql names, and by no others.
+
+revoke execute on function keep_refusals, ensure_months, retire_month, take_over, take_shards, give_up_shards, renew_epochs from public;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- The first months. Comes last, because a partition copies the indexes and checks of its table.

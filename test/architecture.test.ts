@@ -104,7 +104,14 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   'core/catalogue': ['core/journal', 'core/units'],
   'events/webhooks': ['core/bookings', 'events/ical'],
   'events/changes': ['core/bookings', 'core/units', 'events/ical'],
-  'events/checkpoints': ['core/bookings', 'core/units', 'core/catalogue', 'events'],
+  'events/checkpoints': [
+    'core/bookings',
+    'core/units',
+    'core/catalogue',
+    'events/ical',
+    'events/webhooks',
+    'events/changes',
+  ],
   accounts: ['events'],
   observability: ['accounts/*-commands.ts'],
   // The service reaches storage through ports only.

@@ -27,9 +27,9 @@ export interface Erasure {
   readonly bookings: number
   /** Those of them that are still to begin or to end. */
   readonly upcoming: number
-  readonly notes: number
-  readonly references: number
-  readonly reasons: number
+  readonly withNotes: number
+  readonly withReference: number
+  readonly withReason: number
 }
 
 /** An erasure that was begun. */

@@ -1,20 +1,14 @@
 /** ERASURES_FILE: every erasure as a line of JSON, outside the database, so that none is lost when an older backup is restored. */
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { BegunErasure } from '../accounts/guest-erasures.ts'
-import { instantText } from '../lib/clock.ts'
+import { erasureLine, type ListedErasure } from '../postgres/stores/listed-erasures.ts'
 import { ConfigError } from './config.ts'
-
-/** Ids only. `erasures export` writes the same. */
-export function erasureLine({ at, agencyId, guestId }: Pick<BegunErasure, 'at' | 'agencyId' | 'guestId'>): string {
-  return `${JSON.stringify({ at: instantText(at), agencyId, guestId })}\n`
-}
 
 /**
  * @returns what appends to the file; it settles when the line is on the disk
  * @throws ConfigError when the file cannot be written
  */
-export async function openErasuresFile(path: string): Promise<(erasure: BegunErasure) => Promise<void>> {
+export async function openErasuresFile(path: string): Promise<(erasure: ListedErasure) => Promise<void>> {
   try {
     await append(path, '')
     // The name of a new file is in its folder.

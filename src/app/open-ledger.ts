@@ -235,6 +235,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       prepare: async () => {
         // So that the journal starts with the newest month.
         await ensureMonths(sql).catch(watch.onHousekeepingFailure)
+        await checkpoints.listKeys().catch(watch.onHousekeepingFailure)
         if (untilTurn !== undefined) await warmUp()
       },
       turn: async () => (await untilTurn?.({ writers: others, warmUp })) ?? null,

@@ -103,26 +103,30 @@ export function writeFolder(
   content: { readonly agency: Json } & { readonly [P in Part]: readonly Json[] },
   format: Format,
 ): void {
+  const files: Record<string, string> = { 'agency.json': `${JSON.stringify(content.agency, null, 2)}\n` }
+  for (const part of PARTS) {
+    const rows = content[part]
+    if (format === 'csv' && rows.length === 0) continue
+    files[`${part}.${format}`] = format === 'json' ? `${JSON.stringify(rows, null, 2)}\n` : csvText(rows)
+  }
+  writeFiles(path, files)
+}
+
+/**
+ * Writes files that only their owner may read: guests' names and e-mails are in them.
+ * @param files their texts, by name
+ * @throws CliError when the folder cannot be written
+ */
+export function writeFiles(path: string, files: Readonly<Record<string, string>>): void {
   try {
-    // Guests' names and e-mails are in it.
     mkdirSync(path, { recursive: true, mode: 0o700 })
-    write(join(path, 'agency.json'), `${JSON.stringify(content.agency, null, 2)}\n`)
-    for (const part of PARTS) {
-      const rows = content[part]
-      const text = format === 'json' ? `${JSON.stringify(rows, null, 2)}\n` : csvText(rows)
-      if (format === 'csv' && rows.length === 0) continue
-      write(join(path, `${part}.${format}`), text)
-    }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text, { mode: 0o600 })
   } catch (error) {
     throw new CliError(`Cannot write ${path}: ${error instanceof Error ? error.message : error}`)
   }
 }
 
-function write(file: string, text: string): void {
-  writeFileSync(file, text, { mode: 0o600 })
-}
-
-function csvText(rows: readonly Json[]): string {
+export function csvText(rows: readonly Json[]): string {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   return stringify(rows.map(guarded), {
     header: true,

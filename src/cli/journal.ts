@@ -4,7 +4,7 @@ import { archiveMonth, type MonthManifest } from '../app/month-archive.ts'
 import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { storedCheck } from '../postgres/stores/stored-key-check.ts'
-import { databaseUrl, onDatabase } from './database.ts'
+import { databaseUrl, OWNER_NEEDED, onDatabase } from './database.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -23,7 +23,7 @@ export function journal(program: Command, terminal: Terminal): void {
     .summary('move the oldest month of the database at DATABASE_URL into files')
     .description(
       'Writes the journal, audit trail, webhook deliveries and attempts of the oldest month into a folder, checks the journal against its chain and the files against the tables, and then drops the tables. ' +
-        'Run it while the service runs, with SECRET_KEY and a role that owns the tables. It cannot be undone. Run an interrupted archive again with the same options.',
+        `It can run while the service runs, and needs SECRET_KEY. It cannot be undone. Run an interrupted archive again with the same options. ${OWNER_NEEDED}`,
     )
     .requiredOption('--month <YYYY-MM>', 'the oldest month')
     .requiredOption('--out <dir>', 'where to make the folder of the month')
@@ -31,8 +31,7 @@ export function journal(program: Command, terminal: Terminal): void {
     .action(async ({ month, out, json }: Options) => {
       if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new UsageError('--month must be a month, such as 2026-01.')
       const { env } = terminal
-      const without = 'Cannot archive: DATABASE_URL is not set.'
-      const url = env['MIGRATION_DATABASE_URL'] || databaseUrl(terminal, without)
+      const url = databaseUrl(terminal, 'Cannot archive: DATABASE_URL is not set.')
       const secretKey = parseSecretKey(env['SECRET_KEY'] ?? '')
       if (secretKey === null)
         throw new UsageError('Cannot archive: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.')

@@ -1,5 +1,6 @@
 /** The nouns of the command line: which operation each verb is, and which columns a list shows. */
 import { calendarUrl } from './calendar.ts'
+import { addGuestData } from './guest-data.ts'
 import { importIcal } from './import-ical.ts'
 import type { Json } from './portal-client.ts'
 import { RATE_FLAGS, showRates } from './rates.ts'
@@ -196,7 +197,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     ownVerbs: importIcal,
   },
   guests: {
-    summary: 'show and change guests',
+    summary: 'show, change, export and erase guests',
     verbs: {
       list: {
         operation: 'listGuests',
@@ -211,6 +212,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       },
       update: 'changeGuest',
     },
+    ownVerbs: addGuestData,
   },
   webhooks: {
     summary: 'manage webhook endpoints',

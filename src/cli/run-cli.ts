@@ -5,6 +5,7 @@ import { cluster } from './cluster.ts'
 import { serviceUrl } from './connection.ts'
 import { afterRestore, migrateCommand } from './database.ts'
 import { demo } from './demo.ts'
+import { erasures } from './erasures.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
 import { health } from './health.ts'
@@ -63,7 +64,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   if (args.includes('changes')) (await import('./partner.ts')).addChanges(changes, terminal)
   for (const add of [
     ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
-    ...[health, cluster, rotateSecretKey, afterRestore, journal],
+    ...[health, cluster, rotateSecretKey, afterRestore, erasures, journal],
   ])
     add(program, terminal)
   program

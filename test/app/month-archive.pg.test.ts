@@ -9,7 +9,8 @@ import { runCli } from '../../src/cli/run-cli.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
-import { makeAllCheckpoints, writeMonthSnapshots } from '../support/month-snapshots.ts'
+import { makeCheckpoints } from '../support/checkpoints.ts'
+import { writeMonthSnapshots } from '../support/month-snapshots.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -59,7 +60,7 @@ beforeEach(async () => {
   await book(3)
   await ledger.refusals.flush()
   await writeMonthSnapshots(database, ledger)
-  await makeAllCheckpoints(sql)
+  await makeCheckpoints(sql)
 })
 afterEach(async () => {
   await ledger.close()

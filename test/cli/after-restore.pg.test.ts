@@ -26,7 +26,7 @@ async function afterRestoreOf(database: TestDatabase, ...options: string[]): Pro
   }
   const env = { DATABASE_URL: database.url }
   const terminal = { env, isTty: false, out: write, err: write, readInput: async () => '' }
-  expect([await runCli(['after-restore', ...options], terminal), output]).toEqual([0, output])
+  expect([await runCli(['after-restore', '--no-erasures', ...options], terminal), output]).toEqual([0, output])
   return output
 }
 

@@ -1,8 +1,7 @@
-import type { Ledger, LedgerLimits } from '../../src/app/ledger.ts'
+import type { Ledger } from '../../src/app/ledger.ts'
 import type { AccessToken, Agency, ApiKey, Role } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { FeeType, Unit } from '../../src/core/domain/unit.ts'
-import type { Clock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { makeAccessToken, makeFeeType, makeKey } from './fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from './open-ledger.ts'
@@ -39,7 +38,9 @@ export interface TestLedger {
 
 /** @param options.on opens it again on the database of another, which keeps it */
 export async function openTestLedger(
-  options: { limits?: Partial<LedgerLimits>; clock?: Clock; on?: TestDatabase } = {},
+  options: Pick<NonNullable<Parameters<typeof openTestDatabaseLedger>[1]>, 'limits' | 'clock' | 'listErasure'> & {
+    on?: TestDatabase
+  } = {},
 ): Promise<TestLedger> {
   const { on } = options
   const database = on ?? (await testDatabase())

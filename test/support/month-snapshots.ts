@@ -1,10 +1,6 @@
 import type { Ledger } from '../../src/app/ledger.ts'
-import { SHARDS } from '../../src/core/journal/shard.ts'
 import { MonthSnapshots } from '../../src/core/units/month-snapshots.ts'
-import { CheckpointBuilder } from '../../src/events/checkpoints/checkpoint-builder.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import type { Sql } from '../../src/postgres/client/connect.ts'
-import { PostgresCheckpointRows } from '../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresJournalStore } from '../../src/postgres/stores/postgres-journal-store.ts'
 import { PostgresUnitsWithoutSnapshot } from '../../src/postgres/stores/postgres-units-without-snapshot.ts'
 import type { TestDatabase } from './postgres.ts'
@@ -27,16 +23,4 @@ export async function writeMonthSnapshots(
   await store.close()
   if (failures.length > 0) throw failures[0]
   return defects
-}
-
-/** What the service does within a minute: every entry has a leaf then. */
-export async function makeAllCheckpoints(sql: Sql): Promise<void> {
-  const failures: unknown[] = []
-  await new CheckpointBuilder({
-    rows: new PostgresCheckpointRows(sql),
-    clock: systemClock,
-    owned: () => Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1 })),
-    onFailure: (error) => void failures.push(error),
-  }).round()
-  if (failures.length > 0) throw failures[0]
 }

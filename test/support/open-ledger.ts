@@ -1,11 +1,12 @@
 import { readConfig } from '../../src/app/config.ts'
-import type { Ledger, LedgerLimits } from '../../src/app/ledger.ts'
+import type { Ledger, LedgerLimits, LedgerOptions } from '../../src/app/ledger.ts'
 import { prepareLedger } from '../../src/app/open-ledger.ts'
 import { WholeLedger } from '../../src/cluster/whole-ledger.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { makeAgency } from './fixtures.ts'
+import { asService } from './postgres.ts'
 import { AGENCY, CALLER } from './samples.ts'
 import { TEST_SECRET_KEY } from './service-process.ts'
 
@@ -20,7 +21,7 @@ export interface Reports {
   readonly failures: unknown[]
 }
 
-/** The real ledger on a test database, as main.ts opens it. */
+/** The real ledger on a test database, as main.ts opens it: with the role that serves. */
 export async function openTestDatabaseLedger(
   url: string,
   options: {
@@ -28,11 +29,12 @@ export async function openTestDatabaseLedger(
     clock?: Clock
     onBookingChange?: (agencyId: string) => void
     onUnitChange?: (agencyId: string) => void
+    listErasure?: NonNullable<LedgerOptions['listErasure']>
   } = {},
 ): Promise<Ledger & { reports: Reports }> {
   const reports: Reports = { fenced: [], defects: [], damaged: [], failures: [] }
   const { ledger, begin } = await prepareLedger({
-    databaseUrl: url,
+    databaseUrl: asService(url),
     secretKey: Uint8Array.fromHex(TEST_SECRET_KEY),
     clock: options.clock ?? systemClock,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
@@ -40,6 +42,7 @@ export async function openTestDatabaseLedger(
     openOwnership: (parts) => new WholeLedger(parts),
     onBookingChange: (agencyId) => options.onBookingChange?.(agencyId),
     onUnitChange: (agencyId) => options.onUnitChange?.(agencyId),
+    ...(options.listErasure && { listErasure: options.listErasure }),
     watch: {
       onFenced: (cause) => reports.fenced.push(cause),
       onEntriesLost: (error) => reports.failures.push(error),

@@ -42,7 +42,7 @@ class _Face:
 
 def _call(method: Callable[Concatenate[Any, A], T]) -> Callable[Concatenate[Any, A], Awaitable[T]]:
     async def call(self: Any, /, *args: A.args, **kwargs: A.kwargs) -> T:
-        return await asyncio.to_thread(method, self._sync, *args, **kwargs)
+        return await asyncio.to_thread(functools.partial(method, self._sync, *args, **kwargs))
 
     functools.update_wrapper(call, method)
     return call
@@ -58,7 +58,7 @@ def _list(method: Callable[Concatenate[Any, A], Listing[T, P]]) -> Callable[Conc
 
 async def _each(items: Iterator[T]) -> AsyncIterator[T]:
     while True:
-        item = await asyncio.to_thread(next, items, END)
+        item = await asyncio.to_thread(functools.partial(next, items, END))
         if item is END:
             return
         yield item

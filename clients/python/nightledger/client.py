@@ -1,7 +1,7 @@
 """A partner's access to one agency."""
 
 import ssl
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, cast
 
 from . import types
 from .changes import Changes
@@ -158,8 +158,7 @@ class Nightledger:
             unit=unit, arrival=arrival, departure=departure, adults=adults, children=children, extraBed=extra_bed
         )
         body, tag = self._http.send(Call(('quote',), body=stay), options)
-        answer: types.QuoteAnswer = body
-        return {**answer, 'stay': stay, 'tag': tag}
+        return cast(Quote, {**body, 'stay': stay, 'tag': tag})
 
     def book(
         self,

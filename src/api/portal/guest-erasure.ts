@@ -16,9 +16,9 @@ const ErasureJson = Type.Object(
     erasedAt: nullable(Type.String({ format: 'date-time', description: 'Null with `dryRun=true`.' })),
     bookings: count('Bookings that lose their guest and their texts. Their figures stay.'),
     upcoming: count('Those of them that are still to begin, or in progress.'),
-    notes: count('Those with notes.'),
-    references: count('Those with a `sourceRef`.'),
-    reasons: count('Those with a `cancelReason` that somebody wrote.'),
+    withNotes: count('Those with notes.'),
+    withReference: count('Those with a `sourceRef`.'),
+    withReason: count('Those with a `cancelReason` that somebody wrote.'),
   },
   { $id: 'GuestErasure' },
 )

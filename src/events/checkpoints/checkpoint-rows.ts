@@ -57,4 +57,6 @@ export interface CheckpointRows {
   keep(parts: readonly BuiltPart[]): Promise<ReadonlySet<string>>
   /** The newest entries of a booking that have a leaf, oldest first, at most `limit`. */
   leavesOfBooking(agencyId: string, bookingId: string, limit: number): Promise<readonly EntryLeaf[]>
+  /** Lists a public key that signs, if it is not listed yet. @returns all that are listed, the newest first */
+  listKey(vkey: string): Promise<readonly string[]>
 }

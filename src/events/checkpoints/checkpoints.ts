@@ -24,12 +24,24 @@ export class Checkpoints {
   readonly #inTurn: InTurn
   readonly #historyId: string
   readonly #signer: CheckpointSigner
+  #formerKeys: readonly string[] = []
 
   constructor(options: { rows: CheckpointRows; inTurn: InTurn; historyId: string; signer: CheckpointSigner }) {
     this.#rows = options.rows
     this.#inTurn = options.inTurn
     this.#historyId = options.historyId
     this.#signer = options.signer
+  }
+
+  /** The public keys, of which the first signs. */
+  get keys(): readonly string[] {
+    return [this.#signer.vkey, ...this.#formerKeys]
+  }
+
+  /** Adds the key to those that are listed, and learns of former ones. */
+  async listKeys(): Promise<void> {
+    const listed = await this.#rows.listKey(this.#signer.vkey)
+    this.#formerKeys = listed.filter((vkey) => vkey !== this.#signer.vkey)
   }
 
   /** The newest checkpoint of the agency. Entries of the last seconds may not be in it yet. */
@@ -42,7 +54,7 @@ export class Checkpoints {
 
   /**
    * Proves that the tree of `from` leaves is the beginning of the one of `to` leaves.
-   * @param sizes `from` is at most `to`
+   * @param sizes `from` must be at most `to`
    * @returns how many leaves there are, if these are fewer than `to`
    */
   consistency(

@@ -86,11 +86,17 @@ export class PostgresCheckpointRows implements CheckpointRows {
   async leavesOfBooking(agencyId: string, bookingId: string, limit: number): Promise<readonly EntryLeaf[]> {
     const agency = uuidOf(agencyId)
     const rows = await this.#sql<EntryLeaf[]>`
-      select leaf_of(${agency}::text::uuid, j.seq)::float8 as "index", covered_text(j) as "entry"
+      select leaf_of(${agency}::text::uuid, c.seq)::float8 as "index", l.entry
       from changes_of_booking(${agency}::text::uuid, ${uuidOf(bookingId)}::text::uuid, null, null, ${limit}, true) c
-      join journal j on j.shard = shard_of(${agency}::text::uuid) and j.seq = c.seq
-      order by j.seq`
+      join leaf l on l.agency_id = ${agency}::text::uuid and l.seq = c.seq
+      order by c.seq`
     return rows.filter(({ index }) => index !== null)
+  }
+
+  async listKey(vkey: string): Promise<readonly string[]> {
+    await this.#sql`insert into checkpoint_key (vkey) values (${vkey}) on conflict do nothing`
+    const rows = await this.#sql<{ vkey: string }[]>`select vkey from checkpoint_key order by at desc`
+    return rows.map((row) => row.vkey)
   }
 }
 

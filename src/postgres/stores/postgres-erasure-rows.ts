@@ -58,10 +58,10 @@ export class PostgresErasureRows implements ErasureRows {
     const [row] = await this.#sql<Omit<Erasure, 'guestId' | 'erasedAt'>[]>`
       select count(*)::float8 as "bookings",
              count(*) filter (where departure > ${today}::text::date and status not in ('cancelled', 'checked_out'))::float8 as "upcoming",
-             count(notes)::float8 as "notes", count(source_ref)::float8 as "references",
-             count(*) filter (where cancel_reason <> ${HOLD_EXPIRED})::float8 as "reasons"
+             count(notes)::float8 as "withNotes", count(source_ref)::float8 as "withReference",
+             count(*) filter (where cancel_reason <> ${HOLD_EXPIRED})::float8 as "withReason"
       from booking where agency_id = ${uuidOf(agencyId)} and guest_id = ${uuidIn('gst', guestId)}`
-    return row ?? { bookings: 0, upcoming: 0, notes: 0, references: 0, reasons: 0 }
+    return row ?? { bookings: 0, upcoming: 0, withNotes: 0, withReference: 0, withReason: 0 }
   }
 
   async unitsOf(agencyId: string, guestId: string): Promise<readonly string[]> {

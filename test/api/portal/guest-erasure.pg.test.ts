@@ -87,9 +87,9 @@ test('an erased guest is not found, their bookings stay as figures without a gue
         erasedAt: expect.any(String),
         bookings: 3,
         upcoming: 2,
-        notes: 3,
-        references: 3,
-        reasons: 1,
+        withNotes: 3,
+        withReference: 3,
+        withReason: 1,
       },
     },
   ])
@@ -111,7 +111,7 @@ test('a preview says what would go, and neither writes nor records anything', as
   const count = async () => (await service.get(`${path}/audit`)).body.totalItems
   const before = [await bookingOf(id), await count()]
   const { erasure } = (await erase(guestId, '?dryRun=true')).body
-  const counts = { bookings: 1, upcoming: 1, notes: 1, references: 1, reasons: 0 }
+  const counts = { bookings: 1, upcoming: 1, withNotes: 1, withReference: 1, withReason: 0 }
   expect(erasure).toEqual({ guestId, erasedAt: null, ...counts })
   expect([await bookingOf(id), await count()]).toEqual(before)
   expect((await erase(`gst_${'0'.repeat(32)}`, '?dryRun=true')).status).toBe(404)
@@ -127,9 +127,9 @@ test('erasing twice is harmless: the log says it once, and the second answer has
     erasedAt: erasure.erasedAt,
     bookings: 0,
     upcoming: 0,
-    notes: 0,
-    references: 0,
-    reasons: 0,
+    withNotes: 0,
+    withReference: 0,
+    withReason: 0,
   })
   const [entries] = await service.database.sql`
     select count(*)::int as n from journal where kind = 'guest_erased' and agency_id = ${uuidOf(agency.id)}`
@@ -236,7 +236,7 @@ test('an erasure that was interrupted has taken the guest, and is completed by t
   expect((await bookingOf(id)).guest).toBeNull()
   expect((await verifyDatabase(service.database.sql)).differences).toEqual([])
   expect(await tablesWith('reis')).toEqual(['booking'])
-  expect((await erase(guestId)).body.erasure).toMatchObject({ bookings: 1, notes: 1 })
+  expect((await erase(guestId)).body.erasure).toMatchObject({ bookings: 1, withNotes: 1 })
   expect(await tablesWith('reis')).toEqual([])
 })
 

@@ -5,8 +5,9 @@ import type { Unit } from '../../../src/core/domain/unit.ts'
 import { DAY_MS } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
+import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { cliOn } from '../../support/cli-terminal.ts'
-import { makeAllCheckpoints, writeMonthSnapshots } from '../../support/month-snapshots.ts'
+import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { testDatabase } from '../../support/postgres.ts'
 import { sectionOf, shellBlocksOf } from '../../support/shell-blocks.ts'
@@ -274,7 +275,7 @@ describe('bookings and deliveries', () => {
     expect(await run()).toMatchObject({ bookings: 0 })
     expect(await bookings()).toHaveLength(3)
     await writeMonthSnapshots(service.database, service.ledger)
-    await makeAllCheckpoints(sql)
+    await makeCheckpoints(sql)
     await sql`select retire_month(${OLDEST}::text::date)`
     expect(await run(true)).toMatchObject({ bookings: 2 })
     expect(await run()).toMatchObject({ bookings: 2 })

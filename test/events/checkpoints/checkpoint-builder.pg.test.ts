@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { coveredText, type LinkedEntry, SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
+import { coveredText, type LinkedEntry, shardOf } from '../../../src/core/journal/shard.ts'
 import { CheckpointBuilder, LEAVES_AT_ONCE } from '../../../src/events/checkpoints/checkpoint-builder.ts'
 import { CheckpointSigner, readCheckpoint } from '../../../src/events/checkpoints/checkpoint-note.ts'
 import { Checkpoints } from '../../../src/events/checkpoints/checkpoints.ts'
@@ -8,11 +8,10 @@ import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresVerifyStore } from '../../../src/postgres/stores/postgres-verify-store.ts'
+import { checkpointBuilder, isConsistent } from '../../support/checkpoints.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { LivedLedger } from '../../verify/support/lived-ledger.ts'
-
-const EVERY_SHARD = Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1 }))
 
 let database: TestDatabase
 let lived: LivedLedger
@@ -27,16 +26,7 @@ beforeEach(async () => {
 })
 afterEach(() => lived.ledger.close())
 
-function builder(epoch = 1): CheckpointBuilder {
-  return new CheckpointBuilder({
-    rows: new PostgresCheckpointRows(database.sql),
-    clock: new FakeClock(0),
-    owned: () => EVERY_SHARD.map(({ shard }) => ({ shard, epoch })),
-    onFailure: (error) => {
-      throw error
-    },
-  })
-}
+const builder = () => checkpointBuilder(database.sql)
 
 const checkpoints = () =>
   new Checkpoints({
@@ -89,12 +79,12 @@ test('the canonical bytes of an entry are in SQL what its link covers, for every
   for (const [index, text] of hostile.entries()) {
     await copyLastEntry(1)
     await database.sql`
-      update journal set request_id = ${text}, payload = ${`{"a":${JSON.stringify(text)}}`}, route = ${text}, other_unit_id = gen_random_uuid(),
+      update journal set request_id = ${text}, payload = ${`{"a":${JSON.stringify(text)}}`}, other_unit_id = gen_random_uuid(),
         booking_id = ${index % 2 === 0 ? null : crypto.randomUUID()}::text::uuid, actor_id = ${index % 3 === 0 ? null : crypto.randomUUID()}::text::uuid,
         actor_kind = ${(['key', 'access_token', 'portal', 'system'] as const)[index % 4] ?? 'key'}, at = timestamptz '1999-12-31 23:59:59.999Z' + ${index}::int * interval '9999 days'
       where seq = (select max(seq) from journal)`
   }
-  const covered = await database.sql<{ text: string }[]>`select covered_text(j) as "text" from journal j order by seq`
+  const covered = await database.sql<{ text: string }[]>`select entry as "text" from leaf order by seq`
   const entries = await entriesOf()
   expect(entries.length).toBe(9 + hostile.length)
   expect(covered.map(({ text }) => text)).toEqual(entries.map(coveredText))
@@ -213,10 +203,15 @@ describe('proofs from the stored tree', () => {
     await copyLastEntry(20)
     await builder().round()
     const found = checkpoints()
+    const entries = await entriesOf()
+    const treeAt = (size: number) => ({ size, root: treeOf(entries.slice(0, size)).root() })
     for (let to = 0; to <= 22; to++)
       for (let from = 0; from <= to; from++) {
         const proof = await found.consistency(lived.agency.id, { from, to })
-        expect(proof.kind).toBe('proved')
+        if (proof.kind !== 'proved') throw new Error('Expected a proof')
+        if (from === 0) expect(proof.hashes).toEqual([])
+        else if (from === to) expect(proof.hashes).toEqual([])
+        else expect(isConsistent(treeAt(from), treeAt(to), proof.hashes)).toBe(true)
       }
     expect(await found.consistency(lived.agency.id, { from: 1, to: 23 })).toEqual({ kind: 'beyond', size: 22 })
   })

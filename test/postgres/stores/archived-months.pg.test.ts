@@ -8,9 +8,10 @@ import { uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { PostgresUnitsWithoutSnapshot } from '../../../src/postgres/stores/postgres-units-without-snapshot.ts'
+import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
-import { makeAllCheckpoints, writeMonthSnapshots } from '../../support/month-snapshots.ts'
+import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -60,7 +61,7 @@ beforeEach(async () => {
   await book(units.a, 5)
   now = Date.now()
   await book(units.b, 5)
-  await makeCheckpoints()
+  await makeCheckpoints(database.sql)
 })
 afterEach(() => ledger.close())
 
@@ -84,9 +85,6 @@ const writeSnapshots = () => writeMonthSnapshots(database, ledger)
 
 const archive = () => database.sql<{ retire_month: string }[]>`select retire_month(${OLDEST}::text::date)`
 const refusal = (of: Promise<unknown>) => of.then(String, (error: Error) => error.message)
-
-/** What the service does within a minute. */
-const makeCheckpoints = () => makeAllCheckpoints(database.sql)
 
 async function archived(): Promise<void> {
   await writeSnapshots()
@@ -142,10 +140,10 @@ test('the trees keep the leaves of archived entries, and grow from there', async
   }
   const before = await rootOfAll()
   await archived()
-  await makeCheckpoints()
+  await makeCheckpoints(database.sql)
   expect(await rootOfAll()).toEqual(before)
   await book(units.a, 10)
-  await makeCheckpoints()
+  await makeCheckpoints(database.sql)
   expect((await rootOfAll()).size).toBe(before.size + 1)
 })
 
@@ -308,7 +306,7 @@ describe('a month is not archived', () => {
     await writeSnapshots()
     await database.sql`delete from checkpoint where agency_id = ${uuidOf(quiet.id)}`
     expect(await refusal(archive())).toBe(`Cannot archive ${OLDEST}: entries of 1 agencies have no checkpoint`)
-    await makeCheckpoints()
+    await makeCheckpoints(database.sql)
     await archive()
   })
 

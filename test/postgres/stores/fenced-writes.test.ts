@@ -18,6 +18,7 @@ const WRITES: Record<string, string> = {
   'append-batch.ts: append_batch()': 'function',
   'audited-write.ts: insert into audit_line': 'checked',
   'audited-write.ts: keep_answer()': 'checked',
+  'listed-erasures.ts: repeat_erasures()': 'function',
   'month-tables.ts: insert into snapshot': 'a snapshot is derived, and checked when it is read',
   'month-tables.ts: retire_month()': 'locks all fences, and leaves the epochs as they are',
   'pending-deliveries.ts: update webhook_delivery': 'checked',
@@ -33,6 +34,10 @@ const WRITES: Record<string, string> = {
   'postgres-agency-store.ts: update guest': 'audited',
   'postgres-calendar-feed-rows.ts: insert into calendar_feed': 'audited',
   'postgres-chain-keys.ts: insert into shard_chain': 'before the take-over, and only if there is none',
+  'postgres-checkpoint-rows.ts: insert into checkpoint_key':
+    'a key that is listed harms nobody, whichever process is the writer',
+  'postgres-checkpoint-rows.ts: keep_checkpoints()':
+    'only adds leaves of entries that are in the log, which are the same whoever adds them (M2)',
   'postgres-endpoint-rows.ts: delete_webhook_endpoint()': 'function',
   'postgres-endpoint-rows.ts: insert into webhook_attempt': 'audited',
   'postgres-endpoint-rows.ts: insert into webhook_delivery': 'audited',
@@ -50,7 +55,7 @@ const WRITES: Record<string, string> = {
   'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
   'postgres-rate-rows.ts: keep_node_rate()': 'the counts of this node alone, under its own term',
   'postgres-rate-rows.ts: keep_rate()': 'function',
-  'postgres-refusal-rows.ts: insert into audit_line':
+  'postgres-refusal-rows.ts: keep_refusals()':
     'counts what this process has refused, true whichever process is the writer',
   'postgres-retention-rows.ts: delete from booking': 'checked',
   'postgres-retention-rows.ts: forget_deliveries()':

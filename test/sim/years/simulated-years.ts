@@ -20,7 +20,8 @@ import { connect } from '../../../src/postgres/client/connect.ts'
 import { oldestMonth } from '../../../src/postgres/stores/month-tables.ts'
 import { PostgresChainKeys } from '../../../src/postgres/stores/postgres-chain-keys.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
-import { makeAllCheckpoints, writeMonthSnapshots } from '../../support/month-snapshots.ts'
+import { makeCheckpoints } from '../../support/checkpoints.ts'
+import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { addAgency, addUnit, DEFAULT_LIMITS, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
 import { clockAt, haveMonthsSince } from '../../support/past-months.ts'
 import { copyOf, type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -111,7 +112,7 @@ export class SimulatedYears {
       create table years_until (month date not null);
       insert into years_until values ('${first}');
       alter function ensure_months(date) rename to ensure_all_months;
-      create function ensure_months(until date) returns date language sql as
+      create function ensure_months(until date) returns date language sql security definer as
         $$ select ensure_all_months(least(until, (select u.month + interval '3 months' from years_until u)::date)) $$`)
       .simple()
     await haveMonthsSince(database.sql, first)
@@ -229,7 +230,7 @@ export class SimulatedYears {
     const { monthsToArchive } = await this.#ledger.retention.run({ isDryRun: false })
     if (monthsToArchive === 0) return
     await writeMonthSnapshots(this.#database, this.#ledger)
-    await makeAllCheckpoints(sql)
+    await makeCheckpoints(sql)
     const chainKeys = await new PostgresChainKeys(sql, Uint8Array.fromHex(TEST_SECRET_KEY)).read()
     const admin = connect(url, { purpose: 'admin' })
     for (let n = 0; n < monthsToArchive; n++) {
