@@ -669,9 +669,9 @@ end $$;
 -- built behind the write path, from the journal alone.
 
 -- Entries as leaves. `entry`: their canonical bytes, as text: what their link covers (`coveredText` in src/core/journal/shard.ts). A test
--- compares the two. A view, because a function of a row would copy the row for each of its columns. Kinds and routes are texts of the
--- program, which need no escapes.
-create view leaf as
+-- compares the two. Kinds and routes are texts of the program, which need no escapes. Planned as a part of the statement that calls it.
+create function leaves() returns table (agency_id uuid, seq bigint, month date, entry_id uuid, entry text)
+language sql stable parallel safe as $$
 select j.agency_id, j.seq, j.month, j.entry_id, concat(
   '[', j.shard, ',', j.seq, ',"', to_char(j.month, 'YYYY-MM-DD'), '",', (date_part('epoch', j.at) * 1000)::bigint,
   ',"agc_', encode(uuid_send(j.agency_id), 'hex'), '",',
@@ -682,7 +682,8 @@ select j.agency_id, j.seq, j.month, j.entry_id, concat(
   coalesce(case when j.actor_kind = 'access_token' then '","tok_' else '","key_' end || encode(uuid_send(j.actor_id), 'hex') || '","',
            '",null,"'),
   j.route, '",', coalesce(to_json(j.request_id)::text, 'null'), ',', j.payload, ']') as entry
-from journal j;
+from journal j
+$$;
 
 -- How many hashes are kept of a tree of this size: one for each leaf, and for each inner node of its complete subtrees.
 create function hashes_of(size bigint) returns bigint language sql immutable strict parallel safe as
@@ -738,7 +739,7 @@ begin
   cross join lateral (
     select string_agg(sha256('\x00'::bytea || convert_to(n.entry, 'UTF8')), ''::bytea order by n.seq) as hashes,
            max(n.seq) as last_seq, max(n.month) as last_month, (array_agg(n.entry_id order by n.seq desc))[1] as last_id
-    from (select f.seq, f.month, f.entry_id, f.entry from leaf f
+    from (select f.seq, f.month, f.entry_id, f.entry from leaves() f
           where f.agency_id = a.agency_id and f.seq > a.after_seq and f.month >= a.after_month
           order by f.seq limit leaves_max) n) l
   where l.last_seq is not null;

@@ -52,13 +52,12 @@ begin
       ('journal',          'select, insert',                 '',        'seq, at, checksum, epoch, agency_id, unit_id, other_unit_id, booking_id, entry_id, actor_id, month, shard, is_announced, kind, actor_kind, link, route, payload'),
       ('snapshot',         'select, insert, update, delete', '',        ''),
       ('archived_unit',    'select',                         '',        '*'),
-      ('leaf',             'select',                         '',        ''),
       ('checkpoint',       'select, insert',                 '',        'first_leaf, size, last_seq, agency_id, last_month'),
       ('checkpoint_key',   'select, insert',                 '',        '*'),
 
       ('guest',            'select, insert, update, delete, maintain', '', 'agency_id, guest_id, created_at'),
       ('guest_erasure',    'select, insert, update',         '',        '*'),
-      ('booking',          'select, insert, update, delete, maintain', '',       'total_amount, seq, created_at, updated_at, hold_expires_at, cancelled_at, agency_id, booking_id, unit_id, guest_id, group_id, arrival, departure, expected_until, adults, children, version, extra_bed, type, status, source'),
+      ('booking',          'select, insert, update, delete, maintain', '',             'total_amount, seq, created_at, updated_at, hold_expires_at, cancelled_at, agency_id, booking_id, unit_id, guest_id, group_id, arrival, departure, expected_until, adults, children, version, extra_bed, type, status, source'),
       ('audit_line',       'select, insert',                 '',        'at, count, agency_id, line_id, actor_id, month, actor_kind, route, outcome'),
       ('idempotency',      'select, insert, update, delete, maintain', '', ''),
 

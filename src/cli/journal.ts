@@ -23,7 +23,8 @@ export function journal(program: Command, terminal: Terminal): void {
     .summary('move the oldest month of the database at DATABASE_URL into files')
     .description(
       'Writes the journal, audit trail, webhook deliveries and attempts of the oldest month into a folder, checks the journal against its chain and the files against the tables, and then drops the tables. ' +
-        `It can run while the service runs, and needs SECRET_KEY. It cannot be undone. Run an interrupted archive again with the same options. ${OWNER_NEEDED}`,
+        'Run it while the service runs, with SECRET_KEY. It cannot be undone. Run an interrupted archive again with the same options. ' +
+        OWNER_NEEDED,
     )
     .requiredOption('--month <YYYY-MM>', 'the oldest month')
     .requiredOption('--out <dir>', 'where to make the folder of the month')

@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence, cast
 
 from . import types
 from .changes import Changes
+from .history import History
 from .listing import Listing, by_number
 from .resources import Bookings, DateIn, Groups, Guests, Units, given
 from .sandbox import TestMode
@@ -47,6 +48,7 @@ class Nightledger:
         self.groups = Groups(http)
         self.guests = Guests(http)
         self.changes = Changes(http)
+        self.history = History(http)
         self.test = TestMode(http)
 
     def close(self) -> None:

@@ -101,7 +101,7 @@ export function nextLink(key: Uint8Array, previous: Link, entry: LinkedEntry): L
 
 /**
  * The canonical bytes of an entry, which its link and its leaf in the agency's tree cover: a JSON array whose last element is the payload.
- * Unambiguous: everything before the payload is escaped, so no two entries have the same text. The SQL view `leaf` says the same.
+ * Unambiguous: everything before the payload is escaped, so no two entries have the same text. The SQL function `leaves` says the same.
  */
 export function coveredText(entry: LinkedEntry): string {
   const { shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced } = entry

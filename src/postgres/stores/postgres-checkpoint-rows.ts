@@ -49,7 +49,7 @@ export class PostgresCheckpointRows implements CheckpointRows {
     const [row] = await this.#sql<{ hashes: Uint8Array }[]>`
       select tree_hashes(${uuidOf(agencyId)}::text::uuid, ${arrayOf(places.map(({ leaf }) => leaf))}::text::bigint[],
                          ${arrayOf(places.map(({ place }) => place))}::text::bigint[]) as "hashes"`
-    return hashesIn(row?.hashes ?? new Uint8Array(), nodes.length)
+    return hashesIn(row?.hashes ?? new Uint8Array())
   }
 
   async nextLeaves(ends: readonly TreeEnd[], limit: number): Promise<readonly NextLeaves[]> {
@@ -62,7 +62,7 @@ export class PostgresCheckpointRows implements CheckpointRows {
       ...last,
       agencyId: idOf('agc', agencyId),
       lastId: idOf('evt', lastId),
-      leaves: hashesIn(hashes, hashes.length / HASH_BYTES),
+      leaves: hashesIn(hashes),
     }))
   }
 
@@ -88,7 +88,7 @@ export class PostgresCheckpointRows implements CheckpointRows {
     const rows = await this.#sql<EntryLeaf[]>`
       select leaf_of(${agency}::text::uuid, c.seq)::float8 as "index", l.entry
       from changes_of_booking(${agency}::text::uuid, ${uuidOf(bookingId)}::text::uuid, null, null, ${limit}, true) c
-      join leaf l on l.agency_id = ${agency}::text::uuid and l.seq = c.seq
+      join leaves() l on l.agency_id = ${agency}::text::uuid and l.seq = c.seq
       order by c.seq`
     return rows.filter(({ index }) => index !== null)
   }
@@ -105,6 +105,8 @@ function arrayOf(values: readonly (string | number)[]): string {
   return `{${values.join()}}`
 }
 
-function hashesIn(bytes: Uint8Array, count: number): Hash[] {
+/** The hashes that these bytes are, one after the other. */
+export function hashesIn(bytes: Uint8Array): Hash[] {
+  const count = bytes.length / HASH_BYTES
   return Array.from({ length: count }, (_, index) => bytes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES))
 }

@@ -11,8 +11,10 @@ export async function vacuumErased(databaseUrl: string): Promise<void> {
   try {
     const [row] = await sql<{ startedAt: string; mayVacuum: boolean }[]>`
       select clock_timestamp()::text as "startedAt", bool_and(
-        pg_has_role(c.relowner, 'usage')
-        or current_setting('server_version_num')::int >= 170000 and has_table_privilege(c.oid, 'maintain')) as "mayVacuum"
+        -- Servers before 17 do not know the privilege, and refuse its name.
+        case when pg_has_role(c.relowner, 'usage') then true
+             when current_setting('server_version_num')::int >= 170000 then has_table_privilege(c.oid, 'maintain')
+             else false end) as "mayVacuum"
       from pg_class c where c.oid in ('guest'::regclass, 'booking'::regclass, 'idempotency'::regclass)`
     // The server would only warn.
     if (row?.mayVacuum !== true)

@@ -84,7 +84,7 @@ test('the canonical bytes of an entry are in SQL what its link covers, for every
         actor_kind = ${(['key', 'access_token', 'portal', 'system'] as const)[index % 4] ?? 'key'}, at = timestamptz '1999-12-31 23:59:59.999Z' + ${index}::int * interval '9999 days'
       where seq = (select max(seq) from journal)`
   }
-  const covered = await database.sql<{ text: string }[]>`select entry as "text" from leaf order by seq`
+  const covered = await database.sql<{ text: string }[]>`select entry as "text" from leaves() order by seq`
   const entries = await entriesOf()
   expect(entries.length).toBe(9 + hostile.length)
   expect(covered.map(({ text }) => text)).toEqual(entries.map(coveredText))
