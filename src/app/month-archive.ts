@@ -46,7 +46,7 @@ const SNAPSHOTS_AT_ONCE = 200
 const SNAPSHOTS_MAX = 100
 
 /** A month cannot be archived. Nothing was deleted. */
-export class MonthArchiveError extends Error {
+class MonthArchiveError extends Error {
   override readonly name = 'MonthArchiveError'
 }
 

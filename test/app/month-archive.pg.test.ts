@@ -138,6 +138,15 @@ test('a unit is still shown as it was after the month, though its snapshots are 
   expect(await findings()).toEqual([])
 })
 
+test('a damaged snapshot of its end is replaced by what the entries say', async () => {
+  await database.sql`update snapshot set seq = 2, hash = 'damaged'`
+  expect((await archive(OLDEST)).code).toBe(0)
+  expect(await findings()).toEqual([])
+  // It is all that is left of the month.
+  const [{ seq, hash } = {}] = await database.sql`select seq::int as seq, hash from snapshot where is_base`
+  expect([seq, hash === 'damaged']).toEqual([2, false])
+})
+
 test('the manifest has the sums of the files, and its links continue from one month to the next', async () => {
   expect((await archive(OLDEST)).code).toBe(0)
   expect((await archive(NEXT)).code).toBe(0)

@@ -126,7 +126,7 @@ export async function entriesOf(
   }))
 }
 
-/** Those that exist already stay as they are. */
+/** In the place of damaged ones, if there are any: what was replayed from the same entries is the same. */
 export async function insertSnapshots(sql: Sql, snapshots: readonly StoredSnapshot[]): Promise<void> {
   const rows = snapshots.map((snapshot) => ({
     ...snapshot,
@@ -138,7 +138,7 @@ export async function insertSnapshots(sql: Sql, snapshots: readonly StoredSnapsh
     select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now()
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as s (
       "agencyId" uuid, "unitId" uuid, seq bigint, format integer, hash text, state text)
-    on conflict (unit_id, seq) do nothing`
+    on conflict (unit_id, seq) do update set format = excluded.format, hash = excluded.hash, state = excluded.state`
 }
 
 /** Detaches the month's tables. @throws what the database says when the month cannot be archived (NL020) */

@@ -87,7 +87,7 @@ describe("the portal's document", () => {
   test('names its schemas as clients know them, and describes bodies but no headers', async () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
-      'AccessToken Actor Agency AgencyGuest AgencyGuestWithStays AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem BOOKING_CONFLICT_problemOfStays Booking BookingChange BookingHistoryEntry CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem ErasedGuest FEATURE_DISABLED_problem FeeType Guest GuestErasure ' +
+      'AccessToken Actor Agency AgencyGuest AgencyGuestWithStays AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem BOOKING_CONFLICT_problemOfStays Booking BookingChange BookingHistoryEntry CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem ErasedGuest FEATURE_DISABLED_problem FeeType Guest GuestChange GuestErasure ' +
         'HISTORY_EXPIRED_problem IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem NOT_FOUND_problemOfStays QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions Retention RetentionSettings SANDBOX_EXISTS_problem SLUG_TAKEN_problem Tape TestClock UNAUTHORIZED_problem ' +
         'Unit UnitChange UsageDay UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )

