@@ -1,6 +1,6 @@
 -- The schema of a ledger, in reading order: ledger and shards; agencies and who may act for them; units and fees; journal, snapshots,
--- months; bookings and guests; audit trail; idempotency; a batch; counters; the feed of changes; webhooks; writers and nodes; what the
--- operator does; the first months. J2, C1 and so on are the invariants of docs/invariants.md.
+-- months, checkpoints; bookings and guests; audit trail; idempotency; a batch; counters; the feed of changes; webhooks; writers and nodes;
+-- what the operator does; the first months. J2, C1 and so on are the invariants of docs/invariants.md.
 --
 -- Everything that is asked by agency has the agency's id first in its key. Columns of large tables are in the order of their width, so
 -- that rows have no padding.
@@ -14,6 +14,9 @@
 -- NL011 secrets changed while they were being re-encrypted
 -- NL020 the month cannot be archived
 -- NL030 the request has been answered
+--
+-- The role that serves owns nothing (roles.sql). What it may do only in a certain way is a function that runs with the rights of the owner,
+-- with a search path that no other role can put anything into.
 
 create extension if not exists btree_gist;
 create extension if not exists pg_trgm;
@@ -472,7 +475,8 @@ $$;
 
 -- Creates the partitions of all months up to `until`, and returns the newest month. A partition is created first and then attached,
 -- because `create table … partition of` would block every read and write of the parent.
-create function ensure_months(until date) returns date language plpgsql as $$
+create function ensure_months(until date) returns date language plpgsql
+security definer set search_path = public, pg_temp as $$
 declare
   month  date;
   parent text;
@@ -510,7 +514,7 @@ end $$;
 -- link from which its chain continues, and for each unit a snapshot, without which the unit is not recovered. Reads before it locks, and
 -- gives up rather than make the service wait. Errors: NL020.
 create function retire_month(retired date) returns setof text language plpgsql
-set lock_timeout = '500ms'
+security definer set search_path = public, pg_temp set lock_timeout = '500ms'
 as $$
 #variable_conflict use_column
 declare
@@ -540,6 +544,15 @@ begin
   if examples is not null then
     raise exception 'Cannot archive %: webhook events of this month wait for endpoints: %', retired, examples
       using errcode = 'NL020', hint = 'Switch the endpoints on, with "resend" or "drop", or delete them.';
+  end if;
+  -- What remains of the entries for partners who check the history (M3).
+  select count(*) into lacking from (
+    select j.agency_id, max(j.seq) as seq from journal j where j.month = retired group by j.agency_id) l
+  where l.seq > coalesce((
+    select c.last_seq from checkpoint c where c.agency_id = l.agency_id order by c.first_leaf desc limit 1), 0);
+  if lacking > 0 then
+    raise exception 'Cannot archive %: entries of % agencies have no checkpoint', retired, lacking
+      using errcode = 'NL020', hint = 'The service makes checkpoints within a minute.';
   end if;
   select array_agg(j.seq order by s.shard) into ends
   from shard s left join lateral (
@@ -600,6 +613,131 @@ begin
     return next parent || '_' || to_char(retired, 'YYYY_MM');
   end loop;
   update ledger set oldest_month = (retired + interval '1 month')::date;
+end $$;
+
+------------------------------------------------------------------------------------------------------------------------------------
+-- Checkpoints: for each agency a Merkle tree (RFC 6962) with a leaf for each of its entries, in the order of their numbers (M1). It is
+-- built behind the write path, from the journal alone.
+
+-- Entries as leaves. `entry`: their canonical bytes, as text: what their link covers (`coveredText` in src/core/journal/shard.ts). A test
+-- compares the two. Kinds and routes are texts of the program, which need no escapes. Planned as a part of the statement that calls it.
+create function leaves() returns table (agency_id uuid, seq bigint, month date, entry_id uuid, entry text)
+language sql stable parallel safe as $$
+select j.agency_id, j.seq, j.month, j.entry_id, concat(
+  '[', j.shard, ',', j.seq, ',"', to_char(j.month, 'YYYY-MM-DD'), '",', (date_part('epoch', j.at) * 1000)::bigint,
+  ',"agc_', encode(uuid_send(j.agency_id), 'hex'), '","unt_', encode(uuid_send(j.unit_id), 'hex'),
+  coalesce('","unt_' || encode(uuid_send(j.other_unit_id), 'hex') || '",', '",null,'),
+  coalesce('"bkg_' || encode(uuid_send(j.booking_id), 'hex') || '",', 'null,'),
+  '"evt_', encode(uuid_send(j.entry_id), 'hex'), '","', j.kind, case when j.is_announced then '",true,"' else '",false,"' end, j.actor_kind,
+  coalesce(case when j.actor_kind = 'access_token' then '","tok_' else '","key_' end || encode(uuid_send(j.actor_id), 'hex') || '","',
+           '",null,"'),
+  j.route, '",', coalesce(to_json(j.request_id)::text, 'null'), ',', j.payload, ']') as entry
+from journal j
+$$;
+
+-- How many hashes are kept of a tree of this size: one for each leaf, and for each inner node of its complete subtrees.
+create function hashes_of(size bigint) returns bigint language sql immutable strict parallel safe as
+  $$ select 2 * size - bit_count(size::bit(64)) $$;
+
+-- A tree as it grows, never changed: the hashes of the leaves from `first_leaf` to `size`, exclusive, 32 bytes each, and after each leaf
+-- those of the subtrees that it completes. `last_seq` and `last_month`: of the entry of the last leaf. Hashes stay when the entries are
+-- archived. Two processes that build at once write the same rows, so the second has no effect.
+create table checkpoint (
+  first_leaf bigint not null,
+  size       bigint not null,
+  last_seq   bigint not null,
+  agency_id  uuid not null,
+  last_month date not null,
+  hashes     bytea not null,
+  primary key (agency_id, first_leaf),
+  check (first_leaf >= 0 and size > first_leaf and length(hashes) = 32 * (hashes_of(size) - hashes_of(first_leaf)))
+);
+-- Hashes cannot be compressed, and parts of them are read.
+alter table checkpoint alter column hashes set storage external;
+-- The leaf of an entry.
+create unique index checkpoint_last on checkpoint (agency_id, last_seq);
+
+-- The public keys that have signed checkpoints, the newest last.
+create table checkpoint_key (
+  vkey text primary key,
+  at   timestamptz not null default clock_timestamp()
+);
+
+-- Agencies of these shards whose newest entry has no leaf yet, among the next `agencies_max` by id after `after_id`. `last_id`: the last one
+-- that was looked at.
+create function agencies_behind(shards smallint[], after_id uuid, agencies_max integer, out agencies uuid[], out last_id uuid)
+language sql stable as $$
+  select array_agg(a.agency_id) filter (where j.seq > coalesce(c.last_seq, 0)), (array_agg(a.agency_id order by a.agency_id desc))[1]
+  from (select agency_id from agency
+        where (after_id is null or agency_id > after_id) and shard_of(agency_id) = any (shards)
+        order by agency_id limit agencies_max) a
+  left join lateral (select j.seq from journal j where j.agency_id = a.agency_id order by j.seq desc limit 1) j on true
+  left join lateral (
+    select c.last_seq from checkpoint c where c.agency_id = a.agency_id order by c.first_leaf desc limit 1) c on true
+$$;
+
+-- The next leaves of several agencies, at most `leaves_max` of each: their hashes one after the other, and the entry of the last one. An
+-- agency without any has no row. A shard's entries become visible in the order of their numbers (F2), so none can come in between later.
+create function next_leaves(agencies uuid[], after_seqs bigint[], after_months date[], leaves_max integer)
+returns table (agency_id uuid, hashes bytea, last_seq bigint, last_month date, last_id uuid)
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  return query
+  select a.agency_id, l.hashes, l.last_seq, l.last_month, l.last_id
+  from unnest(agencies, after_seqs, after_months) as a (agency_id, after_seq, after_month)
+  cross join lateral (
+    select string_agg(sha256('\x00'::bytea || convert_to(n.entry, 'UTF8')), ''::bytea order by n.seq) as hashes,
+           max(n.seq) as last_seq, max(n.month) as last_month, (array_agg(n.entry_id order by n.seq desc))[1] as last_id
+    from (select f.seq, f.month, f.entry_id, f.entry from leaves() f
+          where f.agency_id = a.agency_id and f.seq > a.after_seq and f.month >= a.after_month
+          order by f.seq limit leaves_max) n) l
+  where l.last_seq is not null;
+end $$;
+
+-- Adds to trees, and returns the agencies whose tree has grown. An agency whose tree has another size by now, or whose last entry is not in
+-- the log, is left out: a fail-over may have cut the end of the log off between reading and writing. `ends`: where the hashes of each end,
+-- in bytes.
+create function keep_checkpoints(agencies uuid[], first_leaves bigint[], sizes bigint[], last_seqs bigint[], last_months date[],
+                                 last_ids uuid[], ends integer[], all_hashes bytea) returns setof uuid
+language sql as $$
+  insert into checkpoint (first_leaf, size, last_seq, agency_id, last_month, hashes)
+  select n.first_leaf, n.size, n.last_seq, n.agency_id, n.last_month, substring(all_hashes from n.start + 1 for n.until - n.start)
+  from (select *, coalesce(lag(until) over (order by place), 0) as start
+        from unnest(agencies, first_leaves, sizes, last_seqs, last_months, last_ids, ends) with ordinality
+          as u (agency_id, first_leaf, size, last_seq, last_month, last_id, until, place)) n
+  where exists (
+    select from journal j
+    where j.agency_id = n.agency_id and j.seq = n.last_seq and j.month = n.last_month and j.entry_id = n.last_id)
+  order by n.agency_id
+  on conflict do nothing
+  returning agency_id
+$$;
+
+-- Hashes of an agency's tree, one after the other: for each the leaf that completes its subtree, and its place among all that are kept.
+create function tree_hashes(agency uuid, leaves bigint[], places bigint[]) returns bytea
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
+set enable_mergejoin = off as $$
+begin
+  return (
+    select string_agg(substring(c.hashes from (32 * (n.place - hashes_of(c.first_leaf)))::integer + 1 for 32), ''::bytea order by n.number)
+    from unnest(leaves, places) with ordinality as n (leaf, place, number)
+    cross join lateral (
+      select c.first_leaf, c.hashes from checkpoint c where c.agency_id = agency and c.first_leaf <= n.leaf
+      order by c.first_leaf desc limit 1) c);
+end $$;
+
+-- The index of the leaf of an entry; null while it has none.
+create function leaf_of(agency uuid, of_seq bigint) returns bigint
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
+declare
+  part checkpoint;
+begin
+  select * into part from checkpoint c where c.agency_id = agency and c.last_seq >= of_seq order by c.last_seq limit 1;
+  return part.size - 1 - (
+    select count(*) from journal j where j.agency_id = agency and j.seq > of_seq and j.seq <= part.last_seq);
 end $$;
 
 ------------------------------------------------------------------------------------------------------------------------------------
@@ -847,6 +985,15 @@ create type audit_row as (
   request_id text,
   count      bigint
 );
+
+-- Stores lines that count many attempts; of lines with the same id the highest count is kept. The only way in which a line may change.
+create function keep_refusals(lines audit_row[]) returns void language sql
+security definer set search_path = public, pg_temp as $$
+  insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count, month)
+  select l.agency_id, l.line_id, l.at, l.actor_kind, l.actor_id, l.route, l.outcome, l.booking_id, l.request_id, l.count, storage_month(l.at)
+  from unnest(lines) l
+  on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count)
+$$;
 
 -- Whether exactly these entries are stored, not only others with their numbers.
 create function are_written(entries journal_row[]) returns boolean language plpgsql
@@ -1123,7 +1270,7 @@ begin
     select a.agency_id, a.line_id, a.at, a.actor_kind, a.actor_id, a.route, a.outcome, a.booking_id, a.request_id, a.count,
            storage_month(a.at)
     from unnest(audit_lines) a
-    on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count);
+    on conflict (agency_id, line_id, month) do nothing;
   end if;
 
   if idempotencies is not null then
@@ -1342,10 +1489,12 @@ begin
   end if;
 end $$;
 
--- The announced entries of a booking, from the newest on: of all, or of those before `before_seq`, when it was on the unit `on_unit`. They
+-- The announced entries of a booking, from the newest on: of all, or of those before `before_seq`, when it was on the unit `on_unit`;
+-- `with_silent`: also those that are not announced. They
 -- are filed under the unit that the booking was on: its row says where it is, and each move where it was before. So the entries of these
 -- units are read backwards until the booking was created. An index by booking would make every entry larger, for a list that few ask for.
-create function changes_of_booking(agency uuid, booking uuid, on_unit uuid, before_seq bigint, entries_max integer)
+create function changes_of_booking(agency uuid, booking uuid, on_unit uuid, before_seq bigint, entries_max integer,
+                                   with_silent boolean default false)
 returns table (seq bigint, at timestamptz, actor_kind text, actor_id uuid, unit_id uuid, other_unit_id uuid, booking_id uuid, kind text,
                payload text, checksum text)
 language plpgsql stable
@@ -1367,7 +1516,7 @@ begin
       from journal j where j.unit_id = read_unit and j.booking_id = booking and j.seq < read_seq order by j.seq desc
     loop
       read_seq := entry.seq;
-      if entry.is_announced then
+      if entry.is_announced or with_silent then
         seq := entry.seq;
         at := entry.at;
         actor_kind := entry.actor_kind;
@@ -2011,7 +2160,7 @@ create table writer (
 -- gone; null: it takes over from any that serves. Errors: NL005, another process has taken over meanwhile, and serves.
 create function take_over(new_holder text, new_writer uuid default null, new_run text default null, gone uuid[] default null)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
-language plpgsql as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s order by s.shard for update;
@@ -2037,7 +2186,7 @@ end $$;
 -- Makes the caller the only writer of these shards, and returns the ends of their logs. Waits for batches in flight there.
 create function take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
-language plpgsql as $$
+language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s where s.shard = any (wanted) order by s.shard for update;
@@ -2063,7 +2212,8 @@ end $$;
 
 -- The writer gives these shards up, so that nobody has to wait for it. Those that another writer has taken, or is just taking, stay as
 -- they are.
-create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql as $$
+create function give_up_shards(shards smallint[], of_writer uuid) returns void language plpgsql
+security definer set search_path = public, pg_temp as $$
 begin
   update shard s set writer_id = null
   from (select g.shard from shard g where g.shard = any (shards) and g.writer_id = of_writer for update skip locked) given
@@ -2081,7 +2231,8 @@ end $$;
 
 -- Raises the writer's own epochs by one: all of them, or none. `wanted_renewal` identifies the call and its repetitions. A shard that
 -- this call has raised already stays as it is. Errors: NL001.
-create function renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid) returns void language plpgsql as $$
+create function renew_epochs(shards smallint[], epochs bigint[], wanted_renewal uuid) returns void language plpgsql
+security definer set search_path = public, pg_temp as $$
 declare
   fenced text;
 begin
@@ -2240,6 +2391,11 @@ begin
   from (select distinct e.agency_id from guest_erasure e where e.erased_at is null) a;
   return found_guests;
 end $$;
+
+------------------------------------------------------------------------------------------------------------------------------------
+-- Functions that run with the rights of the owner are executed by the roles that roles.sql names, and by no others.
+
+revoke execute on function keep_refusals, ensure_months, retire_month, take_over, take_shards, give_up_shards, renew_epochs from public;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- The first months. Comes last, because a partition copies the indexes and checks of its table.

@@ -23,6 +23,7 @@ const LAYERS: readonly string[] = [
   'events/ical',
   'events/webhooks',
   'events/changes',
+  'events/checkpoints',
   // Agencies, their keys, tokens and people: who may do what, how often, and what they change besides bookings.
   'accounts',
   // Compares everything derived with the journal.
@@ -102,6 +103,14 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
   'core/catalogue': ['core/journal', 'core/units'],
   'events/webhooks': ['core/bookings', 'events/ical'],
   'events/changes': ['core/bookings', 'core/units', 'events/ical'],
+  'events/checkpoints': [
+    'core/bookings',
+    'core/units',
+    'core/catalogue',
+    'events/ical',
+    'events/webhooks',
+    'events/changes',
+  ],
   accounts: ['events'],
   observability: ['accounts/*-commands.ts'],
   // The service reaches storage through ports only.

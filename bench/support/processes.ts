@@ -6,7 +6,7 @@ import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { migrateForService } from '../../test/support/postgres.ts'
 import { type ServiceProcess, startServiceOn } from '../../test/support/service-process.ts'
 
 export interface BenchPostgres {
@@ -22,18 +22,18 @@ export async function startPostgres(): Promise<BenchPostgres> {
   const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-bench-'))
   const server = await startEmbedded({ dataDir, onStep: () => {} })
   const cluster = findCluster(dataDir)
-  const admin = connect(server.url, { purpose: 'admin' })
+  const admin = connect(server.ownerUrl, { purpose: 'admin' })
   const opened: Sql[] = [admin]
   return {
-    url: server.url,
+    url: server.ownerUrl,
     postmasterPid: (cluster === null ? null : readPostmaster(cluster))?.pid ?? 0,
     createDatabase: async (name) => {
       await admin.unsafe(`create database ${name}`)
-      const url = new URL(server.url)
+      const url = new URL(server.ownerUrl)
       url.pathname = `/${name}`
       const sql = connect(url.href, { purpose: 'admin' })
       opened.push(sql)
-      await migrate(sql)
+      await migrateForService(sql)
       return { url: url.href, sql }
     },
     stop: async () => {

@@ -2,7 +2,7 @@ import { parseNetworks } from '../accounts/client-address.ts'
 import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from '../cluster/cluster-config.ts'
 import { OUTCOME_KNOWN_MS_MAX } from '../core/bookings/booking-turns.ts'
 import { DAY_MS } from '../lib/clock.ts'
-import { DatabaseUrlError, parseDatabaseUrl } from '../postgres/client/database-url.ts'
+import { DatabaseUrlError, isSameDatabase, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 
 /** How the service runs; read once at start, never changed. A limit's unit is the last word of its name. */
 export type Config = {
@@ -14,6 +14,8 @@ export type Config = {
   readonly trustedProxies: readonly string[]
   /** null: the service starts a PostgreSQL of its own in `dataDir`. */
   readonly databaseUrl: string | null
+  /** The same database as the owner of its tables, who migrates it at the start; null: the user of `databaseUrl` does. */
+  readonly migrationDatabaseUrl: string | null
   /** Whether a start is refused when commits do not wait for a standby. */
   readonly requireSynchronousStandby: boolean
   readonly dataDir: string
@@ -86,7 +88,7 @@ type Env = Readonly<Record<string, string | undefined>>
  */
 export function readConfig(env: Env): Config {
   const faults: string[] = []
-  const databaseUrl = readDatabaseUrl(env, faults)
+  const databaseUrl = readDatabaseUrl(env, 'DATABASE_URL', faults)
   const environment = read(env, 'NODE_ENV', faults, (text) => oneOf(ENVIRONMENTS, text)) ?? 'development'
   const webhookAllowHosts = read(env, 'WEBHOOK_ALLOW_HOSTS', faults, parseAllowHosts) ?? []
   if (env['WEBHOOK_ALLOW_HOSTS'] && environment === 'production') {
@@ -101,6 +103,7 @@ export function readConfig(env: Env): Config {
     admin: readAdmin(env, port, faults),
     trustedProxies: read(env, 'TRUSTED_PROXIES', faults, parseTrustedProxies) ?? [],
     databaseUrl,
+    migrationDatabaseUrl: readMigrationUrl(env, databaseUrl, faults),
     requireSynchronousStandby: read(env, 'REQUIRE_SYNCHRONOUS_STANDBY', faults, parseSwitch) ?? false,
     dataDir: env['DATA_DIR'] || './data',
     portalTokens: read(env, 'PORTAL_TOKEN', faults, parsePortalTokens),
@@ -127,6 +130,7 @@ export function readConfig(env: Env): Config {
 /** What a value must be, to complete "use …". */
 const WHAT_PASSES = {
   DATABASE_URL: 'a URL such as postgres://user:password@host:5432/database, with several hosts as host:5432,other:5432',
+  MIGRATION_DATABASE_URL: 'the URL of the same database as DATABASE_URL, with the owner of its tables as the user',
   REQUIRE_SYNCHRONOUS_STANDBY: 'true or false',
   PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} visible ASCII characters without spaces or commas, or two such tokens separated by a comma`,
   SECRET_KEY: `${SECRET_KEY_BYTES} random bytes as ${2 * SECRET_KEY_BYTES} hexadecimal digits or in base64 (openssl rand -hex ${SECRET_KEY_BYTES})`,
@@ -146,7 +150,14 @@ type Variable = keyof typeof WHAT_PASSES
 
 /** Values that must not be seen in a log; a URL holds a password. */
 const SECRET: ReadonlySet<Variable> = new Set([
-  ...(['DATABASE_URL', 'PORTAL_TOKEN', 'SECRET_KEY', 'CLUSTER_ETCD', 'CLUSTER_SECRET'] as const),
+  ...([
+    'DATABASE_URL',
+    'MIGRATION_DATABASE_URL',
+    'PORTAL_TOKEN',
+    'SECRET_KEY',
+    'CLUSTER_ETCD',
+    'CLUSTER_SECRET',
+  ] as const),
 ])
 
 /** @returns null when the variable is not set, or wrong, in which case a fault is noted */
@@ -206,14 +217,25 @@ function parseHost(text: string): string | null {
 }
 
 /** @returns null when it is not set, or wrong, in which case a fault is noted */
-function readDatabaseUrl(env: Env, faults: string[]): string | null {
+function readDatabaseUrl(env: Env, name: 'DATABASE_URL' | 'MIGRATION_DATABASE_URL', faults: string[]): string | null {
   try {
-    return read(env, 'DATABASE_URL', faults, (text) => (parseDatabaseUrl(text) === null ? null : text))
+    return read(env, name, faults, (text) => (parseDatabaseUrl(text) === null ? null : text))
   } catch (error) {
     if (!(error instanceof DatabaseUrlError)) throw error
-    faults.push(`DATABASE_URL ${error.message}`)
+    faults.push(`${name} ${error.message}`)
     return null
   }
+}
+
+/** @returns null when it is not set, or wrong, in which case a fault is noted */
+function readMigrationUrl(env: Env, databaseUrl: string | null, faults: string[]): string | null {
+  const url = readDatabaseUrl(env, 'MIGRATION_DATABASE_URL', faults)
+  const wanted = WHAT_PASSES.MIGRATION_DATABASE_URL
+  if (url !== null && !env['DATABASE_URL'])
+    faults.push('MIGRATION_DATABASE_URL is set, but DATABASE_URL is not: use both, or remove MIGRATION_DATABASE_URL.')
+  if (url !== null && databaseUrl !== null && !isSameDatabase(url, databaseUrl))
+    faults.push(`MIGRATION_DATABASE_URL names another server or database than DATABASE_URL: use ${wanted}.`)
+  return url
 }
 
 function parseSwitch(text: string): boolean | null {

@@ -1,15 +1,18 @@
 /**
- * What a writer does now and then: old answers are deleted, partitions made ahead, finished months get their snapshots, and erasures are
- * completed.
+ * What a writer does now and then: old answers are deleted, partitions made ahead, trees extended, finished months get their snapshots, and
+ * erasures are completed.
  */
 
 import type { GuestErasures } from '../accounts/guest-erasures.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { OnDefect } from '../core/journal/recovery.ts'
+import { SHARDS } from '../core/journal/shard.ts'
 import { MonthSnapshots } from '../core/units/month-snapshots.ts'
+import { CheckpointBuilder } from '../events/checkpoints/checkpoint-builder.ts'
 import { ExpiredAnswers } from '../http/expired-answers.ts'
 import type { Clock } from '../lib/clock.ts'
+import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-rows.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { vacuumErased } from '../postgres/stores/vacuum-erased.ts'
@@ -28,7 +31,7 @@ export function openHousekeeping(options: {
   readonly onDefect: OnDefect
   readonly guestErasures: Pick<GuestErasures, 'complete'>
   writing(): { readonly journal: Journal }
-}): { start(): void; stop(): Promise<void> } {
+}): { readonly checkpoints: CheckpointBuilder; start(): void; stop(): Promise<void> } {
   const { stores, clock, watch, ownership, onDefect, writing, guestErasures } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
@@ -56,6 +59,17 @@ export function openHousekeeping(options: {
     onDefect,
     onFailure,
   })
+  const checkpoints = new CheckpointBuilder({
+    rows: new PostgresCheckpointRows(stores.sql),
+    clock,
+    owned: () => {
+      const { journal } = writing()
+      const owned = ownership.owned()
+      const shards = owned === 'all' ? Array.from({ length: SHARDS }, (_, shard) => shard) : [...owned]
+      return shards.map((shard) => ({ shard, epoch: journal.epochOfShard(shard) }))
+    },
+    onFailure,
+  })
   const erasureRounds = new ErasureRounds({
     clock,
     begun: () => stores.erasureRows.begun(),
@@ -65,8 +79,9 @@ export function openHousekeeping(options: {
     vacuum: () => vacuumErased(options.databaseUrl),
     onFailure,
   })
-  const parts = [expiredAnswers, monthsAhead, monthSnapshots, erasureRounds]
+  const parts = [expiredAnswers, monthsAhead, monthSnapshots, checkpoints, erasureRounds]
   return {
+    checkpoints,
     start: () => {
       for (const part of parts) part.start()
     },

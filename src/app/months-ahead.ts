@@ -1,7 +1,15 @@
-import type { Month } from '../core/journal/shard.ts'
+import type { Instant } from '../core/domain/booking.ts'
+import { type Month, monthOf } from '../core/journal/shard.ts'
 import type { Clock } from '../lib/clock.ts'
 
 const EVERY_MS = 86_400_000
+
+/** How many months after that of `now` have partitions, up to `newest`; null when that is not known. */
+export function monthsAhead(newest: Month, now: Instant): number | null {
+  if (newest === '') return null
+  const months = (month: Month) => Number(month.slice(0, 4)) * 12 + Number(month.slice(5, 7))
+  return months(newest) - months(monthOf(now))
+}
 
 /**
  * Creates the partitions of the next months, once a day. If that fails, writes still succeed: rows of a month without a partition go

@@ -1,14 +1,17 @@
 import { checkServer, checkStandbys, type Standbys } from '../postgres/client/check-server.ts'
-import { connect } from '../postgres/client/connect.ts'
+import { connect, type Sql } from '../postgres/client/connect.ts'
 import { classifyDatabaseError } from '../postgres/client/database-error.ts'
 import { hostsText, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { checkSchema, migrate } from '../postgres/schema/migrate.ts'
+import { grantRoles, serviceRole } from '../postgres/schema/roles.ts'
 import { checkSecretKey, checkSecretKeyBeforeMigrating } from '../postgres/stores/stored-key-check.ts'
 import type { Config } from './config.ts'
 
 /** The ledger's database, ready for use: the server is suitable, the schema is current, and SECRET_KEY matches. */
 export interface Database {
   readonly url: string
+  /** The role of `url` owns the tables: one role does everything. */
+  readonly isOwner: boolean
   /** True when the server is the embedded one, in the data folder. */
   readonly isEmbedded: boolean
   /** Null: it was not asked, because it is the embedded one. */
@@ -23,7 +26,8 @@ export class UnreachableError extends Error {
 
 /**
  * Connects to DATABASE_URL, or starts the embedded PostgreSQL when it is not set; then migrates the schema and checks
- * the key. Does not fence out the current writer.
+ * the key. Does not fence out the current writer. What needs the owner uses MIGRATION_DATABASE_URL if it is set, over a connection that is
+ * closed before this returns.
  * @param secretKey 32 bytes
  * @throws Error whose message says what to do
  */
@@ -31,25 +35,50 @@ export async function openDatabase(
   config: Config,
   { secretKey, onStep }: { secretKey: Uint8Array; onStep: (step: string) => void },
 ): Promise<Database> {
-  const server = config.databaseUrl === null ? await startOwn(config, onStep) : given(config.databaseUrl)
+  const { ownerUrl, ...server } = config.databaseUrl === null ? await startOwn(config, onStep) : given(config)
   try {
-    const sql = connect(server.url, { purpose: 'admin' })
-    try {
+    return await onDatabase('DATABASE_URL', server.url, async (sql) => {
       await checkServer(sql)
       const standbys = server.isEmbedded
         ? null
         : await checkStandbys(sql, { isRequired: config.requireSynchronousStandby })
-      await checkSchema(sql)
-      await checkSecretKeyBeforeMigrating(sql, secretKey)
-      await migrate(sql, { onStep })
-      await checkSecretKey(sql, secretKey)
-      return { ...server, standbys }
-    } finally {
-      await sql.end({ timeout: 1 })
-    }
+      if (ownerUrl === null) {
+        await serviceRole(sql)
+        await prepare(sql, { secretKey, onStep })
+      } else
+        await onDatabase('MIGRATION_DATABASE_URL', ownerUrl, async (owner) => {
+          await prepare(owner, { secretKey, onStep })
+          await grantRoles(owner, { service: parseDatabaseUrl(server.url)?.user ?? '', onStep })
+        })
+      const { isOwner } = await serviceRole(sql)
+      return { ...server, isOwner, standbys }
+    })
   } catch (error) {
     await server.stop()
-    throw classifyDatabaseError(error) === 'connection' || isRefusal(error) ? unreachable(server.url, error) : error
+    throw error
+  }
+}
+
+/** Migrates, unless the schema or SECRET_KEY is another one. */
+async function prepare(
+  sql: Sql,
+  { secretKey, onStep }: { secretKey: Uint8Array; onStep: (step: string) => void },
+): Promise<void> {
+  await checkSchema(sql)
+  await checkSecretKeyBeforeMigrating(sql, secretKey)
+  await migrate(sql, { onStep })
+  await checkSecretKey(sql, secretKey)
+}
+
+async function onDatabase<T>(variable: string, url: string, use: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = connect(url, { purpose: 'admin' })
+  try {
+    return await use(sql)
+  } catch (error) {
+    if (error instanceof UnreachableError) throw error
+    throw classifyDatabaseError(error) === 'connection' || isRefusal(error) ? unreachable(variable, url, error) : error
+  } finally {
+    await sql.end({ timeout: 1 })
   }
 }
 
@@ -59,22 +88,25 @@ function isRefusal(error: unknown): boolean {
   return code.startsWith('28') || code === '3D000'
 }
 
-function unreachable(databaseUrl: string, cause: unknown): UnreachableError {
+function unreachable(variable: string, databaseUrl: string, cause: unknown): UnreachableError {
   const { hosts, database } = parseDatabaseUrl(databaseUrl) ?? { hosts: [], database: '' }
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new UnreachableError(
-    `Cannot reach the database ${database} on ${hostsText(hosts)}: ${reason}. Check DATABASE_URL, and that the server is running and accepts connections.`,
+    `Cannot reach the database ${database} on ${hostsText(hosts)}: ${reason}. Check ${variable}, and that the server is running and accepts connections.`,
     { cause },
   )
 }
 
-async function startOwn(config: Config, onStep: (step: string) => void): Promise<Omit<Database, 'standbys'>> {
+/** `ownerUrl`: of the owner of the tables; null: nobody but the role of `url` migrates. */
+type Server = Pick<Database, 'url' | 'isEmbedded' | 'stop'> & { readonly ownerUrl: string | null }
+
+async function startOwn(config: Config, onStep: (step: string) => void): Promise<Server> {
   // Loaded on demand, because a binary without the embedded server's files must still run with DATABASE_URL.
   const { startEmbedded } = await import('../postgres/embedded/embedded.ts')
-  const { url, stop } = await startEmbedded({ dataDir: config.dataDir, onStep })
-  return { url, isEmbedded: true, stop }
+  const { url, ownerUrl, stop } = await startEmbedded({ dataDir: config.dataDir, onStep })
+  return { url, ownerUrl, isEmbedded: true, stop }
 }
 
-function given(url: string): Omit<Database, 'standbys'> {
-  return { url, isEmbedded: false, stop: async () => {} }
+function given({ databaseUrl, migrationDatabaseUrl }: Config): Server {
+  return { url: databaseUrl ?? '', ownerUrl: migrationDatabaseUrl, isEmbedded: false, stop: async () => {} }
 }

@@ -19,6 +19,8 @@ import { UnitDirectory } from '../core/units/unit-directory.ts'
 import { ChangeFeed } from '../events/changes/change-feed.ts'
 import { PARTNER_VIEW } from '../events/changes/change-page.ts'
 import { WaitingPlaces } from '../events/changes/waiting-places.ts'
+import { CheckpointSigner } from '../events/checkpoints/checkpoint-note.ts'
+import { Checkpoints } from '../events/checkpoints/checkpoints.ts'
 import { EntityTags } from '../http/answer.ts'
 import { IdempotentWrites } from '../http/idempotent-writes.ts'
 import { assert } from '../lib/assert.ts'
@@ -29,6 +31,7 @@ import { PostgresAsOfRows } from '../postgres/stores/postgres-as-of-rows.ts'
 import { PostgresBookingHistory } from '../postgres/stores/postgres-booking-history.ts'
 import { PostgresBookingList } from '../postgres/stores/postgres-booking-list.ts'
 import { PostgresBookingRows } from '../postgres/stores/postgres-booking-rows.ts'
+import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresGuestList } from '../postgres/stores/postgres-guest-list.ts'
 import { APPEND_LANES } from '../postgres/stores/postgres-journal-store.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
@@ -166,6 +169,13 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     writing,
   })
 
+  const checkpoints = new Checkpoints({
+    rows: new PostgresCheckpointRows(lists.sql),
+    inTurn: (agencyId, read) => lists.run(agencyId, read),
+    historyId,
+    signer: new CheckpointSigner(options.secretKey),
+  })
+
   const { idempotencyRows } = stores
   const idempotency = new IdempotentWrites({
     find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
@@ -212,6 +222,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       prepare: async () => {
         // So that the journal starts with the newest month.
         await ensureMonths(sql).catch(watch.onHousekeepingFailure)
+        await checkpoints.listKeys().catch(watch.onHousekeepingFailure)
         if (untilTurn !== undefined) await warmUp()
       },
       turn: async () => (await untilTurn?.({ writers: others, warmUp })) ?? null,
@@ -234,6 +245,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       onDurable: (entries) => {
         changes.noteDurable(entries)
         agencyChanges.noteDurable(entries)
+        for (const { agencyId } of entries) housekeeping.checkpoints.note(agencyId)
       },
       onFenced: (cause, settled) => {
         if (hasLostEntries(cause)) watch.onEntriesLost(cause)
@@ -323,6 +335,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     tags: new EntityTags(crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n),
     changes,
     agencyChanges,
+    checkpoints,
     epochOf: (agencyId) => writing().journal.epochOf(agencyId),
     get epoch() {
       return writing().journal.epoch

@@ -14,6 +14,7 @@ import { poolStats } from '../postgres/client/client-pool.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
 import { deliveryBacklog } from '../postgres/stores/pending-deliveries.ts'
 import type { Ledger } from './ledger.ts'
+import { monthsAhead } from './months-ahead.ts'
 
 interface MetricsOptions {
   readonly ledger: Ledger
@@ -58,6 +59,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     idempotentRequests: ledger.idempotency.open,
     feed: ledger.changes.stats,
     journal: ledger.journal.stats,
+    monthsAhead: monthsAhead(ledger.journal.newestMonth, ledger.clock.now()),
     units: ledger.directory.stats,
     holdsFailing: ledger.holdTimer.failing,
     pools: {

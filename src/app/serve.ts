@@ -95,6 +95,7 @@ async function start(
   const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
   warnOfStandbys(database, log)
+  if (database.isOwner) log.warn('the service owns its tables: its password is enough to rewrite the journal')
   const membership = config.cluster === null ? new Alone() : new ClusterMember(config.cluster, log)
   const listErasure = config.erasuresFile === null ? null : await openErasuresFile(config.erasuresFile)
   const preparing = prepareLedger({

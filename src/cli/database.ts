@@ -1,19 +1,33 @@
-/** Commands that work on the database at DATABASE_URL instead of asking the service: `migrate` and `after-restore`. */
+/** Commands that work on the database instead of asking the service: `migrate` and `after-restore`. */
 import type { Command } from 'commander'
 import { assert } from '../lib/assert.ts'
 import { checkServer } from '../postgres/client/check-server.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
+import { isSameDatabase, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
+import { grantRoles } from '../postgres/schema/roles.ts'
 import type { RepeatedErasures } from '../postgres/stores/listed-erasures.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import { type ErasuresOption, erasuresSentence, listedErasures, withErasures } from './repeated-erasures.ts'
 import type { Terminal } from './terminal.ts'
 
-/** @throws UsageError with the text when there is none */
+/** Ends the description of each command that connects to the database. */
+export const OWNER_NEEDED =
+  'It connects as the owner of the tables: with MIGRATION_DATABASE_URL if that is set, otherwise with DATABASE_URL.'
+
+/**
+ * As the owner of the tables.
+ * @throws UsageError with the text when there is none, or when the variables name two databases: one of them is not the one that is meant
+ */
 export function databaseUrl({ env }: Terminal, without: string): string {
-  const url = env['DATABASE_URL']
+  const { DATABASE_URL: service, MIGRATION_DATABASE_URL: owner } = env
+  const url = owner || service
   if (!url) throw new UsageError(without)
+  if (owner && service && !isSameDatabase(owner, service))
+    throw new UsageError(
+      'DATABASE_URL and MIGRATION_DATABASE_URL name different databases. Set both to the one that is meant. Nothing was changed.',
+    )
   return url
 }
 
@@ -39,7 +53,8 @@ export function migrateCommand(program: Command, terminal: Terminal): void {
     .command('migrate')
     .summary('migrate the database at DATABASE_URL before you start a new version')
     .description(
-      'Migrates the schema of the database at DATABASE_URL. The service also does this when it starts; use this command to do it beforehand.',
+      'Migrates the schema of the database at DATABASE_URL, and gives the roles their rights. The service also does this when it starts with MIGRATION_DATABASE_URL, ' +
+        `or with a DATABASE_URL that is the owner's; use this command to do it beforehand. ${OWNER_NEEDED} The user of DATABASE_URL is the role that serves.`,
     )
     .option('--json', 'print the result as JSON')
     .action(async ({ json }: { json?: boolean }) => {
@@ -49,9 +64,10 @@ export function migrateCommand(program: Command, terminal: Terminal): void {
       )
       const { applied, version } = await onDatabase(url, async (sql) => {
         await checkServer(sql)
-        const outcome = await migrate(sql, { onStep: (step) => terminal.err(`${step}\n`) })
-        // For a service whose role may create no tables.
+        const onStep = (step: string) => terminal.err(`${step}\n`)
+        const outcome = await migrate(sql, { onStep })
         await ensureMonths(sql)
+        await grantRoles(sql, { service: parseDatabaseUrl(terminal.env['DATABASE_URL'] || url)?.user ?? '', onStep })
         return outcome
       })
       terminal.out(
@@ -92,7 +108,8 @@ export function afterRestore(program: Command, terminal: Terminal): void {
         'their numbers are not used again, cursors of GET /changes end (410), webhook endpoints are switched off with a reason until the agency enables them, and everybody has to sign in to the page again. ' +
         'API keys, access tokens and calendar addresses that were revoked since that moment are valid again: revoke them again, or all with --revoke-access. ' +
         'Guests who were erased since then are erased again with --erasures; without it nothing is done, unless --no-erasures says that there are none. ' +
-        'Run it too when a fail-over to an asynchronous standby has lost the last changes. Do not run it after a fail-over to a synchronous standby, which loses nothing.',
+        'Run it too when a fail-over to an asynchronous standby has lost the last changes. Do not run it after a fail-over to a synchronous standby, which loses nothing. ' +
+        OWNER_NEEDED,
     )
     .option('--json', 'print the result as JSON')
     .option('--revoke-access', 'revoke all API keys and access tokens, and change all calendar addresses')

@@ -8,7 +8,7 @@ import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.
 import { PostgresWriters, servingNodes } from '../postgres/stores/postgres-writers.ts'
 import { rotateSecrets, sealedSecrets } from '../postgres/stores/sealed-secrets.ts'
 import { storedCheck } from '../postgres/stores/stored-key-check.ts'
-import { databaseUrl, onDatabase } from './database.ts'
+import { databaseUrl, OWNER_NEEDED, onDatabase } from './database.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -31,7 +31,7 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
     .description(
       'Re-encrypts all webhook secrets and the keys of the journal in the database at DATABASE_URL from SECRET_KEY_OLD to SECRET_KEY, or none of them. Stop the service first ' +
         'and start it with the new key afterwards; a service that is still running is fenced out. Stop every node of a cluster: while one serves, nothing is changed. Running the command again ' +
-        'changes nothing. Calendar addresses are derived from the key, so every one of them changes.',
+        `changes nothing. Calendar addresses are derived from the key, so every one of them changes. ${OWNER_NEEDED}`,
     )
     .option(
       '--old-key-lost',

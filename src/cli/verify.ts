@@ -29,7 +29,7 @@ export function verifyCommand(program: Command, terminal: Terminal): void {
       options: (command) =>
         command.option(
           '--database',
-          'read the database at DATABASE_URL, with SECRET_KEY, instead of asking the service; for a database without a running service',
+          'read the database at MIGRATION_DATABASE_URL or DATABASE_URL, with SECRET_KEY, instead of asking the service; for a database without a running service',
         ),
       examples: ['verify', 'verify --json', 'verify --database'],
     },

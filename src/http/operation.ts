@@ -40,6 +40,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
     readonly status: 200 | 201 | 202
     readonly description: string
     readonly schema: TSchema
+    /** Left out: JSON. */
+    readonly mediaType?: 'text/plain'
     /** Instead of JSON, for clients that accept this media type only. */
     readonly stream?: { readonly mediaType: string; readonly description: string }
     /** Of a dry run, when it has a status of its own. */

@@ -66,6 +66,12 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
     help: 'Entries that became durable: changes of bookings and units.',
     read: ({ journal }) => only(journal.entries),
   },
+  {
+    name: 'nightledger_months_ahead',
+    type: 'gauge',
+    help: 'Months after this one that have partitions: 3, for up to a day after the beginning of a month 2. Negative: rows of this month are stored in an earlier one.',
+    read: ({ monthsAhead }) => only(monthsAhead),
+  },
 ]
 
 const UNIT_METRICS: readonly Metric<ServiceStats>[] = [

@@ -60,6 +60,8 @@ export interface ServiceStats {
   readonly idempotentRequests: number
   readonly feed: FeedStats
   readonly journal: JournalStats
+  /** How many months after this one have partitions; null: unknown. */
+  readonly monthsAhead: number | null
   readonly units: DirectoryStats
   /** Expired holds that could not be released at the last attempt. */
   readonly holdsFailing: number

@@ -1,5 +1,14 @@
 /** What can differ: the log itself, its chain, or something derived from it. */
-export const DIFFERENCE_KINDS = ['journal', 'chain', 'snapshot', 'booking', 'guest', 'delivery', 'memory'] as const
+export const DIFFERENCE_KINDS = [
+  'journal',
+  'chain',
+  'checkpoint',
+  'snapshot',
+  'booking',
+  'guest',
+  'delivery',
+  'memory',
+] as const
 
 /** A difference between the journal and something derived from it, or damage to the journal itself. */
 export interface Difference {

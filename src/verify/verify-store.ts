@@ -3,6 +3,7 @@ import type { StoredEntry } from '../core/journal/entry-codec.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'
 import type { Link, LinkedEntry, Month } from '../core/journal/shard.ts'
 import type { StoredSnapshot } from '../core/journal/snapshot-codec.ts'
+import type { Hash } from '../events/checkpoints/merkle-tree.ts'
 
 /** The part of a shard's log that a verification reads. */
 export interface ShardExtent {
@@ -50,6 +51,18 @@ export interface ProjectedBooking extends BookingRow {
   readonly versionMark: number
 }
 
+/** A part of an agency's tree as it is stored, with what it should be made of. */
+export interface TreePart {
+  readonly firstLeaf: number
+  readonly size: number
+  /** The entry of its last leaf. */
+  readonly lastSeq: number
+  /** 32 bytes each. */
+  readonly hashes: Uint8Array
+  /** Of the entries in the journal: its last ones, if others were archived. */
+  readonly leaves: readonly Hash[]
+}
+
 /** An endpoint whose cursor is not where its deliveries say. */
 export interface CursorDifference {
   readonly endpointId: string
@@ -80,6 +93,10 @@ export interface VerifyStore {
   snapshots(unit: UnitAddress, limit: number): Promise<readonly VerifiedSnapshot[]>
   /** Whether entries of the unit were archived, so that a base snapshot must be there (S2). */
   hasArchivedEntries(unit: UnitAddress): Promise<boolean>
+  /** Agencies by id, after `after`. */
+  agencies(after: string | null, limit: number): Promise<readonly string[]>
+  /** The parts of an agency's tree from this leaf on, in order. */
+  treeParts(agencyId: string, fromLeaf: number, limit: number): Promise<readonly TreePart[]>
   bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]>
   /** Bookings whose row names a number that is not an entry of the booking, and that was not archived. */
   strayBookings(

@@ -12,6 +12,7 @@ import { assert } from '../lib/assert.ts'
 import { DIFFERENCES_MAX, entryName, Findings, type Verification } from './findings.ts'
 import { verifyShard } from './verify-shard.ts'
 import type { VerifyStore } from './verify-store.ts'
+import { verifyTree } from './verify-tree.ts'
 import { type LiveUnit, verifyUnit } from './verify-unit.ts'
 
 /**
@@ -22,6 +23,8 @@ export type LiveUnits = (unitIds: readonly string[]) => Promise<ReadonlyMap<stri
 /** A running service hashes the states of this many units at a time. */
 export const UNITS_PER_PAGE = 50
 const ROWS_PER_PAGE = 1_000
+/** Of up to 128 leaves each, which the database hashes. */
+const TREE_PARTS_PER_PAGE = 50
 
 /** Checks everything up to the end of the journal at the time of the call. */
 export async function verify(
@@ -54,6 +57,15 @@ export async function verify(
     }
     onProgress?.(found.units)
     after = last
+  }
+  for (let after: string | null = null; ; ) {
+    const agencies: readonly string[] = await store.agencies(after, limit)
+    for (const agencyId of agencies) {
+      const base = extents[shardOf(agencyId)]?.base ?? 0
+      await verifyTree({ store, agencyId, base, limit: Math.min(limit, TREE_PARTS_PER_PAGE), found })
+    }
+    after = agencies.at(-1) ?? null
+    if (after === null) break
   }
   await verifyWhole(store, found)
   return found.report()

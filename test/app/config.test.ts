@@ -21,6 +21,7 @@ describe('readConfig', () => {
       port: 3000,
       host: '127.0.0.1',
       databaseUrl: null,
+      migrationDatabaseUrl: null,
       requireSynchronousStandby: false,
       dataDir: './data',
       admin: null,
@@ -70,6 +71,7 @@ describe('readConfig', () => {
       TRUSTED_PROXIES: 'proxy',
       HOST: 'a b',
       DATABASE_URL: 'mysql://u:hunter2@db/n',
+      MIGRATION_DATABASE_URL: 'mysql://o:hunter2@db/n',
       PORTAL_TOKEN: 'hunter2',
       SECRET_KEY: 'hunter2',
       LOG_LEVEL: 'loud',
@@ -97,6 +99,21 @@ describe('readConfig', () => {
     expect(faultsOf({ DATABASE_URL }).map((fault) => fault.split(':')[0])).toEqual([
       'PORTAL_TOKEN is required when DATABASE_URL is set',
       'SECRET_KEY is required when DATABASE_URL is set',
+    ])
+  })
+
+  test('MIGRATION_DATABASE_URL has to name the database of DATABASE_URL, and its password is in no message', () => {
+    const owner = (at: string) => ({ ...SERVER, MIGRATION_DATABASE_URL: `postgres://owner:hunter3@${at}` })
+    expect(readConfig(owner('db/n')).migrationDatabaseUrl).toBe('postgres://owner:hunter3@db/n')
+    expect(faultsOf(owner('db:5432/n?sslmode=require'))).toEqual([])
+    for (const other of ['db/m', 'other/n', 'db:5433/n', 'db,other/n']) {
+      const faults = faultsOf(owner(other))
+      expect(faults).toHaveLength(1)
+      expect(faults[0]).toStartWith('MIGRATION_DATABASE_URL names another server or database than DATABASE_URL: use ')
+      expect(faults[0]).not.toContain('hunter')
+    }
+    expect(faultsOf({ MIGRATION_DATABASE_URL: 'postgres://owner:hunter3@db/n' })).toEqual([
+      'MIGRATION_DATABASE_URL is set, but DATABASE_URL is not: use both, or remove MIGRATION_DATABASE_URL.',
     ])
   })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { MonthsAhead } from '../../src/app/months-ahead.ts'
+import { MonthsAhead, monthsAhead } from '../../src/app/months-ahead.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const DAY_MS = 86_400_000
@@ -17,6 +17,16 @@ function open(ensure: () => Promise<string>) {
   months.start()
   return { clock, months, newest, failures }
 }
+
+test.each([
+  ['2027-04-01', '2027-01-31T23:59:59Z', 3],
+  ['2027-04-01', '2027-02-01T00:00:00Z', 2],
+  ['2028-02-01', '2027-11-05T00:00:00Z', 3],
+  ['2026-12-01', '2027-02-01T00:00:00Z', -2],
+  ['', '2027-02-01T00:00:00Z', null],
+])('partitions up to %s are so many months ahead at %s', (newest, now, ahead) => {
+  expect(monthsAhead(newest, Date.parse(now))).toBe(ahead)
+})
 
 test('the newest month is passed on, once a day', async () => {
   const answers = ['2027-04-01', '2027-04-01', '2027-05-01']

@@ -70,6 +70,7 @@ function expectAs(each: Case, played: Played, received: readonly Received[]): vo
   }
   expect(played.pauses).toEqual([...(each.pauses ?? [])])
   expect(played.resets).toEqual([...(each.resets ?? [])])
+  if (each.checkpoints !== undefined) expect(played.checkpoints).toEqual([...each.checkpoints])
 }
 
 /** The order of the parameters says nothing. */

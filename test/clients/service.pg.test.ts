@@ -4,49 +4,27 @@ import { partnerDocument } from '../../src/api/partner/partner-surface.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
+import { AllClients, CLIENTS } from './support/all-clients.ts'
 import type { Outcome, Played, Step } from './support/conformance-cases.ts'
-import { DriverProcess, PYTHON_MISSING } from './support/driver-process.ts'
 import { type Fault, FaultProxy } from './support/fault-proxy.ts'
-import { playTypescript } from './support/play-typescript.ts'
 
 let service: TestService
 let proxy: FaultProxy
-let python: DriverProcess
-let node: DriverProcess
+let clients: AllClients
 beforeAll(async () => {
   service = await startTestService()
   proxy = await FaultProxy.start(service.url)
-  node = await DriverProcess.node()
-  if (!PYTHON_MISSING) python = DriverProcess.python()
+  clients = await AllClients.start()
 })
 afterAll(async () => {
   proxy?.stop()
-  await python?.stop()
-  await node?.stop()
+  await clients?.stop()
   await service?.close()
 })
 
-type Client = 'TypeScript' | 'TypeScript in Node' | 'Python' | 'Python for asyncio'
-const CLIENTS: readonly Client[] = [
-  ...(['TypeScript', 'TypeScript in Node'] as const),
-  ...(PYTHON_MISSING ? [] : (['Python', 'Python for asyncio'] as const)),
-]
 /** Sandboxes have one: a service without sandboxes has no such route. */
 const HAS_CLOCK = '/partner/v1/test/clock' in JSON.parse(await partnerDocument()).paths
 const CURSOR_EXPIRED = { status: 410, json: { code: 'CURSOR_EXPIRED', title: 'Expired', requestId: 'req_1' } }
-
-function playWith(name: Client, each: { readonly steps: readonly Step[] }, key: string): Promise<Played> {
-  switch (name) {
-    case 'TypeScript':
-      return playTypescript(proxy.url, each, key)
-    case 'TypeScript in Node':
-      return node.play(proxy.url, 'node', each, key)
-    case 'Python':
-      return python.play(proxy.url, 'sync', each, key)
-    case 'Python for asyncio':
-      return python.play(proxy.url, 'async', each, key)
-  }
-}
 
 describe.each(CLIENTS)('%s', (name) => {
   let agency: Agency
@@ -60,7 +38,7 @@ describe.each(CLIENTS)('%s', (name) => {
 
   async function play(faults: readonly (Fault | null)[], steps: readonly Step[]): Promise<Played> {
     proxy.begin(faults)
-    const played = await playWith(name, { steps }, key)
+    const played = await clients.play(name, proxy.url, { steps }, key)
     expect(proxy.left).toBe(0)
     return played
   }

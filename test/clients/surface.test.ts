@@ -62,6 +62,13 @@ describe('TypeScript', () => {
     const make = () => new nightledger.Nightledger({ key: `${KEY}\n`, url: 'http://127.0.0.1:9' })
     expect(make).toThrow(new TypeError('key must be printable ASCII without spaces'))
   })
+  test('a kept checkpoint that is no signed note is refused before anything is sent', async () => {
+    const refusal = new TypeError('A checkpoint must be a signed note, as the service has sent it')
+    for (const note of ['x', 'origin\n5\n', `origin\n-1\n${'A'.repeat(43)}=\n\n— key AAAA\n`]) {
+      expect(() => client.changes.follow({ checkpoint: note })).toThrow(refusal)
+      await expect(client.history.verify(note, note)).rejects.toThrow(refusal)
+    }
+  })
   test('an abort of the caller ends a call, its pauses and a loop over changes, with the reason of the caller', async () => {
     const leaving = new AbortController()
     const reason = new Error('leaving')

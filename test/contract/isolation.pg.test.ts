@@ -84,6 +84,7 @@ function pairs(): [path: string, unknown: string, call: PartnerCall][] {
     ...idsOfB.bookings.flatMap((id): [string, string, PartnerCall][] => [
       [`/bookings/${id}`, `/bookings/${NO_BOOKING}`, {}],
       [`/bookings/${id}/history`, `/bookings/${NO_BOOKING}/history`, {}],
+      [`/bookings/${id}/proof`, `/bookings/${NO_BOOKING}/proof`, {}],
       [`/bookings/${id}/cancel`, `/bookings/${NO_BOOKING}/cancel`, { json: {} }],
       [`/guests/${id}`, `/guests/${NO_GUEST}`, {}],
       [`/units/${id}`, '/units/none', {}],

@@ -1,4 +1,5 @@
 /** See docs/partner-additions.md#10-what-was-known-when: a test per sentence, and generated changes. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { ENTRIES_PER_PART } from '../../src/core/bookings/units-as-of.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
@@ -6,6 +7,7 @@ import { addNights, formatNight } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { HOUR_MS } from '../../src/lib/clock.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
+import { makeCheckpoints } from '../support/checkpoints.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { testDatabase } from '../support/postgres.ts'
@@ -476,6 +478,7 @@ test('a moment before the beginning of the journal is 410 HISTORY_EXPIRED, which
     await past.unit(its, { slug: 'new' })
     expect((await asOf(archivedAt)).body.blockedNights).toHaveLength(4)
 
+    await makeCheckpoints(database.sql)
     await database.sql`select retire_month(${oldest}::text::date)`
     for (const at of [archivedAt, lateAt]) {
       const answer = await asOf(at)

@@ -91,6 +91,11 @@ test('every operation answers a typed client, with the types it was promised', a
     ['booking.created', 'you'],
     ['booking.cancelled', 'you'],
   ])
+  const text = { parseAs: 'text' } as const
+  expect(of('getCheckpoint', await client.GET('/partner/v1/checkpoint', text))).toStartWith('nightledger/')
+  const sizes = { params: { query: { from: 0, to: 0 } } }
+  expect(of('getCheckpointProof', await client.GET('/partner/v1/checkpoint/proof', sizes)).hashes).toEqual([])
+  expect(of('getBookingProof', await client.GET('/partner/v1/bookings/{id}/proof', byId)).entries).toEqual([])
   const other = { arrival: '2028-03-01', departure: '2028-03-05' }
   const stays = [
     { unit: 'sea-view', ...other },

@@ -177,6 +177,7 @@ describe('partner routes', () => {
       '/partner/v1/calendar': `?${range}`,
       '/partner/v1/search': '?from=2028-03-01&to=2028-04-01&nights=3',
       '/partner/v1/changes': '?after=start&include=rates,units',
+      '/partner/v1/checkpoint/proof': '?from=0&to=0',
     }
     const lists = PARTNER_ROUTES.filter(
       ({ method, path }) => method === 'GET' && !path.includes('{') && !path.endsWith('.json'),

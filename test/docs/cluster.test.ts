@@ -64,7 +64,7 @@ test('with the secrets of the document, every host has a valid node of the same 
     expect(config.cluster).toMatchObject({ nodeId: host, nodeUrl: `http://${host}:3000` })
     expect(config).toMatchObject({ host: '0.0.0.0', port: 3000, requireSynchronousStandby: true })
   }
-  expect(Object.keys(secrets['patroni.env'] ?? {})).toHaveLength(7)
+  expect(Object.keys(secrets['patroni.env'] ?? {})).toHaveLength(8)
 })
 
 test.skipIf(Bun.which('systemd-analyze') === null)('systemd knows every line of the unit and of the drop-ins', () => {
@@ -120,7 +120,12 @@ describe('compose.cluster.yaml', () => {
     )
     for (const mount of mounted) expect([mount, existsSync(mount.split(':')[0] as string)]).toEqual([mount, true])
     const files = new Set(Object.values(services).flatMap(({ env_file = [] }) => env_file))
-    expect([...files].toSorted()).toEqual([`${FOLDER}/etcd.env`, 'secrets/nightledger.env', 'secrets/patroni.env'])
+    expect([...files].toSorted()).toEqual([
+      `${FOLDER}/etcd.env`,
+      'secrets/migration.env',
+      'secrets/nightledger.env',
+      'secrets/patroni.env',
+    ])
     expect(readFileSync('compose.cluster.yaml', 'utf8')).not.toMatch(/PASSWORD|SECRET|TOKEN/)
   })
 

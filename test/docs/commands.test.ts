@@ -27,7 +27,7 @@ const LANGUAGES = ['sh', 'json', 'text', 'js', 'ts', 'python', 'sql', 'ini', 'en
 
 /** The start of a line meant for a shell. */
 const COMMAND =
-  /^\s*(?:\$ |(?:sudo |npx )?(?:nightledger|bun|bunx|npm|npx|node|curl|git|docker|claude|psql|pg_dump|pg_restore|systemctl|kubectl|promtool|apt-get|openssl)\b)/
+  /^\s*(?:\$ |(?:sudo |npx )?(?:nightledger|bun|bunx|npm|npx|node|curl|git|docker|claude|psql|pg_dump|pg_restore|systemctl|kubectl|promtool|apt-get|openssl)\b(?!\/))/
 
 const documents = ['*.md', 'docs/**/*.md', 'bench/**/*.md', 'clients/**/*.md']
   .flatMap((pattern) => [...new Glob(pattern).scanSync('.')])

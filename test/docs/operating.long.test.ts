@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LIMITS, readConfig } from '../../src/app/config.ts'
@@ -9,8 +9,8 @@ import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { readStages } from '../support/dockerfile.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { startService, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
+import { asService, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { credentialsFor, startService, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
 import { fencesOf, sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
 import { startSystemPostgres, systemPostgres } from '../support/system-postgres.ts'
 
@@ -107,8 +107,16 @@ test('the secrets for the containers are what the service takes, and nobody else
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   )
   expect(readConfig({ ...env, NODE_ENV: 'production' }).secretKey).toHaveLength(32)
-  expect(env['DATABASE_URL']).toContain(readFileSync(join(folder, 'secrets/postgres-password'), 'utf8').trim())
-  expect(statSync(file).mode & 0o077).toBe(0)
+  const [password, service, migration] = ['postgres-password', 'postgres.env', 'migration.env'].map((name) =>
+    readFileSync(join(folder, 'secrets', name), 'utf8').trim(),
+  )
+  expect(env['DATABASE_URL']).toContain(`nightledger_service:${service?.split('=')[1]}@`)
+  expect(env['DATABASE_URL']).not.toContain(password)
+  expect(migration).toBe(
+    `DATABASE_URL=${env['DATABASE_URL']}\nMIGRATION_DATABASE_URL=postgres://nightledger:${password}@postgres:5432/nightledger`,
+  )
+  for (const name of readdirSync(join(folder, 'secrets')))
+    expect(statSync(join(folder, 'secrets', name)).mode & 0o077).toBe(0)
 })
 
 test('the binary is built as the Dockerfile builds it, whose steps container.long.test.ts carries out', () => {
@@ -142,7 +150,7 @@ describe('on a database of its own', () => {
   afterAll(() => database.drop())
 
   test('the steps to a new version, and the change of SECRET_KEY', async () => {
-    const env = { DATABASE_URL: database.url, PORTAL_TOKEN: TEST_PORTAL_TOKEN, SECRET_KEY: TEST_SECRET_KEY }
+    const env = credentialsFor(database.url)
     const [migrateTwice = ''] = blocksUnder('Upgrading')
     expect(await bash(migrateTwice, env)).toContain('"applied":[]')
     const [rotate = ''] = blocksUnder('SECRET_KEY')
@@ -192,8 +200,9 @@ describe.skipIf(programs === null)('backup and restore', () => {
 
       const [dump = '', restore = ''] = blocksUnder('Backup and restore')
       const env = {
-        DATABASE_URL: server.url,
-        RESTORED_URL: restored.url,
+        MIGRATION_DATABASE_URL: server.url,
+        RESTORED_OWNER_URL: restored.url,
+        RESTORED_URL: asService(restored.url),
         SECRET_KEY: TEST_SECRET_KEY,
         PATH: `${programs}:${process.env['PATH']}`,
       }

@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
+import { credentialsFor, startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
 
 const stages = readStages('Dockerfile')
 const build = stages[0] as Stage
@@ -66,10 +66,11 @@ describe('the Dockerfile', () => {
 
 describe('compose.yaml', () => {
   const { services, volumes, networks, secrets } = parse(readFileSync('compose.yaml', 'utf8'))
-  const { nightledger, postgres } = services
+  const { migrate, nightledger, postgres } = services
 
   test('refuses to start without secrets, and has none in it', () => {
     expect(nightledger.env_file).toEqual(['secrets/nightledger.env'])
+    expect([migrate.env_file, postgres.env_file]).toEqual([['secrets/migration.env'], ['secrets/postgres.env']])
     expect(secrets['postgres-password'].file).toBe('secrets/postgres-password')
     expect(postgres.environment.POSTGRES_PASSWORD_FILE).toBe('/run/secrets/postgres-password')
     const text = readFileSync('compose.yaml', 'utf8')
@@ -84,10 +85,20 @@ describe('compose.yaml', () => {
     expect(nightledger.user ?? 'nonroot').not.toMatch(/^(0|root)/)
   })
 
+  test('migrates on demand, as the owner, whose password the service does not get', () => {
+    expect(migrate).toMatchObject({ profiles: ['migrate'], command: ['migrate'], networks: ['database'] })
+    expect(migrate.depends_on).toEqual(nightledger.depends_on)
+    expect(nightledger.secrets).toBeUndefined()
+  })
+
   test('starts the service when the database is healthy, keeps its data, and opens it to nobody else', () => {
     expect(nightledger.depends_on).toEqual({ postgres: { condition: 'service_healthy' } })
     expect(postgres.healthcheck.test).toContain('pg_isready')
-    expect(postgres.volumes).toEqual(['postgres:/var/lib/postgresql'])
+    expect(postgres.volumes).toEqual([
+      'postgres:/var/lib/postgresql',
+      './docs/operating/roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro',
+    ])
+    expect(existsSync('docs/operating/roles.sql')).toBe(true)
     expect(volumes).toHaveProperty('postgres')
     expect(postgres.ports).toBeUndefined()
     expect(postgres.networks).toEqual(['database'])
@@ -98,7 +109,7 @@ describe('compose.yaml', () => {
 
   test('names the image by the version of the package', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
-    expect(nightledger.image).toBe(`nightledger:${version}`)
+    expect([nightledger.image, migrate.image]).toEqual([`nightledger:${version}`, `nightledger:${version}`])
   })
 
   test('names only variables that config.ts reads', () => {
@@ -151,9 +162,7 @@ describe.skipIf(obstacle !== null)('the steps of the Dockerfile', () => {
 
     fillRoot(root, final, (path) => path.replace(/^\/home/, home))
     const env = {
-      DATABASE_URL: database.url,
-      PORTAL_TOKEN: TEST_PORTAL_TOKEN,
-      SECRET_KEY: TEST_SECRET_KEY,
+      ...credentialsFor(database.url),
       PORT: String(freePort()),
     }
     const entry = [...(lastStep(final, 'ENTRYPOINT')?.list ?? []), ...(lastStep(final, 'CMD')?.list ?? [])]

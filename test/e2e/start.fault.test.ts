@@ -93,11 +93,15 @@ describe('a process that cannot serve ends, and the one that serves continues:',
     await database.sql.unsafe(`
       create role second_${process.pid} login password 'second';
       grant all on all tables in schema public to second_${process.pid};
+      grant execute on all functions in schema public to second_${process.pid};
       revoke select on usage_month from second_${process.pid}`)
     const url = new URL(database.url)
     url.username = `second_${process.pid}`
     url.password = 'second'
-    await expectLeftAlone({ DATABASE_URL: url.href }, 'permission denied for table usage_month')
+    const env = { DATABASE_URL: url.href, MIGRATION_DATABASE_URL: '' }
+    await expectLeftAlone(env, 'permission denied for table usage_month')
+    await database.sql.unsafe(`revoke execute on function ensure_months from second_${process.pid}`)
+    await expectLeftAlone(env, `the role second_${process.pid} has no rights on the tables of the ledger`)
     await database.sql.unsafe(`drop owned by second_${process.pid}; drop role second_${process.pid}`)
   })
 })
@@ -192,7 +196,7 @@ describe('SIGTERM while it starts a PostgreSQL of its own', () => {
 
   test('stops the one that runs already, though the database is not ready yet', async () => {
     const server = await startEmbedded({ dataDir, onStep: () => {} })
-    const sql = connect(server.url, { purpose: 'admin' })
+    const sql = connect(server.ownerUrl, { purpose: 'admin' })
     // Every login to the database waits: the server runs, but the service has not connected yet.
     await sql.unsafe(`
       create function wait_at_login() returns event_trigger language plpgsql as 'begin perform pg_sleep(1); end';

@@ -47,6 +47,7 @@ for (const target of ['a moment', 'a restore point', 'the end of the archive, it
       BACKUP: join(folder, 'backup'),
       RESTORED_DATA: restored.folder,
       RESTORED_PORT: String(restored.port),
+      RESTORED_OWNER_URL: pair.urlOf(restored),
       RESTORED_URL: pair.urlOf(restored),
       SECRET_KEY: TEST_SECRET_KEY,
       BUN: process.execPath,

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Sql } from '../../src/postgres/client/connect.ts'
-import { findCluster } from '../../src/postgres/embedded/cluster.ts'
+import { findCluster, SERVICE_ROLE } from '../../src/postgres/embedded/cluster.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
 import { OperatorPostgres } from '../support/operator-postgres.ts'
 import { startService, startServiceOn } from '../support/service-process.ts'
@@ -35,9 +35,9 @@ describe('the service refuses to start, and says what to do,', () => {
     await sql.unsafe('alter system set synchronous_commit = off')
     await sql`select pg_reload_conf()`
     // The command line of our own server outranks the file; a role's setting outranks both, as an operator's would.
-    await sql.unsafe('alter role current_user set synchronous_commit = off')
+    await sql.unsafe(`alter role ${SERVICE_ROLE} set synchronous_commit = off`)
     expect(await refusalOf(startServiceOn(postgres.url))).toContain('set synchronous_commit = on')
-    await sql.unsafe('alter role current_user reset synchronous_commit')
+    await sql.unsafe(`alter role ${SERVICE_ROLE} reset synchronous_commit`)
   })
 
   test('when the schema is newer than it knows', async () => {

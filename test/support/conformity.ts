@@ -57,7 +57,9 @@ export class Conformity {
       .filter((name) => !(name === 'Retry-After' && status === 500))
       .map((name) => `${where}: no header ${name}`)
     if (response.content === undefined) return body === null ? missing : [...missing, `${where}: a body`]
-    const validate = this.#validatorOf(template ?? '', method.toLowerCase(), status)
+    const types = Object.keys(response.content)
+    const mediaType = types.includes('application/json') ? 'application/json' : (types[0] ?? '')
+    const validate = this.#validatorOf(template ?? '', method.toLowerCase(), status, mediaType)
     if (validate(body)) return missing
     return [
       ...missing,
@@ -65,8 +67,8 @@ export class Conformity {
     ]
   }
 
-  #validatorOf(template: string, method: string, status: number): ValidateFunction {
-    const pointer = ['paths', template, method, 'responses', String(status), 'content', 'application/json', 'schema']
+  #validatorOf(template: string, method: string, status: number, mediaType: string): ValidateFunction {
+    const pointer = ['paths', template, method, 'responses', String(status), 'content', mediaType, 'schema']
       .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
       .join('/')
     const known = this.#validators.get(pointer)

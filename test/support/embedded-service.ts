@@ -9,7 +9,7 @@ import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 if (import.meta.main) {
   const [dataDir = ''] = process.argv.slice(2)
   try {
-    const { url, firstStart } = await startEmbedded({ dataDir, onStep: () => {} })
+    const { ownerUrl: url, firstStart } = await startEmbedded({ dataDir, onStep: () => {} })
     console.log(JSON.stringify({ url, firstStart }))
   } catch (error) {
     console.log(JSON.stringify({ failure: error instanceof Error ? error.message : String(error) }))

@@ -5,8 +5,8 @@ import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { type Postmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { eventually } from './eventually.ts'
+import { migrateForService } from './postgres.ts'
 import { TcpProxy } from './tcp-proxy.ts'
 
 /** A migrated PostgreSQL that a test may stop, kill and start again, behind a proxy whose address stays. */
@@ -23,7 +23,7 @@ export class FaultPostgres {
     this.#keepFolder = input.keepFolder
     this.#server = input.server
     this.proxy = input.proxy
-    const url = new URL(input.server.url)
+    const url = new URL(input.server.ownerUrl)
     url.port = String(input.proxy.port)
     this.url = url.href
   }
@@ -31,8 +31,8 @@ export class FaultPostgres {
   static async start(folder?: string): Promise<FaultPostgres> {
     const dataDir = folder ?? mkdtempSync(join(tmpdir(), 'nightledger-test-fault-'))
     const server = await startEmbedded({ dataDir, onStep: () => {} })
-    const admin = connect(server.url, { purpose: 'admin' })
-    await migrate(admin)
+    const admin = connect(server.ownerUrl, { purpose: 'admin' })
+    await migrateForService(admin)
     await admin.end()
     const proxy = await TcpProxy.start(Number(new URL(server.url).port))
     return new FaultPostgres({ dataDir, keepFolder: folder !== undefined, server, proxy })
@@ -40,7 +40,7 @@ export class FaultPostgres {
 
   /** A client that does not go through the proxy, and may take its time. */
   direct(): Sql {
-    return connect(this.#server.url, { purpose: 'admin' })
+    return connect(this.#server.ownerUrl, { purpose: 'admin' })
   }
 
   /** SIGINT: fast shutdown. SIGQUIT: immediate, as a crash. SIGKILL: a crash. SIGSTOP, SIGCONT: it hangs, and continues. */

@@ -6,6 +6,7 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { makeAgency } from './fixtures.ts'
+import { asService } from './postgres.ts'
 import { AGENCY, CALLER } from './samples.ts'
 import { TEST_SECRET_KEY } from './service-process.ts'
 
@@ -20,7 +21,7 @@ export interface Reports {
   readonly failures: unknown[]
 }
 
-/** The real ledger on a test database, as main.ts opens it. */
+/** The real ledger on a test database, as main.ts opens it: with the role that serves. */
 export async function openTestDatabaseLedger(
   url: string,
   options: {
@@ -33,7 +34,7 @@ export async function openTestDatabaseLedger(
 ): Promise<Ledger & { reports: Reports }> {
   const reports: Reports = { fenced: [], defects: [], damaged: [], failures: [] }
   const { ledger, begin } = await prepareLedger({
-    databaseUrl: url,
+    databaseUrl: asService(url),
     secretKey: Uint8Array.fromHex(TEST_SECRET_KEY),
     clock: options.clock ?? systemClock,
     limits: { ...DEFAULT_LIMITS, ...options.limits },

@@ -27,7 +27,7 @@ export class OperatorPostgres {
   /** Files, superuser and database are those of a server of our own. */
   static async make(): Promise<OperatorPostgres> {
     const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-test-set-up-'))
-    const { url, stop } = await startEmbedded({ dataDir, onStep: () => {} })
+    const { ownerUrl: url, stop } = await startEmbedded({ dataDir, onStep: () => {} })
     await stop()
     const cluster = findCluster(dataDir)
     if (cluster === null) throw new Error('The data folder has no cluster')

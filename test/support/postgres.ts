@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { SERVICE_ROLE, SUPERUSER, servicePassword } from '../../src/postgres/embedded/cluster.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { grantRoles } from '../../src/postgres/schema/roles.ts'
 
 /** Set by test/run.ts: a server's maintenance database, as a superuser. */
 export const SERVER_URL_VARIABLE = 'NIGHTLEDGER_TEST_SERVER_URL'
 /** The migrated database that test/run.ts makes on that server; every test database is a copy of it. */
 export const TEMPLATE_DATABASE = 'nightledger_template'
 
+/** `url`: as the superuser, who owns the tables; `asService` makes it that of the role that serves. */
 export type TestDatabase = { url: string; sql: Sql; drop(): Promise<void> }
 
 /**
@@ -56,6 +60,20 @@ export function serverUrl(database?: string): string {
   const url = new URL(given)
   if (database !== undefined) url.pathname = `/${database}`
   return url.href
+}
+
+/** Makes a database ready for a service that has a role of its own. */
+export async function migrateForService(sql: Sql): Promise<void> {
+  await migrate(sql)
+  await grantRoles(sql, { service: SERVICE_ROLE })
+}
+
+/** The same database as the role that serves. The URL of another superuser than that of the built-in server stays as it is: there one role does everything. */
+export function asService(url: string): string {
+  return url.replace(
+    new RegExp(`//${SUPERUSER}:([^@]+)@`),
+    (_, password) => `//${SERVICE_ROLE}:${servicePassword(password)}@`,
+  )
 }
 
 async function createFrom(admin: Sql, name: string, template: string): Promise<void> {

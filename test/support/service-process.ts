@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
+import { asService } from './postgres.ts'
 
 /** Credentials of services that tests start on a database of theirs. */
 export const TEST_PORTAL_TOKEN = 'portal-token-for-tests-0123456789abcdef'
@@ -143,9 +144,15 @@ export function startServiceOn(
   return startService({ ...credentialsFor(databaseUrl), ...env }, options)
 }
 
-/** What a service on a database of the test run is told. */
+/** What a service on a database of the test run is told: it serves with a role that owns nothing. */
 export function credentialsFor(databaseUrl: string): Record<string, string> {
-  return { DATABASE_URL: databaseUrl, PORTAL_TOKEN: TEST_PORTAL_TOKEN, SECRET_KEY: TEST_SECRET_KEY }
+  const roles = { DATABASE_URL: asService(databaseUrl), MIGRATION_DATABASE_URL: databaseUrl }
+  const hasOneRole = roles.DATABASE_URL === roles.MIGRATION_DATABASE_URL
+  return {
+    ...(hasOneRole ? { DATABASE_URL: databaseUrl } : roles),
+    PORTAL_TOKEN: TEST_PORTAL_TOKEN,
+    SECRET_KEY: TEST_SECRET_KEY,
+  }
 }
 
 async function portsFrom(log: () => string, message: 'starting' | 'listening'): Promise<Ports> {

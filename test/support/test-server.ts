@@ -6,8 +6,7 @@ import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { lockHolderOf } from '../../src/postgres/embedded/data-dir-lock.ts'
 import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { endPostmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
-import { migrate } from '../../src/postgres/schema/migrate.ts'
-import { TEMPLATE_DATABASE } from './postgres.ts'
+import { migrateForService, TEMPLATE_DATABASE } from './postgres.ts'
 
 /**
  * `url`: the server's maintenance database. `templateFailure`: why there is no migrated template, null when there is one;
@@ -30,7 +29,7 @@ export async function startTestServer(onStep: (step: string) => void): Promise<T
   }
   try {
     server = await startEmbedded({ dataDir: folder, onStep, connectionsMax: CONNECTIONS_MAX })
-    const url = new URL(server.url)
+    const url = new URL(server.ownerUrl)
     url.pathname = '/postgres'
     return { url: url.href, templateFailure: await makeTemplate(url), stop }
   } catch (error) {
@@ -48,7 +47,7 @@ async function makeTemplate(server: URL): Promise<Error | null> {
   const sql = connect(url.href, { purpose: 'admin' })
   try {
     await admin.unsafe(`create database ${draft}`)
-    await migrate(sql)
+    await migrateForService(sql)
     // Only a database that nobody is connected to can be renamed, or copied.
     await sql.end()
     await admin.unsafe(`alter database ${draft} rename to ${TEMPLATE_DATABASE}`)

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { CHAIN_KEY_BYTES, shardOf } from '../../src/core/journal/shard.ts'
+import { makeCheckpoints } from '../support/checkpoints.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AGENCY } from '../support/samples.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
@@ -139,4 +140,62 @@ test('the keys of two chains cannot be exchanged, and a key of one’s own does 
   }
   await sql`
     update shard_chain set key_sealed = ${sealed.find(({ shard }) => shard === SHARD)?.text ?? ''} where shard = ${SHARD}`
+})
+
+describe('of a history that partners have a checkpoint of', () => {
+  const leaves = async () =>
+    (await verifyDatabase(database.sql)).differences.flatMap(({ what, at, message }) =>
+      what === 'checkpoint' ? [[at, message]] : [],
+    )
+  const MISMATCH = 'is not that of its entry: one of them was changed after the checkpoint was made'
+
+  beforeEach(async () => {
+    // Two parts: of seven leaves, and of two.
+    await database.sql`create table later as select * from journal where seq > 7`
+    await database.sql`delete from journal where seq > 7`
+    await makeCheckpoints(database.sql)
+    await database.sql`insert into journal select * from later`
+    await database.sql`drop table later`
+    await makeCheckpoints(database.sql)
+    expect((await verifyDatabase(database.sql)).differences).toEqual([])
+  })
+
+  test('a changed entry is named, also if its link was made again with the key of the chain', async () => {
+    await database.sql`update journal set route = 'DELETE /all' where seq = 5`
+    expect(await leaves()).toEqual([[AGENCY.id, `leaf 4 ${MISMATCH}`]])
+  })
+
+  test.each([
+    [8, 'the tree has 2 leaves of entries up to 9, the journal 1 entries'],
+    [3, 'the tree has 7 leaves of entries up to 7, the journal 6 entries'],
+  ])('the removed entry %i is named', async (seq, message) => {
+    await database.sql`delete from journal where seq = ${seq}`
+    expect(await leaves()).toEqual([[AGENCY.id, message]])
+  })
+
+  test('an entry that was put in is named', async () => {
+    await database.sql`update journal set seq = 100 where seq = 9`
+    await database.sql`
+      insert into journal select (jsonb_populate_record(null::journal, to_jsonb(j) || '{"seq": 9}')).* from journal j where seq = 8`
+    await database.sql`
+      insert into journal select (jsonb_populate_record(null::journal, to_jsonb(j) || '{"seq": 7, "month": "2020-01-01"}')).* from journal j
+      where seq = 8`.catch(() => null)
+    expect(await leaves()).toEqual([[AGENCY.id, `leaf 8 ${MISMATCH}`]])
+  })
+
+  test.each([
+    [
+      'a hash',
+      () => database.sql`update checkpoint set hashes = set_byte(hashes, 40, 1 - get_byte(hashes, 40) % 2)`,
+      `leaf 1 ${MISMATCH}`,
+    ],
+    [
+      'its beginning',
+      () => database.sql`delete from checkpoint where first_leaf = 0`,
+      'leaves 0 to 6 are missing from the tree',
+    ],
+  ])('a tree that was changed in %s is named', async (_, inflict, message) => {
+    await inflict()
+    expect(await leaves()).toEqual([[AGENCY.id, message]])
+  })
 })

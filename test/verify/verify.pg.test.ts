@@ -57,8 +57,8 @@ test('no page has more rows than the limit, and the page size does not change th
     largest.delete('snapshots')
     expect([...largest].filter(([, rows]) => rows > limit)).toEqual([])
     expect([...largest.keys()].sort()).toEqual([
-      ...['bookingsById', 'cursorsBeyondEnd', 'entries', 'log', 'missingDeliveries', 'orphanedDeliveries'],
-      ...['strayBookings', 'strayDeliveries', 'strayErasures', 'units'],
+      ...['agencies', 'bookingsById', 'cursorsBeyondEnd', 'entries', 'log', 'missingDeliveries', 'orphanedDeliveries'],
+      ...['strayBookings', 'strayDeliveries', 'strayErasures', 'treeParts', 'units'],
     ])
   }
 })

@@ -10,6 +10,7 @@ from .errors import (
     ExpectedExtensionConflictError,
     FeatureDisabledError,
     HistoryExpiredError,
+    HistoryRewrittenError,
     IdempotencyKeyReusedError,
     InternalError,
     MinStayError,
@@ -26,6 +27,7 @@ from .errors import (
     UnauthorizedError,
     ValidationError,
 )
+from .history import Checkpoint
 from .transport import VERSION as __version__
 from .transport import CallOptions, Clock
 from .webhooks import WebhookError, WebhookEvent, unwrap
@@ -35,11 +37,13 @@ __all__ = [
     'AsyncNightledger',
     'BookingConflictError',
     'CallOptions',
+    'Checkpoint',
     'Clock',
     'CursorExpiredError',
     'ExpectedExtensionConflictError',
     'FeatureDisabledError',
     'HistoryExpiredError',
+    'HistoryRewrittenError',
     'IdempotencyKeyReusedError',
     'InternalError',
     'MinStayError',

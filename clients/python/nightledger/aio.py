@@ -19,8 +19,9 @@ from typing import (
     Union,
 )
 
-from .changes import AnyChange, Changes, Follow, Reset
+from .changes import VERIFY_PAUSE_S, AnyChange, Changes, Follow, Reset
 from .client import Nightledger
+from .history import History
 from .listing import Listing
 from .resources import Bookings, Groups, Guests, Units
 from .sandbox import SandboxClock, SandboxEvents
@@ -42,7 +43,7 @@ class _Face:
 
 def _call(method: Callable[Concatenate[Any, A], T]) -> Callable[Concatenate[Any, A], Awaitable[T]]:
     async def call(self: Any, /, *args: A.args, **kwargs: A.kwargs) -> T:
-        return await asyncio.to_thread(method, self._sync, *args, **kwargs)
+        return await asyncio.to_thread(functools.partial(method, self._sync, *args, **kwargs))
 
     functools.update_wrapper(call, method)
     return call
@@ -58,7 +59,7 @@ def _list(method: Callable[Concatenate[Any, A], Listing[T, P]]) -> Callable[Conc
 
 async def _each(items: Iterator[T]) -> AsyncIterator[T]:
     while True:
-        item = await asyncio.to_thread(next, items, END)
+        item = await asyncio.to_thread(functools.partial(next, items, END))
         if item is END:
             return
         yield item
@@ -88,6 +89,10 @@ class AsyncFollow:
     def cursor(self) -> Optional[str]:
         return self._sync.cursor
 
+    @property
+    def checkpoint(self) -> Optional[str]:
+        return self._sync.checkpoint
+
     def close(self) -> None:
         self._sync.close()
 
@@ -111,6 +116,8 @@ class AsyncChanges(_Face):
         poll: bool = False,
         silence: float = 45.0,
         poll_pause: float = 40.0,
+        checkpoint: Optional[str] = None,
+        verify_pause: float = VERIFY_PAUSE_S,
     ) -> AsyncFollow:
         """As `Changes.follow`; `on_reset` may be a coroutine function."""
         loop = asyncio.get_running_loop()
@@ -131,6 +138,8 @@ class AsyncChanges(_Face):
                 poll=poll,
                 silence=silence,
                 poll_pause=poll_pause,
+                checkpoint=checkpoint,
+                verify_pause=verify_pause,
             )
         )
 
@@ -144,6 +153,7 @@ class AsyncBookings(_Face):
     list = _list(Bookings.list)
     get = _call(Bookings.get)
     history = _call(Bookings.history)
+    proof = _call(Bookings.proof)
     cancel = _call(Bookings.cancel)
 
 
@@ -155,6 +165,11 @@ class AsyncGroups(_Face):
 class AsyncGuests(_Face):
     list = _list(Guests.list)
     get = _call(Guests.get)
+
+
+class AsyncHistory(_Face):
+    checkpoint = _call(History.checkpoint)
+    verify = _call(History.verify)
 
 
 class AsyncSandboxClock(_Face):
@@ -184,6 +199,7 @@ class AsyncNightledger(_Face):
         self.groups = AsyncGroups(sync.groups)
         self.guests = AsyncGuests(sync.guests)
         self.changes = AsyncChanges(sync.changes)
+        self.history = AsyncHistory(sync.history)
         self.test = AsyncTestMode(sync)
 
     me = _call(Nightledger.me)

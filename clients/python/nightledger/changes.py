@@ -6,12 +6,14 @@ import json
 import threading
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from .errors import CursorExpiredError, NightledgerError
+from .errors import CursorExpiredError, HistoryRewrittenError, NightledgerError
+from .history import History, read_note
 from .transport import Call, CallOptions, Exchange, Transport, _no_answer, is_passing
 from .types import Change, ListChangesAnswer, UnitChange
 
 AnyChange = Union[Change, UnitChange]
 WAIT_S = 20
+VERIFY_PAUSE_S = 600.0
 EVENT_STREAM = 'text/event-stream'
 # Streams without a sign of life, one after the other, until it is assumed that something on the way holds them back.
 MUTE_STREAMS_MAX = 2
@@ -57,9 +59,12 @@ class Changes:
         poll: bool = False,
         silence: float = 45.0,
         poll_pause: float = 40.0,
+        checkpoint: Optional[str] = None,
+        verify_pause: float = VERIFY_PAUSE_S,
     ) -> 'Follow':
         """
-        Every change from a cursor on, in order and once, for ever: until the loop is left, or `close` is called.
+        Every change from a cursor on, in order and once, for ever: until the loop is left, or `close` is called. Checks
+        meanwhile that the agency's history only grows, and raises HistoryRewrittenError if it does not.
 
         after: the cursor of the last change that was applied; `start`: from the beginning. Without it: from now on.
         on_reset: the cursor has expired, or the agency's history was replaced by a backup. Following continues once
@@ -67,8 +72,11 @@ class Changes:
         poll: ask once a minute instead of reading a stream. Chosen by itself where streams do not pass.
         silence: seconds; a stream that is silent for so long is lost. The service sends something every 15 s.
         poll_pause: seconds between two polls. 40 cost 43,200 requests in 30 days; less can use up the month's quota.
+        checkpoint: what was kept with the cursor. Leave it out with a cursor that replaces an expired one.
+        verify_pause: seconds between two checks of the history, at least; only after changes. 600 cost at most 8,640
+          requests in 30 days. 0: no checks.
         """
-        return Follow(self._http, after, include, on_reset, poll, silence, poll_pause)
+        return Follow(self._http, after, include, on_reset, poll, silence, poll_pause, checkpoint, verify_pause)
 
 
 class Follow:
@@ -81,6 +89,8 @@ class Follow:
         poll: bool,
         silence: float,
         poll_pause: float,
+        checkpoint: Optional[str],
+        verify_pause: float,
     ) -> None:
         self._http = http
         # After the last change that your loop has finished with. None: not known yet.
@@ -91,8 +101,21 @@ class Follow:
         self._silence = silence
         self._poll_pause = poll_pause
         self._seq = -1
+        self._checkpoint = read_note(checkpoint).note if checkpoint else None
+        self._verify_pause = verify_pause
+        # One that was kept is checked with the first changes.
+        self._verify_at = http.clock.now() + (0 if checkpoint else verify_pause)
+        # Changes were read since the last check.
+        self._is_unverified = False
+        # The cursor was refused since the last check: the history may be another one.
+        self._is_reset = False
         self._closed = threading.Event()
         self._exchange: Optional[Exchange] = None
+
+    @property
+    def checkpoint(self) -> Optional[str]:
+        """The newest checkpoint that was checked: keep it with the cursor. None: none yet."""
+        return None if self._is_reset else self._checkpoint
 
     def close(self) -> None:
         """Ends the loop, from any thread."""
@@ -120,6 +143,7 @@ class Follow:
                     for change in page['changes']:
                         yield from self._once(change)
                     self.cursor = page['cursor']
+                    self._verify(once)
                     if not page['hasMore']:
                         self._http.clock.sleep(self._poll_pause, self._closed)
                     continue
@@ -136,6 +160,7 @@ class Follow:
                         if data:
                             yield from self._once(json.loads(data))
                         self.cursor = event_id or self.cursor
+                        self._verify(once)
                 finally:
                     self._exchange.close()
                     self._is_polled = self._is_polled or mute >= MUTE_STREAMS_MAX
@@ -143,6 +168,7 @@ class Follow:
                 if self._on_reset is None:
                     raise
                 expired = error
+                self._is_reset = True
                 continue
             except NightledgerError as error:
                 if not is_passing(error):
@@ -158,6 +184,33 @@ class Follow:
         yield change
         self._seq = change['seq']
         self.cursor = change['cursor']
+        self._is_unverified = True
+
+    def _verify(self, once: CallOptions) -> None:
+        """
+        If it is time, checks that the history continues the newest checkpoint. A check that gets no answer is left to
+        the next one.
+        """
+        now = self._http.clock.now()
+        if not self._is_unverified or self._verify_pause == 0 or now < self._verify_at:
+            return
+        self._verify_at = now + self._verify_pause
+        history = History(self._http)
+        kept = read_note(self._checkpoint) if self._checkpoint else None
+        newest = kept
+        try:
+            newest = history.checkpoint(once)
+            if kept is not None and (kept.origin == newest.origin or not self._is_reset):
+                history.verify(kept.note, newest.note, once)
+        except HistoryRewrittenError:
+            if kept is not None and newest is not None and kept.origin != newest.origin:
+                # If a backup was restored a moment ago, the cursor is refused too, which an open stream does not show.
+                Changes(self._http).list(after=self.cursor, limit=1, options=once)
+            raise
+        except NightledgerError:
+            return
+        self._checkpoint = newest.note
+        self._is_unverified = self._is_reset = False
 
     def _events(self, call: Call, exchange: Exchange) -> Iterator[Tuple[str, str]]:
         """Server-sent events, until the stream ends: an event that is cut off is none."""

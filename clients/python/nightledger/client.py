@@ -1,10 +1,11 @@
 """A partner's access to one agency."""
 
 import ssl
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, cast
 
 from . import types
 from .changes import Changes
+from .history import History
 from .listing import Listing, by_number
 from .resources import Bookings, DateIn, Groups, Guests, Units, given
 from .sandbox import TestMode
@@ -47,6 +48,7 @@ class Nightledger:
         self.groups = Groups(http)
         self.guests = Guests(http)
         self.changes = Changes(http)
+        self.history = History(http)
         self.test = TestMode(http)
 
     def close(self) -> None:
@@ -158,8 +160,7 @@ class Nightledger:
             unit=unit, arrival=arrival, departure=departure, adults=adults, children=children, extraBed=extra_bed
         )
         body, tag = self._http.send(Call(('quote',), body=stay), options)
-        answer: types.QuoteAnswer = body
-        return {**answer, 'stay': stay, 'tag': tag}
+        return cast(Quote, {**body, 'stay': stay, 'tag': tag})
 
     def book(
         self,

@@ -1,9 +1,12 @@
 """What the package raises. Each `code` of the service has a class of its own."""
 
 import json
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Type
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Type
 
 from . import types
+
+if TYPE_CHECKING:
+    from .history import Checkpoint
 
 
 class NightledgerError(Exception):
@@ -15,6 +18,23 @@ class NightledgerError(Exception):
 
 class NoAnswerError(NightledgerError):
     """No complete answer, within the tries and the time of the call. Of a write, the outcome is unknown."""
+
+
+class HistoryRewrittenError(NightledgerError):
+    """
+    The agency's history is not the one that an earlier checkpoint stands for: entries were changed or removed since.
+    Keep both notes, and ask the agency.
+    """
+
+    def __init__(self, before: 'Checkpoint', after: 'Checkpoint') -> None:
+        # The note of the earlier checkpoint, and that of the checkpoint that does not continue it.
+        self.before: str = before.note
+        self.after: str = after.note
+        super().__init__(
+            f'The history was rewritten: {after.size} entries of {after.origin} do not continue the {before.size} '
+            f'entries of {before.origin} that an earlier checkpoint covers. Entries were changed or removed. '
+            'Keep both signed checkpoints, `before` and `after`, and ask the agency'
+        )
 
 
 class RawAnswer(NamedTuple):

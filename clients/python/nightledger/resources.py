@@ -70,6 +70,11 @@ class Bookings:
         history: List[types.BookingHistoryEntry] = self._http.get(['bookings', id, 'history'], options)['history']
         return history
 
+    def proof(self, id: str, options: Optional[CallOptions] = None) -> types.GetBookingProofAnswer:
+        """Proves that the booking's entries are in the newest checkpoint (RFC 6962, section 2.1.1)."""
+        answer: types.GetBookingProofAnswer = self._http.get(['bookings', id, 'proof'], options)
+        return answer
+
     def cancel(self, id: str, *, reason: Optional[str] = None, options: Optional[CallOptions] = None) -> types.Booking:
         """Of a cancelled booking, changes nothing."""
         body = given(reason=reason)

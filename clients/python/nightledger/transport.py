@@ -63,6 +63,8 @@ class Call(NamedTuple):
     body: Optional[Mapping[str, Any]] = None
     # `once`: a write that takes no Idempotency-Key, so that it must not be repeated.
     write: Optional[str] = None
+    # Makes what is returned of the text of the answer. What it raises means that the answer is not complete.
+    read: Callable[[str], Any] = json.loads
 
     @property
     def url_path(self) -> str:
@@ -212,8 +214,8 @@ class Transport:
         try:
             # A 304 for which nothing is kept has no body, like an answer that was cut off.
             text = kept[1] if exchange.status == 304 and kept else exchange.read_all(ends_at).decode()
-            body = None if exchange.status == 204 else json.loads(text)
-        except (OSError, http.client.HTTPException, ValueError) as cause:
+            body = None if exchange.status == 204 else call.read(text)
+        except (OSError, http.client.HTTPException, LookupError, TypeError, ValueError) as cause:
             exchange.close()
             raise _no_answer(call, cause) from cause
         self._put_back(exchange)

@@ -126,6 +126,10 @@ CancelGroupAnswer = TypedDict('CancelGroupAnswer', {'groupId': 'str', 'bookings'
 ListGuestsAnswer = TypedDict('ListGuestsAnswer', {'guests': 'List[Guest]', 'page': 'int', 'pageSize': 'int', 'totalItems': 'int', 'pageCount': 'int'})
 GetGuestAnswer = TypedDict('GetGuestAnswer', {'guest': 'GuestWithStays'})
 ListChangesAnswer = TypedDict('ListChangesAnswer', {'changes': 'List[Union[Change, UnitChange]]', 'cursor': 'str', 'hasMore': 'bool'})
+GetCheckpointAnswer = str
+GetCheckpointProofAnswer = TypedDict('GetCheckpointProofAnswer', {'from': 'int', 'to': 'int', 'hashes': 'List[str]'})
+GetBookingProofAnswerEntries = TypedDict('GetBookingProofAnswerEntries', {'index': 'int', 'entry': 'str', 'hashes': 'List[str]'})
+GetBookingProofAnswer = TypedDict('GetBookingProofAnswer', {'checkpoint': 'str', 'entries': 'List[GetBookingProofAnswerEntries]'})
 MoveTestClockBody = TypedDict('MoveTestClockBody', {'now': 'str', 'advanceSeconds': 'int'}, total=False)
 SendTestEventBody = TypedDict('SendTestEventBody', {'bookingId': 'str', 'kind': 'Literal["duplicate", "reorder", "late", "bad_signature", "old_timestamp"]'})
 SendTestEventAnswer = TypedDict('SendTestEventAnswer', {'eventIds': 'List[str]', 'endpoints': 'int'})

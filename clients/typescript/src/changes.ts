@@ -1,4 +1,5 @@
-import { CursorExpiredError } from './errors.ts'
+import { CursorExpiredError, HistoryRewrittenError } from './errors.ts'
+import { History, readNote } from './history.ts'
 import { type CallOptions, type Exchange, isPassing, Resource, type Transport } from './transport.ts'
 import type { Change, ListChangesAnswer, ListChangesQuery, UnitChange } from './types.ts'
 
@@ -32,9 +33,17 @@ export interface FollowOptions {
   readonly silenceMs?: number | undefined
   /** Between two polls. Default: 40,000, which costs 43,200 requests in 30 days; a shorter pause can use up the month's quota. */
   readonly pollPauseMs?: number | undefined
+  /** The checkpoint that was kept with the cursor. Leave it out with a cursor that replaces an expired one. */
+  readonly checkpoint?: string | undefined
+  /**
+   * Between two checks that the history was not rewritten, at least; only after changes. Default: 600,000, which costs at most 8,640
+   * requests in 30 days. 0: none.
+   */
+  readonly verifyPauseMs?: number | undefined
 }
 
 const WAIT_S = 20
+const VERIFY_PAUSE_MS = 600_000
 const EVENT_STREAM = 'text/event-stream'
 /** Streams without a sign of life, one after the other, until it is assumed that something on the way holds them back. */
 const MUTE_STREAMS_MAX = 2
@@ -46,7 +55,11 @@ export class Changes extends Resource {
     return this.http.get(['changes'], of, { ...params, include: include?.join() || null })
   }
 
-  /** Every change from a cursor on, in order and once, for ever: until the loop is left, or `signal` is aborted. */
+  /**
+   * Every change from a cursor on, in order and once, for ever: until the loop is left, or `signal` is aborted. Checks meanwhile that the
+   * agency's history only grows.
+   * @throws HistoryRewrittenError
+   */
   follow(options: FollowOptions = {}): Follow {
     return new Follow(this.http, options)
   }
@@ -58,17 +71,32 @@ export class Follow implements AsyncIterable<AnyChange> {
   #isPolled: boolean
   #cursor: string | undefined
   #seq = -1
+  #checkpoint: string | undefined
+  #verifyAt: number
+  /** Changes were read since the last check. */
+  #isUnverified = false
+  /** The cursor was refused since the last check: the history may be another one. */
+  #isReset = false
 
   constructor(http: Transport, options: FollowOptions) {
     this.#http = http
     this.#options = options
     this.#isPolled = options.poll === true
     this.#cursor = options.after
+    const { checkpoint, verifyPauseMs = VERIFY_PAUSE_MS } = options
+    this.#checkpoint = checkpoint && readNote(checkpoint).note
+    // One that was kept is checked with the first changes.
+    this.#verifyAt = http.clock.now() + (checkpoint ? 0 : verifyPauseMs)
   }
 
   /** After the last change that your loop has finished with. undefined: not known yet. */
   get cursor(): string | undefined {
     return this.#cursor
+  }
+
+  /** The newest checkpoint that was checked: keep it with the cursor. undefined: none yet. */
+  get checkpoint(): string | undefined {
+    return this.#isReset ? undefined : this.#checkpoint
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<AnyChange, void> {
@@ -92,6 +120,7 @@ export class Follow implements AsyncIterable<AnyChange> {
           failures = 0
           for (const change of page.changes) yield* this.#once(change)
           this.#cursor = page.cursor
+          await this.#verify(once)
           if (!page.hasMore) await this.#http.clock.sleep(pollPauseMs, signal)
           continue
         }
@@ -112,6 +141,7 @@ export class Follow implements AsyncIterable<AnyChange> {
             failures = mute = 0
             if (data !== '') yield* this.#once(JSON.parse(data))
             this.#cursor = id || this.#cursor
+            await this.#verify(once)
           }
         } finally {
           exchange.end()
@@ -120,6 +150,7 @@ export class Follow implements AsyncIterable<AnyChange> {
       } catch (caught) {
         if (caught instanceof CursorExpiredError && onReset) {
           expired = caught
+          this.#isReset = true
           continue
         }
         if (signal?.aborted || !isPassing(caught)) throw caught
@@ -135,6 +166,29 @@ export class Follow implements AsyncIterable<AnyChange> {
     yield change
     this.#seq = change.seq
     this.#cursor = change.cursor
+    this.#isUnverified = true
+  }
+
+  /** If it is time, checks that the history continues the newest checkpoint. A check that gets no answer is left to the next one. */
+  async #verify(once: CallOptions): Promise<void> {
+    const { verifyPauseMs = VERIFY_PAUSE_MS } = this.#options
+    const now = this.#http.clock.now()
+    if (!this.#isUnverified || verifyPauseMs === 0 || now < this.#verifyAt) return
+    this.#verifyAt = now + verifyPauseMs
+    const history = new History(this.#http)
+    const kept = this.#checkpoint ? readNote(this.#checkpoint) : undefined
+    let newest = kept
+    try {
+      newest = await history.checkpoint(once)
+      if (kept && (kept.origin === newest.origin || !this.#isReset)) await history.verify(kept.note, newest.note, once)
+      this.#checkpoint = newest.note
+      this.#isUnverified = this.#isReset = false
+    } catch (error) {
+      if (!(error instanceof HistoryRewrittenError)) return
+      // If a backup was restored a moment ago, the cursor is refused too, which an open stream does not show.
+      if (kept?.origin !== newest?.origin) await new Changes(this.#http).list({ after: this.#cursor, limit: 1 }, once)
+      throw error
+    }
   }
 }
 

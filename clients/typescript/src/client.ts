@@ -1,4 +1,5 @@
 import { Changes } from './changes.ts'
+import { History } from './history.ts'
 import { byArrival, byNumber, Listing } from './listing.ts'
 import { TestMode } from './test-mode.ts'
 import { type CallOptions, type ClientOptions, Resource, Transport } from './transport.ts'
@@ -36,6 +37,7 @@ export class Nightledger extends Resource {
   declare readonly groups: Groups
   declare readonly guests: Guests
   declare readonly changes: Changes
+  declare readonly history: History
   declare readonly test: TestMode
 
   constructor(options: ClientOptions) {
@@ -46,6 +48,7 @@ export class Nightledger extends Resource {
     this.groups = new Groups(http)
     this.guests = new Guests(http)
     this.changes = new Changes(http)
+    this.history = new History(http)
     this.test = new TestMode(http)
   }
 
@@ -144,6 +147,11 @@ class Bookings extends Resource {
   /** The changes of a booking, oldest first. */
   async history(id: string, options?: CallOptions): Promise<Types.BookingHistoryEntry[]> {
     return (await this.http.get<Types.GetBookingHistoryAnswer>(['bookings', id, 'history'], options)).history
+  }
+
+  /** Proves that the booking's entries are in the newest checkpoint (RFC 6962, section 2.1.1). */
+  proof(id: string, options?: CallOptions): Promise<Types.GetBookingProofAnswer> {
+    return this.http.get(['bookings', id, 'proof'], options)
   }
 
   /** Of a cancelled booking, changes nothing. */

@@ -1,3 +1,4 @@
+import type { Checkpoint } from './history.ts'
 import type * as Types from './types.ts'
 
 /** Everything that this package throws, except for your own abort and wrong arguments. */
@@ -10,6 +11,28 @@ export class NightledgerError extends Error {
 /** No complete answer was received, within the tries and the time of the call. Of a write, the outcome is unknown. */
 export class NoAnswerError extends NightledgerError {
   override name = 'NoAnswerError'
+}
+
+/**
+ * The agency's history is not the one that an earlier checkpoint stands for: entries were changed or removed since. Keep both notes, and
+ * ask the agency.
+ */
+export class HistoryRewrittenError extends NightledgerError {
+  override name = 'HistoryRewrittenError'
+  /** The note of the earlier checkpoint. */
+  declare readonly before: string
+  /** The note of the checkpoint that does not continue it. */
+  declare readonly after: string
+
+  constructor(before: Checkpoint, after: Checkpoint) {
+    const of = ({ size, origin }: Checkpoint) => `${size} entries of ${origin}`
+    super(
+      `The history was rewritten: ${of(after)} do not continue the ${of(before)} that an earlier checkpoint covers. ` +
+        'Entries were changed or removed. Keep both signed checkpoints, `before` and `after`, and ask the agency',
+    )
+    this.before = before.note
+    this.after = after.note
+  }
 }
 
 /** An answer as it was received. */

@@ -17,6 +17,7 @@ export {
   ExpectedExtensionConflictError,
   FeatureDisabledError,
   HistoryExpiredError,
+  HistoryRewrittenError,
   IdempotencyKeyReusedError,
   InternalError,
   MinStayError,
@@ -33,6 +34,7 @@ export {
   UnauthorizedError,
   ValidationError,
 } from './errors.ts'
+export type { Checkpoint } from './history.ts'
 export type { Listing } from './listing.ts'
 export type { Duration, TestClock, TestEventKind } from './test-mode.ts'
 export type { CallOptions, ClientOptions, Clock } from './transport.ts'

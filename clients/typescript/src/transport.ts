@@ -45,6 +45,11 @@ export interface Call {
   readonly write?: 'keyed' | 'once'
 }
 
+/** `read` makes what is returned of the text of the answer: without it, the text is JSON. What it throws means that the answer is not complete. */
+export interface ReadCall<T> extends Call {
+  readonly read?: (text: string) => T
+}
+
 export interface Answer<T> {
   readonly body: T
   readonly tag: string | null
@@ -108,7 +113,7 @@ export class Transport {
     return (await this.send<T>({ path, body, write }, options)).body
   }
 
-  async send<T>(call: Call, options: CallOptions = {}): Promise<Answer<T>> {
+  async send<T>(call: ReadCall<T>, options: CallOptions = {}): Promise<Answer<T>> {
     const { clock } = this
     const own = this.#options
     const { timeoutMs = own.timeoutMs ?? 30_000, deadlineMs = own.deadlineMs ?? 120_000 } = options
@@ -136,7 +141,7 @@ export class Transport {
     return Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** (tries - 1)) * (0.5 + this.clock.random() / 2)
   }
 
-  async #once<T>(call: Call, key: string | null, tries: number, timeoutMs: number, signal?: AbortSignal) {
+  async #once<T>(call: ReadCall<T>, key: string | null, tries: number, timeoutMs: number, signal?: AbortSignal) {
     const url = this.#urlOf(call)
     const kept = isRead(call) ? this.#kept.get(url) : undefined
     const headers = {
@@ -152,7 +157,7 @@ export class Transport {
       const tag = response.headers.get('etag')
       // A 304 for which nothing is kept has no body, like an answer that was cut off.
       const text = response.status === 304 && kept ? kept.text : await response.text()
-      const body: T = JSON.parse(response.status === 204 ? 'null' : text)
+      const body: T = (call.read ?? JSON.parse)(response.status === 204 ? 'null' : text)
       if (isRead(call) && tag !== null) this.#keep(url, { tag, text })
       return { body, tag }
     } catch (error) {

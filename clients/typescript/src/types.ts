@@ -946,6 +946,34 @@ export interface ListChangesAnswer {
   hasMore: boolean
 }
 
+/** A signed note (C2SP `tlog-checkpoint`): the origin, the number of entries, the root of the Merkle tree (RFC 6962) over them in base64, an empty line, and the signature. */
+export type GetCheckpointAnswer = string
+
+export interface GetCheckpointProofQuery {
+  from: number
+  to: number
+}
+
+export interface GetCheckpointProofAnswer {
+  from: number
+  to: number
+  hashes: string[]
+}
+
+export interface GetBookingProofAnswer {
+  /** A signed note (C2SP `tlog-checkpoint`): the origin, the number of entries, the root of the Merkle tree (RFC 6962) over them in base64, an empty line, and the signature. */
+  checkpoint: string
+  /** Oldest first; of more, the newest 100. */
+  entries: {
+    /** Of the entry in the tree, from 0. */
+    index: number
+    /** The bytes of the entry, base64: a JSON array. Its leaf is SHA-256 of a zero byte and these bytes. */
+    entry: string
+    /** From the leaf to the root. */
+    hashes: string[]
+  }[]
+}
+
 export interface MoveTestClockBody {
   /** Where to move the clock. Either this or `advanceSeconds`. */
   now?: string | undefined

@@ -49,6 +49,7 @@ export const PARTNER_DESCRIPTION = {
     'Availability and prices': 'Blocked nights, live prices and fees.',
     Bookings: 'Read, create and cancel bookings.',
     Guests: 'Personal data. Requires a separate scope.',
+    History: 'Signed checkpoints, which show that nobody has rewritten the history of bookings.',
     Sandbox: 'For trying things out: only with the keys of a sandbox.',
     Description: 'This document.',
     Events: 'Signed webhook messages about booking changes.',

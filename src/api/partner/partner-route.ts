@@ -12,6 +12,7 @@ import type { Agency, ApiKey, Inventory, Scope } from '../../core/catalogue/agen
 import type { Catalogue, KeyHolder } from '../../core/catalogue/catalogue.ts'
 import type { Caller } from '../../core/journal/record.ts'
 import type { ChangeFeed } from '../../events/changes/change-feed.ts'
+import type { Checkpoints } from '../../events/checkpoints/checkpoints.ts'
 import type { EntityTags, FailureReport, Outcome } from '../../http/answer.ts'
 import type { IdempotentWrites } from '../../http/idempotent-writes.ts'
 import { KeyAdmission } from '../../http/key-admission.ts'
@@ -41,6 +42,7 @@ export interface PartnerLedger {
   readonly idempotency: IdempotentWrites
   readonly tags: EntityTags
   readonly changes: ChangeFeed
+  readonly checkpoints: Checkpoints
   readonly sandboxClocks: SandboxClocks
 }
 

@@ -8,6 +8,7 @@ import { BOOK, CANCEL } from './booking-writes.ts'
 import { BOOKINGS } from './bookings.ts'
 import { CALENDAR } from './calendar.ts'
 import { CHANGES } from './changes.ts'
+import { CHECKPOINT, CHECKPOINT_KEY } from './checkpoint.ts'
 import { FEE_TYPES } from './fee-types.ts'
 import { GROUPS } from './group-writes.ts'
 import { GUESTS } from './guests.ts'
@@ -39,6 +40,7 @@ const ROUTES = [
   ...GROUPS,
   ...GUESTS,
   ...CHANGES,
+  ...CHECKPOINT,
   ...TEST_CLOCK,
   ...TEST_EVENTS,
   openapiRoute('partner', `${PARTNER_PREFIX}/openapi.json`, partnerDocument),
@@ -48,7 +50,7 @@ const ROUTES = [
 export type PartnerPaths = ClientPaths<(typeof ROUTES)[number]['operation'], typeof PARTNER_DESCRIPTION>
 
 export function partnerRoutes(dependencies: PartnerDependencies) {
-  return elysiaRoutes(dependencies, ROUTES)
+  return elysiaRoutes<PartnerDependencies>(dependencies, [...ROUTES, CHECKPOINT_KEY])
 }
 
 /** The OpenAPI document of the partner API, as text. */

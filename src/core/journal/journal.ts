@@ -195,6 +195,11 @@ export class Journal {
     })
   }
 
+  /** The newest month that is known to have partitions; empty: none is known. */
+  get newestMonth(): Month {
+    return this.#logs.newestMonth
+  }
+
   /** Partitions now exist up to this month. Ignored if a newer month is already known. */
   setNewestMonth(month: Month): void {
     this.#logs.setNewestMonth(month)

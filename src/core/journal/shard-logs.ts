@@ -78,6 +78,11 @@ export class ShardLogs {
     return head
   }
 
+  /** The newest month that is known to have partitions; empty: a node that has had no shard yet knows none. */
+  get newestMonth(): Month {
+    return this.#newestMonth
+  }
+
   /** Partitions now exist up to this month. Ignored if a newer month is already known. */
   setNewestMonth(month: Month): void {
     if (month > this.#newestMonth) this.#newestMonth = month

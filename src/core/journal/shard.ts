@@ -99,13 +99,16 @@ export function nextLink(key: Uint8Array, previous: Link, entry: LinkedEntry): L
   return new Bun.CryptoHasher('sha256', key).update(previous).update(coveredText(entry)).digest()
 }
 
-/** Unambiguous: a JSON array, so that no two entries have the same text. */
-function coveredText(entry: LinkedEntry): string {
+/**
+ * The canonical bytes of an entry, which its link and its leaf in the agency's tree cover: a JSON array whose last element is the payload.
+ * Unambiguous: everything before the payload is escaped, so no two entries have the same text. The SQL function `leaves` says the same.
+ */
+export function coveredText(entry: LinkedEntry): string {
   const { shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced } = entry
   const { actor, route, requestId, payload } = entry
   const place = [shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced]
-  place.push(actor.kind, actor.id, route, requestId, payload)
-  return JSON.stringify(place)
+  place.push(actor.kind, actor.id, route, requestId)
+  return `${JSON.stringify(place).slice(0, -1)},${payload}]`
 }
 
 /**

@@ -58,7 +58,10 @@ type OfStays<O> = O extends { problemsOfStays: readonly ProblemCode[] }
 
 type Answered = Pick<Operation['answer'], 'status' | 'schema'>
 type Answer<A extends Answered> = {
-  [K in A['status']]: Response & Json<Static<A['schema']>, A extends { stream: { mediaType: infer M } } ? M : never>
+  [K in A['status']]: Response &
+    (A extends { mediaType: infer M }
+      ? { content: { [T in M & string]: Static<A['schema']> } }
+      : Json<Static<A['schema']>, A extends { stream: { mediaType: infer M } } ? M : never>)
 }
 
 interface Response {

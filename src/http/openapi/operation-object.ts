@@ -82,7 +82,7 @@ function responsesOf(operation: Operation, surface: SurfaceDescription): Record<
     [answer.status]: {
       description: answer.description,
       ...headersOf(operation, surface, answer.status),
-      content: { 'application/json': { schema: answer.schema }, ...streamOf(answer) },
+      content: { [answer.mediaType ?? 'application/json']: { schema: answer.schema }, ...streamOf(answer) },
     },
   }
   const { dryRun } = answer

@@ -22,6 +22,8 @@ export interface DatabaseUrl {
   /** The same for one of the hosts, without what is about TLS. */
   readonly url: string
   readonly database: string
+  /** The role that logs in; empty: none is named. */
+  readonly user: string
   /** Null: connections are not encrypted. */
   readonly tls: Tls | null
 }
@@ -51,7 +53,17 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | null {
   if (url === null) return null
   const tls = takeTls(url.searchParams)
   takePrimary(url.searchParams)
-  return { hosts, url: url.href, database: decodeURIComponent(url.pathname.slice(1)), tls }
+  const [database, user] = [decodeURIComponent(url.pathname.slice(1)), decodeURIComponent(url.username)]
+  return { hosts, url: url.href, database, user, tls }
+}
+
+/** Whether both lead to one database, whoever logs in. */
+export function isSameDatabase(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((url) => {
+    const { hosts, database } = parseDatabaseUrl(url) ?? { hosts: [], database: '' }
+    return `${hosts.map(hostText).sort().join()}/${database}`
+  })
+  return a === b
 }
 
 /** `db1:5432, db2:5432`, for messages. */

@@ -14,12 +14,20 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { sha256Hex } from '../../lib/ids.ts'
 import { EmbeddedError, makeSharedDir, SHARED_DIR } from './data-dir-lock.ts'
 import type { PostgresBinaries } from './postgres-binaries.ts'
 import { firstClosed, type ServerAccount } from './server-account.ts'
 
-/** The superuser of the cluster. */
+/** The superuser of the cluster: it creates the database, owns its tables, and migrates. */
 export const SUPERUSER = 'nightledger'
+/** The role that serves: it owns nothing. */
+export const SERVICE_ROLE = 'nightledger_service'
+
+/** Of the role that serves. Derived, so that there is one secret in the data folder; it does not reveal the superuser's. */
+export function servicePassword(superuserPassword: string): string {
+  return sha256Hex(`${SERVICE_ROLE}:${superuserPassword}`)
+}
 
 const CLUSTER = 'postgres'
 const DRAFT_PREFIX = 'postgres.init-'

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { withDeadline } from '../../lib/deadline.ts'
 import { keepPrivateFile, makeFolder } from '../../lib/private-file.ts'
 import { connect, type Sql } from '../client/connect.ts'
-import { createCluster, findCluster, removeDrafts, SUPERUSER } from './cluster.ts'
+import { createCluster, findCluster, removeDrafts, SERVICE_ROLE, SUPERUSER, servicePassword } from './cluster.ts'
 import { EmbeddedError, takeDataDir } from './data-dir-lock.ts'
 import { findPostgresPackage, type PostgresPackage, postgresBinaries } from './postgres-binaries.ts'
 import { endPostmaster } from './postmaster.ts'
@@ -12,10 +12,10 @@ import { type RunningServer, runServer } from './run-server.ts'
 import { canEnter, type ServerAccount, serverAccount } from './server-account.ts'
 
 /**
- * `url`: the service's database, with superuser and password. `firstStart`: this call created the database files.
- * `stop` stops the server within STOP_MS_MAX, never rejects, and can be called again.
+ * `url`: the service's database, with the password of the role that serves; `ownerUrl`: with the superuser's. `firstStart`: this call
+ * created the database files. `stop` stops the server within STOP_MS_MAX, never rejects, and can be called again.
  */
-export type EmbeddedServer = { url: string; firstStart: boolean; stop(): Promise<void> }
+export type EmbeddedServer = { url: string; ownerUrl: string; firstStart: boolean; stop(): Promise<void> }
 
 const DATABASE = 'nightledger'
 const GRACE_MS = 5_000
@@ -50,7 +50,7 @@ export async function startEmbedded({
   makeFolder(folder)
   const lock = takeDataDir(folder)
   try {
-    const { server, cluster, url, firstStart } = await bringUp(folder, { programs, onStep, connectionsMax })
+    const { server, cluster, url, ownerUrl, firstStart } = await bringUp(folder, { programs, onStep, connectionsMax })
     const stop = async () => {
       await endPostmaster(server.pid, cluster, { graceMs: GRACE_MS })
       lock.release()
@@ -58,6 +58,7 @@ export async function startEmbedded({
     let stopping: Promise<void> | undefined
     return {
       url,
+      ownerUrl,
       firstStart,
       stop: () => {
         stopping ??= stop()
@@ -70,7 +71,7 @@ export async function startEmbedded({
   }
 }
 
-type Up = { server: RunningServer; cluster: string; url: string; firstStart: boolean }
+type Up = Pick<EmbeddedServer, 'url' | 'ownerUrl' | 'firstStart'> & { server: RunningServer; cluster: string }
 
 async function bringUp(
   folder: string,
@@ -94,12 +95,14 @@ async function bringUp(
     answers: (port) => answers(urlAt(port, 'postgres'), cluster),
   })
   try {
-    await ensureDatabase(urlAt(server.port, 'postgres'))
+    await ensureDatabase(urlAt(server.port, 'postgres'), servicePassword(password))
   } catch (error) {
     await endPostmaster(server.pid, cluster, { graceMs: GRACE_MS })
     throw error
   }
-  return { server, cluster, url: urlAt(server.port, DATABASE), firstStart: known === null }
+  const ownerUrl = urlAt(server.port, DATABASE)
+  const url = Object.assign(new URL(ownerUrl), { username: SERVICE_ROLE, password: servicePassword(password) }).href
+  return { server, cluster, url, ownerUrl, firstStart: known === null }
 }
 
 /**
@@ -123,16 +126,26 @@ async function answers(url: string, cluster: string): Promise<boolean> {
   }
 }
 
-async function ensureDatabase(url: string): Promise<void> {
+/** Creates the role that serves, and the database. */
+async function ensureDatabase(url: string, password: string): Promise<void> {
   await withConnection(url, async (sql) => {
-    const exists = async () => (await sql`select from pg_database where datname = ${DATABASE}`).length === 1
-    if (await exists()) return
-    try {
-      await sql.unsafe(`create database ${DATABASE}`)
-    } catch (error) {
-      // On a server that was taken over, the same statement of a killed start may still be running.
-      if (!(await exists())) throw error
+    const create = async (statement: string, exists: () => Promise<boolean>) => {
+      if (await exists()) return
+      try {
+        await sql.unsafe(statement)
+      } catch (error) {
+        // On a server that was taken over, the same statement of a killed start may still be running.
+        if (!(await exists())) throw error
+      }
     }
+    await create(
+      `create role ${SERVICE_ROLE} login password '${password}'`,
+      async () => (await sql`select from pg_roles where rolname = ${SERVICE_ROLE}`).length === 1,
+    )
+    await create(
+      `create database ${DATABASE}`,
+      async () => (await sql`select from pg_database where datname = ${DATABASE}`).length === 1,
+    )
   })
 }
 

@@ -13,7 +13,7 @@ type MigrationOutcome = { applied: number[]; version: number }
 type Applied = { version: number; name: string; checksum: string }
 
 /** Any constant, as long as every version of this program uses the same one. */
-const LOCK_KEY = 7_310_577_216_190_001n
+export const LOCK_KEY = 7_310_577_216_190_001n
 const ALREADY_APPLIED_SQLSTATE = 'NL900'
 const EXTENSIONS_THERE_SQLSTATE = 'NL901'
 const LOCK_NOT_AVAILABLE_SQLSTATE = '55P03'
@@ -39,6 +39,7 @@ export async function migrate(
   }: { migrations?: readonly Migration[]; onStep?: (step: string) => void } = {},
 ): Promise<MigrationOutcome> {
   checkNumbers(migrations)
+  await mustMayMigrate(sql, migrations)
   await createLedger(sql)
   const applied: number[] = []
   for (;;) {
@@ -83,6 +84,19 @@ async function createLedger(sql: Sql): Promise<void> {
       end $$`,
     )
     .simple()
+}
+
+/** @throws MigrationError when something has to be migrated, and this role may create nothing */
+async function mustMayMigrate(sql: Sql, migrations: readonly Migration[]): Promise<void> {
+  const [may] = await sql<{ create: boolean; role: string; isThere: boolean }[]>`
+    select coalesce(has_schema_privilege(current_schema(), 'create'), false) as "create", current_user::text as "role",
+           to_regclass('schema_migration') is not null as "isThere"`
+  const version = may?.isThere === true ? (await readApplied(sql)).length : 0
+  if (may?.create === false && version < migrations.length)
+    throw new MigrationError(
+      `Cannot migrate: the schema is at version ${version}, this program needs version ${migrations.length}, and the role ${may.role} may not create tables. ` +
+        "Run nightledger migrate with DATABASE_URL and MIGRATION_DATABASE_URL, the owner's.",
+    )
 }
 
 async function readApplied(sql: Sql): Promise<Applied[]> {

@@ -2,7 +2,7 @@ import type { RefusalLine } from '../../accounts/refusal-counter.ts'
 import type { Sql } from '../client/connect.ts'
 import { classifyDatabaseError } from '../client/database-error.ts'
 import { auditRow } from './append-batch.ts'
-import { columnNames, compositeText } from './table.ts'
+import { compositeText } from './table.ts'
 import { AUDIT_ROW } from './tables.ts'
 
 /**
@@ -34,9 +34,6 @@ export class PostgresRefusalRows {
 
   async #insert(lines: readonly RefusalLine[]): Promise<void> {
     const rows = lines.map(({ agencyId, ...line }) => auditRow(agencyId, line))
-    await this.#sql`
-      insert into audit_line (${columnNames(this.#sql, AUDIT_ROW)}, month)
-      select line.*, storage_month(line.at) from unnest(${compositeText(AUDIT_ROW, rows)}::text::audit_row[]) line
-      on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count)`
+    await this.#sql`select keep_refusals(${compositeText(AUDIT_ROW, rows)}::text::audit_row[])`
   }
 }

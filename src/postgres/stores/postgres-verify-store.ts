@@ -7,12 +7,14 @@ import type {
   LogPosition,
   ProjectedBooking,
   ShardExtent,
+  TreePart,
   UnitEntry,
   VerifiedSnapshot,
   VerifyStore,
 } from '../../verify/verify-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { bookingColumns, bookingRowOf, type StoredBooking } from './postgres-booking-rows.ts'
+import { hashesIn } from './postgres-checkpoint-rows.ts'
 import { archivedOf } from './postgres-months.ts'
 import { cursorsBeyondEnd, missingDeliveries, orphanedDeliveries, strayDeliveries } from './verified-deliveries.ts'
 
@@ -106,6 +108,25 @@ export class PostgresVerifyStore implements VerifyStore {
 
   async hasArchivedEntries({ agencyId, unitId }: UnitAddress): Promise<boolean> {
     return (await archivedOf(this.#sql, agencyId, [unitId])).size > 0
+  }
+
+  async agencies(after: string | null, limit: number): Promise<readonly string[]> {
+    const rows = await this.#sql<{ id: string }[]>`
+      select agency_id as "id" from agency
+      where agency_id > ${after === null ? FIRST_UNIT : uuidOf(after)}::text::uuid order by agency_id limit ${limit}`
+    return rows.map(({ id }) => idOf('agc', id))
+  }
+
+  async treeParts(agencyId: string, fromLeaf: number, limit: number): Promise<readonly TreePart[]> {
+    const rows = await this.#sql<(Omit<TreePart, 'leaves'> & { leaves: Uint8Array | null })[]>`
+      select c.first_leaf::float8 as "firstLeaf", c.size::float8 as "size", c.last_seq::float8 as "lastSeq", c.hashes, (
+        select string_agg(sha256('\\x00'::bytea || convert_to(l.entry, 'UTF8')), ''::bytea order by l.seq) from leaves() l
+        where l.agency_id = c.agency_id and l.seq <= c.last_seq and l.seq > coalesce((
+          select p.last_seq from checkpoint p where p.agency_id = c.agency_id and p.first_leaf < c.first_leaf
+          order by p.first_leaf desc limit 1), 0)) as "leaves"
+      from checkpoint c where c.agency_id = ${uuidOf(agencyId)}::text::uuid and c.first_leaf >= ${fromLeaf}
+      order by c.first_leaf limit ${limit}`
+    return rows.map(({ leaves, ...part }) => ({ ...part, leaves: hashesIn(leaves ?? new Uint8Array()) }))
   }
 
   async bookingsById(agencyId: string, bookingIds: readonly string[]): Promise<readonly ProjectedBooking[]> {

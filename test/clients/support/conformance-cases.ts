@@ -38,6 +38,8 @@ export interface Case {
   /** Milliseconds. */
   readonly pauses?: readonly number[]
   readonly resets?: readonly unknown[]
+  /** Compared only where it is given. */
+  readonly checkpoints?: readonly (string | null)[]
 }
 
 /** What a client did with a case. */
@@ -45,6 +47,7 @@ export interface Played {
   readonly outcomes: readonly Outcome[]
   readonly pauses: readonly number[]
   readonly resets: readonly unknown[]
+  readonly checkpoints: readonly unknown[]
 }
 
 export type Outcome =

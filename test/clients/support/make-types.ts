@@ -37,6 +37,7 @@ export interface PartnerDocument {
 }
 
 const JSON_TYPE = 'application/json'
+const TEXT_TYPE = 'text/plain'
 const nameOf = (ref: string) => ref.slice(ref.lastIndexOf('/') + 1)
 const titled = (id: string) => id[0]?.toUpperCase() + id.slice(1)
 
@@ -48,11 +49,11 @@ function exchanged({ paths }: PartnerDocument): [name: string, schema: Schema, i
       const query = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query')
       const body = operation.requestBody?.content?.[JSON_TYPE]?.schema
       const answer = Object.entries(operation.responses).find(([status]) => status.startsWith('2'))?.[1]
-      const answered = answer?.content?.[JSON_TYPE]?.schema
+      const answered = answer?.content?.[JSON_TYPE]?.schema ?? answer?.content?.[TEXT_TYPE]?.schema
       return [
         ...(query.length > 0 ? [[`${name}Query`, objectOf(query), true] as [string, Schema, boolean]] : []),
         ...(body === undefined ? [] : [[`${name}Body`, body, true] as [string, Schema, boolean]]),
-        ...(answered?.properties === undefined
+        ...(answered?.properties === undefined && answered?.type !== 'string'
           ? []
           : [[`${name}Answer`, answered, false] as [string, Schema, boolean]]),
       ]
@@ -76,7 +77,8 @@ export function typescriptTypes(document: PartnerDocument): string {
   ])
   const lines = [...named, ...exchanged(document)].map(([name, schema, isSent]) => {
     const comment = schema.description === undefined ? '' : `/** ${schema.description} */\n`
-    return `${comment}export interface ${name} ${inTypescript(schema, isSent, '')}\n`
+    const type = inTypescript(schema, isSent, '')
+    return `${comment}export ${schema.type === 'string' ? `type ${name} =` : `interface ${name}`} ${type}\n`
   })
   const head = `// Made from the OpenAPI document by test/clients/support/make-types.ts. Do not edit.\nimport type { DateText, IsoDate } from './dates.ts'\n`
   return [head, ...lines].join('\n')
@@ -131,6 +133,10 @@ export function pythonTypes(document: PartnerDocument): string {
   const add = (name: string, schema: Schema, isSent: boolean): void => {
     if (made.has(name)) return
     made.add(name)
+    if (schema.type === 'string') {
+      classes.push(`${name} = str`)
+      return
+    }
     const members = Object.entries(schema.properties ?? {}).map(([member, inner]): [string, string, boolean] => [
       member,
       inPython(inner, name + titled(member), { isSent, add, document }),

@@ -10,6 +10,7 @@ export async function playTypescript(
 ): Promise<Played> {
   const pauses: number[] = []
   const resets: unknown[] = []
+  const checkpoints: unknown[] = []
   let now = 0
   const client = new Nightledger({
     key,
@@ -28,17 +29,24 @@ export async function playTypescript(
   const results: unknown[] = []
   for (const step of steps) {
     try {
-      const result = await call(client, step, results, ({ forget, cursor }) => resets.push({ forget, cursor }))
+      const onReset = ({ forget, cursor }: Reset) => void resets.push({ forget, cursor })
+      const result = await call(client, step, results, onReset, checkpoints)
       results.push(result)
       outcomes.push({ result })
     } catch (error) {
       outcomes.push({ error: seen(error, step) })
     }
   }
-  return { outcomes, pauses, resets }
+  return { outcomes, pauses, resets, checkpoints }
 }
 
-async function call(client: Nightledger, step: Step, results: unknown[], onReset: (reset: Reset) => void) {
+async function call(
+  client: Nightledger,
+  step: Step,
+  results: unknown[],
+  onReset: (reset: Reset) => void,
+  checkpoints: unknown[],
+) {
   const path = step.call.split('.')
   const name = path.pop() ?? ''
   // biome-ignore lint/suspicious/noExplicitAny: methods are found by their names
@@ -49,9 +57,13 @@ async function call(client: Nightledger, step: Step, results: unknown[], onReset
   const returned = owner[name](...args, ...options)
   if (!(Symbol.asyncIterator in returned)) return (await returned) ?? null
   const items: unknown[] = []
-  for await (const item of returned) {
-    items.push(item)
-    if (items.length === step.take) break
+  try {
+    for await (const item of returned) {
+      items.push(item)
+      if (items.length === step.take) break
+    }
+  } finally {
+    if (step.call === 'changes.follow') checkpoints.push(returned.checkpoint ?? null)
   }
   return items
 }

@@ -13,7 +13,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), '../../../clients/pyt
 
 import nightledger  # noqa: E402
 
-MILLISECONDS = {'timeoutMs': 'timeout', 'deadlineMs': 'deadline', 'silenceMs': 'silence', 'pollPauseMs': 'poll_pause'}
+MILLISECONDS = {
+    'timeoutMs': 'timeout',
+    'deadlineMs': 'deadline',
+    'silenceMs': 'silence',
+    'pollPauseMs': 'poll_pause',
+    'verifyPauseMs': 'verify_pause',
+}
 
 
 def snake(name):
@@ -71,31 +77,39 @@ def arguments(step, results, on_reset):
     return args, named
 
 
-def call_sync(client, step, results, on_reset):
+def call_sync(client, step, results, on_reset, checkpoints):
     args, named = arguments(step, results, on_reset)
     returned = method_of(client, step['call'])(*args, **named)
-    if returned is None or isinstance(returned, (dict, list)):
+    if returned is None or isinstance(returned, (dict, list, tuple)):
         return returned
     items = []
-    for item in returned:
-        items.append(item)
-        if len(items) == step.get('take'):
-            break
+    try:
+        for item in returned:
+            items.append(item)
+            if len(items) == step.get('take'):
+                break
+    finally:
+        if step['call'] == 'changes.follow':
+            checkpoints.append(returned.checkpoint)
     return items
 
 
-async def call_async(client, step, results, on_reset):
+async def call_async(client, step, results, on_reset, checkpoints):
     args, named = arguments(step, results, on_reset)
     returned = method_of(client, step['call'])(*args, **named)
     if inspect.isawaitable(returned):
         return await returned
     items = []
     iterator = returned.__aiter__()
-    async for item in iterator:
-        items.append(item)
-        if len(items) == step.get('take'):
-            break
-    await iterator.aclose()
+    try:
+        async for item in iterator:
+            items.append(item)
+            if len(items) == step.get('take'):
+                break
+        await iterator.aclose()
+    finally:
+        if step['call'] == 'changes.follow':
+            checkpoints.append(returned.checkpoint)
     return items
 
 
@@ -112,7 +126,7 @@ def seen(error, step):
 def play(request):
     case = request['case']
     clock = Clock()
-    resets = []
+    resets, checkpoints = [], []
 
     def on_reset(reset):
         resets.append({'forget': reset.forget, 'cursor': reset.cursor})
@@ -123,6 +137,8 @@ def play(request):
         if error is not None:
             outcomes.append({'error': seen(error, step)})
             return
+        if isinstance(outcome, nightledger.Checkpoint):
+            outcome = outcome._asdict()
         results.append(outcome)
         outcomes.append({'result': outcome})
 
@@ -131,7 +147,7 @@ def play(request):
         with nightledger.Nightledger(request['key'], request['url'], clock=clock, **options) as client:
             for step in case['steps']:
                 try:
-                    note(step, call_sync(client, step, results, on_reset), None)
+                    note(step, call_sync(client, step, results, on_reset, checkpoints), None)
                 except Exception as error:
                     note(step, None, error)
             shown = f'{client!r} {vars(client)!r} {vars(client._http)!r}'
@@ -141,13 +157,13 @@ def play(request):
             async with nightledger.AsyncNightledger(request['key'], request['url'], clock=clock, **options) as client:
                 for step in case['steps']:
                     try:
-                        note(step, await call_async(client, step, results, on_reset), None)
+                        note(step, await call_async(client, step, results, on_reset, checkpoints), None)
                     except Exception as error:
                         note(step, None, error)
                 return f'{client!r} {vars(client)!r}'
 
         shown = asyncio.run(run())
-    return {'outcomes': outcomes, 'pauses': clock.pauses, 'resets': resets, 'shown': shown}
+    return {'outcomes': outcomes, 'pauses': clock.pauses, 'resets': resets, 'checkpoints': checkpoints, 'shown': shown}
 
 
 def main():

@@ -43,12 +43,12 @@ const CHANGES: Required<{ [N in keyof LinkedEntry]: LinkedEntry[N] }> = {
 const hex = (link: Uint8Array) => Buffer.from(link).toString('hex')
 
 describe('the link of an entry', () => {
-  test('is the HMAC-SHA-256, by the key of the shard, of the link before it and a JSON array of its columns', () => {
+  test('is the HMAC-SHA-256, by the key of the shard, of the link before it and a JSON array of its columns, the payload last and as it is', () => {
     const { actor, ...entry } = ENTRY
     const text = JSON.stringify([
       ...[entry.shard, entry.seq, entry.month, entry.at, entry.agencyId, entry.unitId, entry.otherUnitId],
       ...[entry.bookingId, entry.id, entry.kind, entry.isAnnounced, actor.kind, actor.id],
-      ...[entry.route, entry.requestId, entry.payload],
+      ...[entry.route, entry.requestId, JSON.parse(entry.payload)],
     ])
     expect(hex(nextLink(KEY, PREVIOUS, ENTRY))).toBe(
       createHmac('sha256', KEY).update(PREVIOUS).update(text).digest('hex'),

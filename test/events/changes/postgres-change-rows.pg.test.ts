@@ -1,7 +1,9 @@
 /** The log as the feed reads it: from Postgres as from memory, after a month was archived, and after a backup was restored. */
+
 import { expect, test } from 'bun:test'
 import type { ChangeRows } from '../../../src/events/changes/change-page.ts'
 import { PostgresChangeRows } from '../../../src/postgres/stores/postgres-change-rows.ts'
+import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { booked } from '../../support/journal-records.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
@@ -47,6 +49,7 @@ test('a month that was archived: its places have expired, the start is what is l
   now = Date.parse(`${later}T12:00:00Z`)
   await book(3)
   await ledger.directory.snapshotAll()
+  await makeCheckpoints(database.sql)
   await database.sql`select retire_month(${then}::text::date)`
   expect(await seqsAfter(rows, { seq: first.seq, fingerprint: first.fingerprint }, agency.id)).toBeNull()
   const newest = { seq: second.seq, fingerprint: second.fingerprint }

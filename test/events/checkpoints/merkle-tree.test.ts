@@ -6,13 +6,13 @@ import {
   hashesFor,
   inclusionProof,
   isIncluded,
-  isSameHash,
   leafHash,
   nodesOf,
   placeOf,
   rootOf,
   TreeEdge,
 } from '../../../src/events/checkpoints/merkle-tree.ts'
+import { isConsistent } from '../../support/checkpoints.ts'
 
 const sha256 = (...parts: Uint8Array[]): Hash => {
   const hasher = new Bun.CryptoHasher('sha256')
@@ -40,26 +40,6 @@ function grown(leaves: readonly Uint8Array[]) {
   const hashOf = ([from, to]: readonly [number, number]) =>
     rootOf(nodesOf(from, to).map((node) => kept[placeOf(node).place] ?? new Uint8Array()))
   return { edge, kept, hashOf }
-}
-
-/** RFC 9162, 2.1.4.2, as a client verifies it. */
-function isConsistent(from: { size: number; root: Hash }, to: { size: number; root: Hash }, proof: readonly Hash[]) {
-  const path = Number.isInteger(Math.log2(from.size)) ? [from.root, ...proof] : [...proof]
-  let [fn, sn] = [from.size - 1, to.size - 1]
-  while (fn % 2 === 1) [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)]
-  let [fr, sr] = [path[0] ?? EMPTY_ROOT, path[0] ?? EMPTY_ROOT]
-  const node = (left: Hash, right: Hash) => sha256(new Uint8Array([1]), left, right)
-  for (const step of path.slice(1)) {
-    if (sn === 0) return false
-    if (fn % 2 === 1 || fn === sn) {
-      ;[fr, sr] = [node(step, fr), node(step, sr)]
-      while (fn % 2 === 0 && fn !== 0) [fn, sn] = [fn / 2, Math.floor(sn / 2)]
-    } else {
-      sr = node(sr, step)
-    }
-    ;[fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)]
-  }
-  return sn === 0 && isSameHash(fr, from.root) && isSameHash(sr, to.root)
 }
 
 describe('the Merkle tree', () => {

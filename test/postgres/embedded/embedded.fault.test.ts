@@ -65,19 +65,19 @@ describe('a Postgres of our own', () => {
   test('keeps its data from start to start, and says which was the first', async () => {
     const first = await start()
     expect(first.firstStart).toBe(true)
-    await write(first.url)
+    await write(first.ownerUrl)
     const pid = postmasterPid()
     await first.stop()
     expect(isAlive(pid)).toBe(false)
     const second = await start()
     expect(second.firstStart).toBe(false)
-    expect(await isKept(second.url)).toBe(true)
+    expect(await isKept(second.ownerUrl)).toBe(true)
     expect(steps.filter((step) => step.startsWith('Creating the database for'))).toHaveLength(1)
   })
 
   test('is durable, listens on this machine only, asks for its password, and knows no secret of ours', async () => {
     process.env['PORTAL_TOKEN'] = 'a secret of the service'
-    const { url } = await start()
+    const { ownerUrl: url } = await start()
     await withSql(url, checkServer)
     const [row] = await withSql(
       url,
@@ -108,7 +108,7 @@ describe('a Postgres of our own', () => {
     const pid = postmasterPid()
     await service.kill()
     expect(isAlive(pid)).toBe(true)
-    const { url, firstStart } = await start()
+    const { ownerUrl: url, firstStart } = await start()
     expect({ url, firstStart, pid: postmasterPid() }).toEqual({ url: service.said.url ?? '', firstStart: false, pid })
     expect(await isKept(url)).toBe(true)
   })
@@ -126,11 +126,11 @@ describe('a Postgres of our own', () => {
   })
 
   test('is started again when it was killed too', async () => {
-    const { url } = await start()
+    const { ownerUrl: url } = await start()
     await write(url)
     process.kill(postmasterPid(), 'SIGKILL')
     await started.pop()?.stop()
-    expect(await isKept((await start()).url)).toBe(true)
+    expect(await isKept((await start()).ownerUrl)).toBe(true)
   })
 
   test('is replaced when it runs but does not answer', async () => {
@@ -139,7 +139,7 @@ describe('a Postgres of our own', () => {
     const pid = postmasterPid()
     process.kill(pid, 'SIGSTOP')
     await service.kill()
-    const { url } = await start()
+    const { ownerUrl: url } = await start()
     expect(isAlive(pid)).toBe(false)
     expect(await isKept(url)).toBe(true)
     // On a slow machine it also says that it waits for the new one.
@@ -173,7 +173,7 @@ describe('a Postgres of our own', () => {
       await child.exited
     }
     const server = await start()
-    await write(server.url)
+    await write(server.ownerUrl)
     await server.stop()
     // The database maker of a killed start may outlive it, and this one too: what it leaves is gone after one that follows.
     const drafts = () => readdirSync(dataDir).filter((name) => name.startsWith('postgres.init-'))

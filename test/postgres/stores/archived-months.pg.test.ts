@@ -5,10 +5,13 @@ import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { MonthSnapshots } from '../../../src/core/units/month-snapshots.ts'
+import { nodesOf, rootOf } from '../../../src/events/checkpoints/merkle-tree.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
+import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { PostgresUnitsWithoutSnapshot } from '../../../src/postgres/stores/postgres-units-without-snapshot.ts'
+import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
@@ -43,7 +46,7 @@ afterAll(() => database.drop())
 beforeEach(async () => {
   const { sql } = database
   await sql`truncate agency cascade`
-  await sql`truncate journal, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency`
+  await sql`truncate journal, checkpoint, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency`
   await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
   for (const table of TABLES) await sql.unsafe(`drop table if exists ${table} cascade`)
   await haveMonthsSince(sql, OLDEST)
@@ -63,6 +66,7 @@ beforeEach(async () => {
   await book(units.a, 5)
   now = Date.now()
   await book(units.b, 5)
+  await makeCheckpoints(database.sql)
 })
 afterEach(() => ledger.close())
 
@@ -144,6 +148,21 @@ test('the running service continues the numbers and the chain, and so does the n
   const shards = await database.sql<{ shard: number; numbers: string }[]>`
     select shard, string_agg(seq::text, ',' order by seq) as "numbers" from journal group by shard`
   expect(shards.map(({ numbers }) => numbers).sort()).toEqual(['3', '8,9,10,11'])
+})
+
+test('the trees keep the leaves of archived entries, and grow from there', async () => {
+  const rows = new PostgresCheckpointRows(database.sql)
+  const rootOfAll = async () => {
+    const { size } = await rows.end(agency.id)
+    return { size, root: rootOf(await rows.hashes(agency.id, nodesOf(0, size))) }
+  }
+  const before = await rootOfAll()
+  await archived()
+  await makeCheckpoints(database.sql)
+  expect(await rootOfAll()).toEqual(before)
+  await book(units.a, 10)
+  await makeCheckpoints(database.sql)
+  expect((await rootOfAll()).size).toBe(before.size + 1)
 })
 
 test('every unit is recovered as it was, from its snapshot', async () => {
@@ -298,6 +317,14 @@ describe('a month is not archived', () => {
     expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
     await database.sql`delete from snapshot where unit_id = ${uuidOf(units.c.id)}`
     await writeSnapshots()
+    await archive()
+  })
+
+  test('before each of its entries has a leaf in the tree of its agency', async () => {
+    await writeSnapshots()
+    await database.sql`delete from checkpoint where agency_id = ${uuidOf(quiet.id)}`
+    expect(await refusal(archive())).toBe(`Cannot archive ${OLDEST}: entries of 1 agencies have no checkpoint`)
+    await makeCheckpoints(database.sql)
     await archive()
   })
 

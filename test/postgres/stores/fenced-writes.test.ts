@@ -32,6 +32,10 @@ const WRITES: Record<string, string> = {
   'postgres-agency-store.ts: update guest': 'audited',
   'postgres-calendar-feed-rows.ts: insert into calendar_feed': 'audited',
   'postgres-chain-keys.ts: insert into shard_chain': 'before the take-over, and only if there is none',
+  'postgres-checkpoint-rows.ts: insert into checkpoint_key':
+    'a key that is listed harms nobody, whichever process is the writer',
+  'postgres-checkpoint-rows.ts: keep_checkpoints()':
+    'only adds leaves of entries that are in the log, which are the same whoever adds them (M2)',
   'postgres-endpoint-rows.ts: delete_webhook_endpoint()': 'function',
   'postgres-endpoint-rows.ts: insert into webhook_attempt': 'audited',
   'postgres-endpoint-rows.ts: insert into webhook_delivery': 'audited',
@@ -49,7 +53,7 @@ const WRITES: Record<string, string> = {
   'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
   'postgres-rate-rows.ts: keep_node_rate()': 'the counts of this node alone, under its own term',
   'postgres-rate-rows.ts: keep_rate()': 'function',
-  'postgres-refusal-rows.ts: insert into audit_line':
+  'postgres-refusal-rows.ts: keep_refusals()':
     'counts what this process has refused, true whichever process is the writer',
   'postgres-sandbox-clocks.ts: delete from idempotency': 'checked',
   'postgres-sandbox-clocks.ts: update agency': 'checked',

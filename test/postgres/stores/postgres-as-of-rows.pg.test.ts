@@ -1,4 +1,5 @@
 /** The log of a unit up to a moment, as PostgreSQL reads it. Answers made from it are tested in test/contract/known-when.pg.test.ts. */
+
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { AsOfRows } from '../../../src/core/bookings/units-as-of.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
@@ -7,6 +8,7 @@ import type { StoredEntry } from '../../../src/core/journal/entry-codec.ts'
 import { entryOf } from '../../../src/postgres/stores/loaded-rows.ts'
 import { PostgresAsOfRows } from '../../../src/postgres/stores/postgres-as-of-rows.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
+import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { MemoryAsOfRows } from '../../support/memory-as-of-rows.ts'
 import { type JournalRow, MemoryJournalStore } from '../../support/memory-journal-store.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
@@ -109,6 +111,7 @@ test('the same holds after a month was archived, and what was found before is re
       union all select other_unit_id, seq from journal where month = ${OLDEST}::text::date and other_unit_id is not null) e
     group by unit_id`
   const archivedAt = await moments()
+  await makeCheckpoints(database.sql)
   await database.sql`select retire_month(${OLDEST}::text::date)`
   expect(await rows.entries(address, { after: 0, place: found, limit: 100 })).toBeNull()
   const kept = await copied()

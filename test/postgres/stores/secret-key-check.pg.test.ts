@@ -82,7 +82,10 @@ test('a start compares the key before it migrates, so that one with another key 
   await checkSecretKey(database.sql, KEY)
   const applied = await database.sql`delete from schema_migration returning *`
   const start = (secretKey: Uint8Array) =>
-    openDatabase({ databaseUrl: database.url } as Config, { secretKey, onStep: () => {} }).then(
+    openDatabase({ databaseUrl: database.url, migrationDatabaseUrl: null } as Config, {
+      secretKey,
+      onStep: () => {},
+    }).then(
       () => 'started',
       (error: unknown) => error,
     )
@@ -96,7 +99,10 @@ test('a start compares the key before it migrates, so that one with another key 
 test('the database of another build is called that, whatever the key, and nothing of it is read', async () => {
   await checkSecretKey(database.sql, KEY)
   await database.sql`update schema_migration set checksum = 'x' || checksum`
-  const starting = openDatabase({ databaseUrl: database.url } as Config, { secretKey: OTHER, onStep: () => {} })
+  const starting = openDatabase({ databaseUrl: database.url, migrationDatabaseUrl: null } as Config, {
+    secretKey: OTHER,
+    onStep: () => {},
+  })
   const outcome = await starting.catch((error: unknown) => error)
   await database.sql`update schema_migration set checksum = substr(checksum, 2)`
   expect(outcome).toBeInstanceOf(MigrationError)

@@ -2,9 +2,9 @@
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { sha256Hex } from '../../../src/lib/ids.ts'
 import { connect } from '../../../src/postgres/client/connect.ts'
-import { migrate } from '../../../src/postgres/schema/migrate.ts'
 import { makeKey } from '../fixtures.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../open-ledger.ts'
+import { migrateForService } from '../postgres.ts'
 import { AMPLE_PLAN, sampleId, sampleUnit } from '../samples.ts'
 
 export interface LoadAgency {
@@ -36,7 +36,7 @@ if (new Set(AGENCIES.map(({ shard }) => shard)).size < AGENCIES.length / 2 || SH
 /** Migrates an empty database, and makes them with a key and units each. */
 export async function makeLoadAgencies(databaseUrl: string, agencies = AGENCIES): Promise<void> {
   const sql = connect(databaseUrl, { purpose: 'admin' })
-  await migrate(sql)
+  await migrateForService(sql)
   await sql.end({ timeout: 1 })
   const ledger = await openTestDatabaseLedger(databaseUrl)
   const scopes = ['write:bookings', 'read:availability', 'read:bookings', 'read:units'] as const

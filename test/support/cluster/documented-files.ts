@@ -1,6 +1,8 @@
 /** Puts the files of docs/operating/cluster/ on hosts, as docs/cluster.md says. */
 import { chmodSync, cpSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { servicePassword } from '../../../src/postgres/embedded/cluster.ts'
+import { asService } from '../postgres.ts'
 import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../service-process.ts'
 import type { Host, UnitPaths } from './host.ts'
 
@@ -20,6 +22,7 @@ export const UNITS = {
 const PASSWORD = 'secret-of-the-test'
 const CLUSTER_SECRET = 'cluster-secret-of-the-tests-0123456789'
 
+/** As the owner. `asService` makes it the URL of a node. */
 export function databaseUrlOf(addresses: readonly string[]): string {
   return `postgres://nightledger:${PASSWORD}@${addresses.map((address) => `${address}:5432`).join()}/nightledger`
 }
@@ -39,7 +42,8 @@ export function installParts(host: Host): void {
       ...role('SUPERUSER', 'postgres'),
       ...role('REPLICATION', 'replicator'),
       ...role('REWIND', 'rewinder'),
-      NIGHTLEDGER_DATABASE_PASSWORD: PASSWORD,
+      NIGHTLEDGER_OWNER_PASSWORD: PASSWORD,
+      NIGHTLEDGER_SERVICE_PASSWORD: servicePassword(PASSWORD),
     }),
   )
 }
@@ -57,7 +61,7 @@ export function configureNode(
   host.write(
     '/etc/nightledger/nightledger.env',
     lines({
-      DATABASE_URL: databaseUrlOf(HOSTS),
+      DATABASE_URL: asService(databaseUrlOf(HOSTS)),
       PORTAL_TOKEN: TEST_PORTAL_TOKEN,
       SECRET_KEY: TEST_SECRET_KEY,
       TRUSTED_PROXIES: proxy,

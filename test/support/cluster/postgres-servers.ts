@@ -29,7 +29,7 @@ export class PostgresServers {
     host.start('patroni', UNITS.patroni)
   }
 
-  /** Runs statements on the primary, as the role of the service. */
+  /** Runs statements on the primary, as the owner of the tables. */
   async withSql<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const leader = await this.primary()
     const sql = connect(databaseUrlOf([leader.address]), { purpose: 'admin' })

@@ -25,7 +25,7 @@ export class LivedLedger {
   /** An agency with two units on the emptied database. */
   static async open(database: TestDatabase): Promise<LivedLedger> {
     await database.sql`truncate agency cascade`
-    await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
+    await database.sql`truncate journal, checkpoint, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
     await database.sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
     const ledger = await openTestDatabaseLedger(database.url, { limits: { snapshotEvery: 3 } })
     const agency = await addAgency(ledger)

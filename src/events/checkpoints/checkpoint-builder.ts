@@ -1,0 +1,159 @@
+/**
+ * Builds the trees of agencies, behind the write path (M1, M2): what is durable gets its leaves in the next round, some seconds later.
+ *
+ * - M1 The leaves of an agency's tree are its journal entries, all of them, in the order of their numbers.
+ * - M2 A tree only grows, and every process builds the same one: rows are only added, at the end that the builder has read, and two that
+ *   build at once write the same rows.
+ */
+
+import type { ShardEpoch } from '../../core/journal/journal-store.ts'
+import { assert } from '../../lib/assert.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { Slices } from '../../lib/slices.ts'
+import type { BuiltPart, CheckpointRows, NextLeaves, TreeEnd } from './checkpoint-rows.ts'
+import { type Hash, nodesOf, TreeEdge } from './merkle-tree.ts'
+
+/** A checkpoint is promised within a minute of a change. */
+export const ROUND_MS = 10_000
+/** In one statement: it then takes some 20 ms of the database at most. */
+const AGENCIES_AT_ONCE = 32
+export const LEAVES_AT_ONCE = 128
+/** Looked at in one statement. */
+const AGENCIES_PER_SEARCH = 200
+/** Hashed without a pause: some 0.2 ms. */
+const LEAVES_PER_SLICE = 128
+/** Trees whose edge is kept in memory, about 1 KB each. That of another agency is read again. */
+const EDGES_MAX = 5_000
+
+interface Tree extends TreeEnd {
+  readonly edge: TreeEdge
+}
+
+export class CheckpointBuilder {
+  readonly #rows: CheckpointRows
+  readonly #clock: Clock
+  readonly #owned: () => readonly ShardEpoch[]
+  readonly #onFailure: (error: unknown) => void
+  /** Agencies with entries that may have no leaf. */
+  readonly #noted = new Set<string>()
+  /** The least recently used first. */
+  readonly #trees = new Map<string, Tree>()
+  /** Of shards whose agencies have been looked at: since then, every entry is noted. */
+  readonly #searched = new Map<number, number>()
+  #cancel: (() => void) | null = null
+  #running: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(options: {
+    rows: CheckpointRows
+    clock: Clock
+    /** The shards of this process: each with another epoch when another process may have written in between. */
+    owned: () => readonly ShardEpoch[]
+    onFailure: (error: unknown) => void
+  }) {
+    this.#rows = options.rows
+    this.#clock = options.clock
+    this.#owned = options.owned
+    this.#onFailure = options.onFailure
+  }
+
+  /** An entry of this agency is durable. Called for each: it does as little as possible. */
+  note(agencyId: string): void {
+    this.#noted.add(agencyId)
+  }
+
+  start(): void {
+    this.#cancel = this.#clock.after(ROUND_MS, () => {
+      this.#running = this.round()
+        .catch(this.#onFailure)
+        .then(() => {
+          if (!this.#stopped) this.start()
+        })
+    })
+  }
+
+  /** Waits for the statement that runs, then builds nothing more: the next process continues. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel?.()
+    await this.#running
+  }
+
+  /** Adds a leaf for every entry that was durable when it began. */
+  async round(): Promise<void> {
+    await this.#searchNewShards()
+    const waiting = [...this.#noted]
+    for (let from = 0; from < waiting.length && !this.#stopped; from += AGENCIES_AT_ONCE) {
+      let some: readonly string[] = waiting.slice(from, from + AGENCIES_AT_ONCE)
+      while (some.length > 0 && !this.#stopped) some = await this.#extend(some)
+    }
+  }
+
+  /** Entries that were written before the shard came to this process were noted by another. */
+  async #searchNewShards(): Promise<void> {
+    const fresh = this.#owned().filter(({ shard, epoch }) => this.#searched.get(shard) !== epoch)
+    if (fresh.length === 0) return
+    const shards = fresh.map(({ shard }) => shard)
+    for (let after: string | null = null; !this.#stopped; ) {
+      const { agencyIds, lastId } = await this.#rows.behind(shards, after, AGENCIES_PER_SEARCH)
+      for (const id of agencyIds) this.#noted.add(id)
+      after = lastId
+      if (after === null) break
+    }
+    for (const { shard, epoch } of fresh) this.#searched.set(shard, epoch)
+  }
+
+  /** @returns those that may have more */
+  async #extend(agencyIds: readonly string[]): Promise<readonly string[]> {
+    // Before the read, which may miss what becomes durable from here on.
+    for (const id of agencyIds) this.#noted.delete(id)
+    try {
+      const trees = new Map<string, Tree>()
+      for (const id of agencyIds) trees.set(id, this.#trees.get(id) ?? (await this.#read(id)))
+      const parts: BuiltPart[] = []
+      const slices = new Slices(LEAVES_PER_SLICE)
+      for (const next of await this.#rows.nextLeaves([...trees.values()], LEAVES_AT_ONCE)) {
+        const tree = trees.get(next.agencyId)
+        assert(tree !== undefined, 'Cannot build a tree: leaves of another agency were read')
+        // What is not stored is not remembered either.
+        this.#trees.delete(next.agencyId)
+        parts.push(grow(tree, next))
+        await slices.spend(next.leaves.length)
+      }
+      if (parts.length === 0) return []
+      const kept = await this.#rows.keep(parts)
+      for (const { agencyId, size, lastSeq, lastMonth } of parts) {
+        const edge = trees.get(agencyId)?.edge
+        if (kept.has(agencyId) && edge !== undefined) this.#remember({ agencyId, size, lastSeq, lastMonth, edge })
+        // Another process has added to the tree. The next round reads where it ends.
+        else this.#noted.add(agencyId)
+      }
+      return parts
+        .filter(({ agencyId, leaves }) => kept.has(agencyId) && leaves.length === LEAVES_AT_ONCE)
+        .map(({ agencyId }) => agencyId)
+    } catch (error) {
+      for (const id of agencyIds) this.#noted.add(id)
+      throw error
+    }
+  }
+
+  async #read(agencyId: string): Promise<Tree> {
+    const end = await this.#rows.end(agencyId)
+    const hashes = await this.#rows.hashes(agencyId, nodesOf(0, end.size))
+    return { ...end, edge: new TreeEdge(end.size, hashes) }
+  }
+
+  #remember(tree: Tree): void {
+    this.#trees.delete(tree.agencyId)
+    this.#trees.set(tree.agencyId, tree)
+    const [oldest] = this.#trees.keys()
+    if (this.#trees.size > EDGES_MAX && oldest !== undefined) this.#trees.delete(oldest)
+  }
+}
+
+/** Appends to the edge of the tree. */
+function grow({ size: firstLeaf, edge }: Tree, next: NextLeaves): BuiltPart {
+  const hashes: Hash[] = []
+  for (const leaf of next.leaves) edge.append(leaf, { onComplete: (hash) => void hashes.push(hash) })
+  return { ...next, firstLeaf, size: edge.size, hashes }
+}

@@ -1,0 +1,60 @@
+import roles from '../../../sql/roles.sql' with { type: 'text' }
+import type { Sql } from '../client/connect.ts'
+import { LOCK_KEY, MigrationError } from './migrate.ts'
+
+/** What the role of a connection is to the ledger. */
+export interface ServiceRole {
+  readonly name: string
+  /** It owns the tables, or may do whatever their owner may: then its password is enough to rewrite the journal. */
+  readonly isOwner: boolean
+}
+
+/**
+ * Gives the role that serves its rights, and creates the role for reports, nightledger_read; takes away what they have too much. To be
+ * called after each migration, by the owner of the tables.
+ * @param service the user of DATABASE_URL. Nothing is granted to it if it is the owner
+ * @param onStep told which statement a superuser has to run, if this role may create no roles
+ * @throws MigrationError when there is no such role
+ */
+export async function grantRoles(
+  sql: Sql,
+  { service, onStep = () => {} }: { service: string; onStep?: (step: string) => void },
+): Promise<void> {
+  const literal = `'${service.replaceAll("'", "''")}'`
+  const [role] = await sql<{ isThere: boolean }[]>`select to_regrole(quote_ident(${service})) is not null as "isThere"`
+  if (role?.isThere !== true)
+    throw new MigrationError(
+      `Cannot grant rights to ${service}, the user of DATABASE_URL: there is no such role. Create it as a superuser: create role "${service}" login password '…';`,
+    )
+  // Two processes that grant at once would fail.
+  await sql
+    .unsafe(
+      `select pg_advisory_xact_lock(${LOCK_KEY}), set_config('nightledger.service_role', ${literal}, true);\n${roles}`,
+    )
+    .simple()
+  const [reader] = await sql<{ isThere: boolean }[]>`
+    select to_regrole('nightledger_read') is not null as "isThere"`
+  if (reader?.isThere !== true)
+    onStep(
+      'There is no role for reports, and this one may not create it. As a superuser: create role nightledger_read nologin; Then run nightledger migrate again.',
+    )
+}
+
+/**
+ * The role of this connection.
+ * @throws MigrationError when it neither owns the tables nor has the rights to serve
+ */
+export async function serviceRole(sql: Sql): Promise<ServiceRole> {
+  // `coalesce`: of a table or a function that is not there, nothing is known.
+  const [row] = await sql<(ServiceRole & { mayServe: boolean })[]>`
+    select current_user::text as "name",
+           coalesce((select pg_has_role(c.relowner, 'member') from pg_class c where c.oid = to_regclass('public.journal')), true) as "isOwner",
+           coalesce(has_function_privilege(to_regprocedure('public.ensure_months(date)'), 'execute'), true) as "mayServe"`
+  if (row === undefined) throw new Error('Cannot read the role of a connection: the database did not answer')
+  const { name, isOwner, mayServe } = row
+  if (!isOwner && !mayServe)
+    throw new MigrationError(
+      `Cannot start: the role ${name} has no rights on the tables of the ledger. Run nightledger migrate with DATABASE_URL and MIGRATION_DATABASE_URL, the owner's.`,
+    )
+  return { name, isOwner }
+}

@@ -1,0 +1,218 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { coveredText, type LinkedEntry, shardOf } from '../../../src/core/journal/shard.ts'
+import { CheckpointBuilder, LEAVES_AT_ONCE } from '../../../src/events/checkpoints/checkpoint-builder.ts'
+import { CheckpointSigner, readCheckpoint } from '../../../src/events/checkpoints/checkpoint-note.ts'
+import { Checkpoints } from '../../../src/events/checkpoints/checkpoints.ts'
+import { type Hash, isIncluded, isSameHash, leafHash, TreeEdge } from '../../../src/events/checkpoints/merkle-tree.ts'
+import { uuidOf } from '../../../src/lib/ids.ts'
+import { SeededRandom } from '../../../src/lib/seeded-random.ts'
+import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
+import { PostgresVerifyStore } from '../../../src/postgres/stores/postgres-verify-store.ts'
+import { checkpointBuilder, isConsistent } from '../../support/checkpoints.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { LivedLedger } from '../../verify/support/lived-ledger.ts'
+
+let database: TestDatabase
+let lived: LivedLedger
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.sql`truncate checkpoint`
+  lived = await LivedLedger.open(database)
+})
+afterEach(() => lived.ledger.close())
+
+const builder = () => checkpointBuilder(database.sql)
+
+const checkpoints = () =>
+  new Checkpoints({
+    rows: new PostgresCheckpointRows(database.sql),
+    inTurn: (_, read) => read(),
+    historyId: '00000000-0000-0000-0000-000000000001',
+    signer: new CheckpointSigner(new Uint8Array(32)),
+  })
+
+/** The agency's entries as a verification reads them, in order. */
+async function entriesOf(agencyId = lived.agency.id): Promise<readonly LinkedEntry[]> {
+  const range = { after: null, until: Number.MAX_SAFE_INTEGER, limit: 100_000 }
+  const log = await new PostgresVerifyStore(database.sql).log(shardOf(agencyId), range)
+  return log.filter((entry) => entry.agencyId === agencyId)
+}
+
+/** A tree of these entries that nothing was stored of. */
+function treeOf(entries: readonly LinkedEntry[]): TreeEdge {
+  const tree = new TreeEdge()
+  for (const entry of entries) tree.append(leafHash(coveredText(entry)))
+  return tree
+}
+
+/** What the newest checkpoint says. */
+async function stored(agencyId = lived.agency.id): Promise<{ size: number; root: Hash }> {
+  const found = readCheckpoint(await checkpoints().latest(agencyId))
+  if (found === null) throw new Error('Cannot read a checkpoint')
+  return found
+}
+
+/** Copies of the agency's last entry, with numbers that follow. */
+async function copyLastEntry(times: number): Promise<void> {
+  await database.sql`
+    insert into journal
+    select (jsonb_populate_record(null::journal, to_jsonb(j) || jsonb_build_object('seq', j.seq + n, 'entry_id', gen_random_uuid()))).*
+    from (select * from journal where agency_id = ${uuidOf(lived.agency.id)}::text::uuid order by seq desc limit 1) j,
+         generate_series(1, ${times}::int) n`
+}
+
+async function expectWhole(): Promise<void> {
+  const entries = await entriesOf()
+  const tree = treeOf(entries)
+  const { size, root } = await stored()
+  expect([size, isSameHash(root, tree.root())]).toEqual([entries.length, true])
+}
+
+test('the canonical bytes of an entry are in SQL what its link covers, for every kind of entry and hostile text (M1)', async () => {
+  await lived.live()
+  const hostile = ['"', '\\', '\u0001\b\f\n\r\t\u001f', '\u007f\u2028é😀', '</script>', `${'x'.repeat(5_000)}"`]
+  for (const [index, text] of hostile.entries()) {
+    await copyLastEntry(1)
+    await database.sql`
+      update journal set request_id = ${text}, payload = ${`{"a":${JSON.stringify(text)}}`}, other_unit_id = gen_random_uuid(),
+        booking_id = ${index % 2 === 0 ? null : crypto.randomUUID()}::text::uuid, actor_id = ${index % 3 === 0 ? null : crypto.randomUUID()}::text::uuid,
+        actor_kind = ${(['key', 'access_token', 'portal', 'system'] as const)[index % 4] ?? 'key'}, at = timestamptz '1999-12-31 23:59:59.999Z' + ${index}::int * interval '9999 days'
+      where seq = (select max(seq) from journal)`
+  }
+  const covered = await database.sql<{ text: string }[]>`select entry as "text" from leaves() order by seq`
+  const entries = await entriesOf()
+  expect(entries.length).toBe(9 + hostile.length)
+  expect(covered.map(({ text }) => text)).toEqual(entries.map(coveredText))
+  expect(new Set(entries.map(({ actor }) => actor.kind)).size).toBe(4)
+})
+
+describe('the stored tree', () => {
+  test('is that of all entries, in rounds of any size, and each row is written once', async () => {
+    const random = new SeededRandom(34)
+    let own = builder()
+    await own.round()
+    await lived.live()
+    for (let round = 0; round < 12; round++) {
+      own.note(lived.agency.id)
+      await own.round()
+      await expectWhole()
+      await copyLastEntry(1 + random.below(40))
+      // A process that starts finds what is missing by itself.
+      if (round % 4 === 3) own = builder()
+    }
+    const [{ rows } = {}] = await database.sql<{ rows: number }[]>`select count(*)::int as rows from checkpoint`
+    expect(rows).toBe(13)
+  })
+
+  test('gets more leaves than fit in one part in the same round', async () => {
+    await copyLastEntry(LEAVES_AT_ONCE * 3)
+    await builder().round()
+    await expectWhole()
+  })
+
+  test('is the same when several processes build it at once, with edges that they have kept (M2)', async () => {
+    const builders = [builder(), builder(), builder()]
+    for (let round = 0; round < 6; round++) {
+      await copyLastEntry(round * 7 + 1)
+      for (const one of builders) one.note(lived.agency.id)
+      await Promise.all(builders.map((one) => one.round()))
+      await expectWhole()
+    }
+    // One that was behind reads where the tree ends, in the round after.
+    await copyLastEntry(3)
+    builders[0]?.note(lived.agency.id)
+    await builders[0]?.round()
+    await copyLastEntry(2)
+    builders[1]?.note(lived.agency.id)
+    await builders[1]?.round()
+    await builders[1]?.round()
+    await expectWhole()
+  })
+
+  test('of a shard that comes back is continued, although its entries were noted by another process', async () => {
+    let epoch = 1
+    const own = new CheckpointBuilder({
+      rows: new PostgresCheckpointRows(database.sql),
+      clock: new FakeClock(0),
+      owned: () => [{ shard: shardOf(lived.agency.id), epoch }],
+      onFailure: () => {},
+    })
+    await own.round()
+    await copyLastEntry(5)
+    await own.round()
+    expect((await stored()).size).toBe(2)
+    epoch = 2
+    await own.round()
+    await expectWhole()
+  })
+
+  test('gets no leaf of an entry that is not in the log, as after a fail-over that lost the end of it', async () => {
+    await builder().round()
+    const rows = new PostgresCheckpointRows(database.sql)
+    await copyLastEntry(2)
+    const end = await rows.end(lived.agency.id)
+    const [next] = await rows.nextLeaves([end], 10)
+    if (next === undefined) throw new Error('Expected leaves')
+    await database.sql`update journal set entry_id = gen_random_uuid() where seq = ${next.lastSeq}`
+    const tree = new TreeEdge(end.size, await rows.hashes(lived.agency.id, [{ level: 1, index: 0 }]))
+    const hashes: Hash[] = []
+    for (const leaf of next.leaves) tree.append(leaf, { onComplete: (hash) => hashes.push(hash) })
+    const part = { ...next, firstLeaf: end.size, size: tree.size, hashes }
+    expect([...(await rows.keep([part]))]).toEqual([])
+    await builder().round()
+    await expectWhole()
+  })
+
+  test('of an agency without entries is empty', async () => {
+    await database.sql`delete from journal`
+    await builder().round()
+    expect((await stored()).size).toBe(0)
+  })
+})
+
+describe('proofs from the stored tree', () => {
+  test('every entry of a booking is included, and only entries of that booking are shown', async () => {
+    const { moved, kept } = await lived.live()
+    await builder().round()
+    const entries = await entriesOf()
+    for (const bookingId of [moved, kept]) {
+      const { checkpoint, entries: proved } = await checkpoints().ofBooking(lived.agency.id, bookingId)
+      const tree = readCheckpoint(checkpoint)
+      const wanted = entries.flatMap((entry, index) =>
+        entry.bookingId === bookingId ? [{ index, entry: coveredText(entry) }] : [],
+      )
+      expect(proved.map(({ index, entry }) => ({ index, entry }))).toEqual(wanted)
+      expect(wanted.length).toBeGreaterThan(1)
+      for (const { index, entry, hashes } of proved)
+        expect(tree !== null && isIncluded({ index, hash: leafHash(entry) }, tree, hashes)).toBe(true)
+    }
+  })
+
+  test('an entry that has no leaf yet is left out', async () => {
+    await builder().round()
+    const { kept } = await lived.live()
+    expect((await checkpoints().ofBooking(lived.agency.id, kept)).entries).toEqual([])
+  })
+
+  test('between any two sizes there is a proof, and beyond the tree there is none', async () => {
+    await copyLastEntry(20)
+    await builder().round()
+    const found = checkpoints()
+    const entries = await entriesOf()
+    const treeAt = (size: number) => ({ size, root: treeOf(entries.slice(0, size)).root() })
+    for (let to = 0; to <= 22; to++)
+      for (let from = 0; from <= to; from++) {
+        const proof = await found.consistency(lived.agency.id, { from, to })
+        if (proof.kind !== 'proved') throw new Error('Expected a proof')
+        if (from === 0) expect(proof.hashes).toEqual([])
+        else if (from === to) expect(proof.hashes).toEqual([])
+        else expect(isConsistent(treeAt(from), treeAt(to), proof.hashes)).toBe(true)
+      }
+    expect(await found.consistency(lived.agency.id, { from: 1, to: 23 })).toEqual({ kind: 'beyond', size: 22 })
+  })
+})
