@@ -19,6 +19,7 @@ const RUN_BY: Record<string, readonly string[]> = {
   'docs/partner-guide.md': ['test/docs/partner-guide.pg.test.ts'],
   'docs/agents.md': ['test/api/mcp/agents-doc.long.test.ts'],
   'docs/operating.md': ['test/docs/operating.long.test.ts'],
+  'docs/operating/personal-data.md': ['test/cli/guest-data.pg.test.ts'],
   'docs/cluster.md': ['test/docs/cluster.test.ts'],
 }
 

@@ -76,7 +76,9 @@ test('after a restore everybody signs in again: who signed out since then is not
   await makeAgencyByPortal(running, { scopes: [] })
   const { cookie } = await signIn(running.baseUrl, (await tokenOf(running)).secret)
   await end('SIGTERM')
-  const readied = await runCliProcess(['after-restore', '--no-erasures', '--json'], { env: { DATABASE_URL: database.url } })
+  const readied = await runCliProcess(['after-restore', '--no-erasures', '--json'], {
+    env: { DATABASE_URL: database.url },
+  })
   expect(readied.json).toMatchObject({ endpoints: 0, sessions: 1 })
   running = await start()
   expect(await status(running, cookie)).toBe(401)

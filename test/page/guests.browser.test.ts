@@ -144,7 +144,7 @@ describeInBrowser('guests', () => {
         await page.getByRole('button', { name: 'Erase this guest' }).click()
         await dialog.getByRole('button', { name: 'Erase for good' }).click()
         await page.getByText('The guest has been erased').waitFor()
-        await page.getByRole('heading', { name: 'Guests' }).waitFor()
+        await page.getByRole('heading', { name: 'Guests', exact: true }).waitFor()
         await page.getByRole('link', { name: 'Hana Kobayashi' }).waitFor({ state: 'detached' })
       })
       expect(await guestsNamed('kobayashi')).toEqual([])
