@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { cliOn } from '../support/cli-terminal.ts'
+import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+import { shellBlocksOf } from '../support/shell-blocks.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
@@ -73,4 +75,28 @@ test('a guest who is not named, or not there, is refused', async () => {
     [3, 'No guest has the e-mail nobody@example.com.'],
     [3, 'Refused: No such guest'],
   ])
+})
+
+test('the commands of docs/operating/personal-data.md hand a guest over, erase them, and list the erasure', async () => {
+  const id = await booked({ ...ANA, email: 'c@example.com' })
+  const cwd = mkdtempSync(join(tmpdir(), 'personal-data-'))
+  const blocks = shellBlocksOf(readFileSync('docs/operating/personal-data.md', 'utf8')).map(({ script }) => script)
+  expect(blocks).toHaveLength(3)
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    BUN: process.execPath,
+    MAIN: resolve('src/main.ts'),
+    NIGHTLEDGER_URL: service.url,
+    PORTAL_TOKEN: TEST_PORTAL_TOKEN,
+    NIGHTLEDGER_AGENCY: slug,
+    GUEST_EMAIL: 'c@example.com',
+    DATABASE_URL: service.database.url,
+  }
+  const script = `nightledger() { "$BUN" run "$MAIN" "$@"; }\n${blocks.join('')}`
+  const child = Bun.spawn(['bash', '-euo', 'pipefail', '-c', script], { cwd, env, stdout: 'pipe', stderr: 'pipe' })
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  expect([await child.exited, stderr]).toEqual([0, ''])
+  expect(stdout).toContain(`Erased guest ${id}`)
+  expect(JSON.parse(readFileSync(join(cwd, 'copy/guest.json'), 'utf8')).guest.id).toBe(id)
+  expect(readFileSync(join(cwd, 'erasures.ndjson'), 'utf8')).toContain(`"guestId":"${id}"`)
 })

@@ -23,6 +23,7 @@ const RUN_BY: Record<string, readonly string[]> = {
     'test/app/month-archive.pg.test.ts',
     'test/api/portal/retention.pg.test.ts',
   ],
+  'docs/operating/personal-data.md': ['test/cli/guest-data.pg.test.ts'],
   'docs/cluster.md': ['test/docs/cluster.test.ts'],
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import {
   describeInBrowser,
   expectAccessible,
@@ -106,5 +107,60 @@ describeInBrowser('guests', () => {
     })
     const [changed] = await guestsNamed('emma')
     expect(changed).toMatchObject({ phone: '+46 8 111 1111', nationality: 'Sweden' })
+  })
+
+  test(
+    'an owner hands over what is held about a guest, sees what an erasure takes, and erases',
+    async () => {
+      const [guest] = await guestsNamed('kobayashi')
+      // The stream says that the guest is gone while their page is still there.
+      const visit = { as: 'owner', at: `#/guests/${guest.id}`, mayFail: true } as const
+      await portal.visit(visit, async (page) => {
+        await page.getByRole('heading', { name: 'Their data' }).waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'guest-data', { isWhole: true })
+        const fileOf = async (name: string) => {
+          const [download] = await Promise.all([
+            page.waitForEvent('download'),
+            page.getByRole('button', { name }).click(),
+          ])
+          return [download.suggestedFilename(), readFileSync(await download.path(), 'utf8')] as const
+        }
+        const [jsonName, json] = await fileOf('Everything (JSON)')
+        expect(jsonName).toBe('guest.json')
+        const held = JSON.parse(json)
+        expect(held).toMatchObject({ agency: { slug: 'demo' }, guest: { id: guest.id, email: guest.email } })
+        const [csvName, csv] = await fileOf('Stays (CSV)')
+        expect([csvName, csv.trim().split('\n').length]).toEqual(['stays.csv', held.bookings.length + 1])
+
+        await page.getByRole('button', { name: 'Erase this guest' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByText('Name, e-mail, phone and nationality').waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'guest-erase')
+        await dialog.getByRole('button', { name: 'Cancel' }).click()
+        expect(await guestsNamed('kobayashi')).toHaveLength(1)
+
+        await page.getByRole('button', { name: 'Erase this guest' }).click()
+        await dialog.getByRole('button', { name: 'Erase for good' }).click()
+        await page.getByText('The guest has been erased').waitFor()
+        await page.getByRole('heading', { name: 'Guests', exact: true }).waitFor()
+        await page.getByRole('link', { name: 'Hana Kobayashi' }).waitFor({ state: 'detached' })
+      })
+      expect(await guestsNamed('kobayashi')).toEqual([])
+    },
+    LONG_MS,
+  )
+
+  test('a guest whom somebody else erases meanwhile is not shown any longer', async () => {
+    const [guest] = await guestsNamed('nowak')
+    await portal.visit({ as: 'desk', at: `#/guests/${guest.id}`, mayFail: true }, async (page) => {
+      await page.getByText('Erasing a guest needs the role Owner.').waitFor()
+      const { owner } = portal.database.tokens
+      const path = `${A}/guests/${guest.id}/erase`
+      expect((await portal.service.ask(path, { token: owner, method: 'POST' })).status).toBe(200)
+      await page.getByText('Guest not found').waitFor()
+      expect(await page.getByText('Nowak').count()).toBe(0)
+    })
   })
 })

@@ -14,6 +14,7 @@ import type { Restrictions } from '../../../src/core/domain/restrictions.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import {
   BOOKING_FIELDS,
+  decodeAnyEntry,
   decodeEntry,
   type EncodedEntry,
   type EntryPlace,
@@ -21,6 +22,7 @@ import {
   envelopeIn,
   partIn,
 } from '../../../src/core/journal/entry-codec.ts'
+import { CorruptLedgerError } from '../../../src/core/journal/journal-error.ts'
 import type { Entry } from '../../../src/core/journal/record.ts'
 import { NO_LINK } from '../../../src/core/journal/shard.ts'
 import { decodeSnapshot, encodeSnapshot, SNAPSHOT_FORMAT, stateHash } from '../../../src/core/journal/snapshot-codec.ts'
@@ -132,6 +134,18 @@ describe('a journal entry', () => {
       expect(decodeEntry(encode(event))).toStrictEqual(loggedOf(event))
     })
   }
+
+  test('of an erased guest names the id and nothing else, belongs to no unit, is announced to nobody, and is none of a unit', () => {
+    const event = { kind: 'guest_erased', guestId: sampleId('gst', 'a') } as const
+    const encoded = encodeEntry(AGENCY.id, { ...entryOf(EVENTS[0] as UnitEvent), event }, PLACE)
+    const { payload, unitId, otherUnitId, bookingId, isAnnounced, booking } = encoded
+    expect(payload).toBe(JSON.stringify({ guestId: event.guestId }))
+    const nothing = { unitId: null, otherUnitId: null, bookingId: null, isAnnounced: false, booking: null }
+    expect({ unitId, otherUnitId, bookingId, isAnnounced, booking }).toEqual(nothing)
+    expect(decodeAnyEntry(encoded)).toStrictEqual(event)
+    expect(() => decodeEntry(encoded)).toThrow('as that of a unit')
+    expect(() => decodeAnyEntry({ ...encoded, unitId: UNIT_A })).toThrow(CorruptLedgerError)
+  })
 
   test('comes back as it was, whatever is different before and after', () => {
     const property = fc.property(events, (event) => {

@@ -16,6 +16,8 @@ import { hashOf, type QueryChange } from '../../route/route.ts'
 import { guestName } from '../../stays/stay-name.ts'
 import { BookingTable } from '../bookings/booking-table.tsx'
 import { EditGuest, type Guest } from './edit-guest.tsx'
+import { EraseGuest } from './erase-guest.tsx'
+import { GuestData } from './guest-data.tsx'
 
 /** The search and page that were last looked at, for the way back from one guest. */
 export const lastList: { query: QueryChange } = { query: {} }
@@ -31,15 +33,19 @@ export function GuestPage({ guestId }: { guestId: string }) {
       }),
     ),
   )
+  const [erasing, setErasing] = useState<Guest | null>(null)
+  // Also one who was known a moment ago: somebody has erased them.
+  const isGone = error?.status === 404
+  const known = isGone ? undefined : data?.guest
   return (
     <>
       <a class="booking-back" href={hashOf('guests', lastList.query)}>
         <Icon name="left" size={14} />
         Guests
       </a>
-      {data !== undefined && <Known guest={data.guest} />}
-      {data === undefined && <PageHeader title="Guest" />}
-      {error?.status === 404 && data === undefined ? (
+      {known !== undefined && <Known guest={known} onErase={() => setErasing(known)} />}
+      {known === undefined && <PageHeader title="Guest" />}
+      {isGone ? (
         <Card>
           <EmptyState
             icon="search"
@@ -55,11 +61,12 @@ export function GuestPage({ guestId }: { guestId: string }) {
           <Skeleton lines={5} />
         </Card>
       )}
+      {erasing !== null && <EraseGuest guest={erasing} onClose={() => setErasing(null)} />}
     </>
   )
 }
 
-function Known({ guest }: { guest: Guest }) {
+function Known({ guest, onErase }: { guest: Guest; onErase: () => void }) {
   const { may, agency } = useSession()
   const [isEditing, setEditing] = useState(false)
   const { email, phone, nationality, createdAt, keep } = guest
@@ -79,18 +86,21 @@ function Known({ guest }: { guest: Guest }) {
       />
       <div class="booking-columns guest-columns">
         <GuestStays guestId={guest.id} />
-        <Card title="Contact">
-          <DescriptionList
-            items={[
-              ['Name', guestName(guest)],
-              ['E-mail', email === null ? null : <a href={mailLink(email)}>{email}</a>],
-              ['Phone', phone === null ? null : <a href={phoneLink(phone)}>{phone}</a>],
-              ['Nationality', nationality === null ? null : countryText(nationality)],
-              ['Known since', instantText(createdAt, agency.timezone)],
-              ['Kept', keep ? 'Beyond the retention time' : 'As long as data retention says'],
-            ]}
-          />
-        </Card>
+        <div class="guest-side">
+          <Card title="Contact">
+            <DescriptionList
+              items={[
+                ['Name', guestName(guest)],
+                ['E-mail', email === null ? null : <a href={mailLink(email)}>{email}</a>],
+                ['Phone', phone === null ? null : <a href={phoneLink(phone)}>{phone}</a>],
+                ['Nationality', nationality === null ? null : countryText(nationality)],
+                ['Known since', instantText(createdAt, agency.timezone)],
+                ['Kept', keep ? 'Beyond the retention time' : 'As long as data retention says'],
+              ]}
+            />
+          </Card>
+          <GuestData guest={guest} onErase={onErase} />
+        </div>
       </div>
       {isEditing && <EditGuest guest={guest} onClose={() => setEditing(false)} />}
     </>

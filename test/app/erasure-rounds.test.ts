@@ -1,0 +1,61 @@
+import { expect, test } from 'bun:test'
+import type { BegunErasure } from '../../src/accounts/guest-erasures.ts'
+import { ErasureRounds } from '../../src/app/erasure-rounds.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+const MINUTE_MS = 60_000
+const erasure = (guestId: string): BegunErasure => ({
+  agencyId: 'a',
+  guestId,
+  at: 0,
+  isLogged: true,
+  isComplete: false,
+})
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+function roundsOf(change: { begun?: BegunErasure[]; isVacuumDue?: boolean; fails?: boolean } = {}) {
+  const clock = new FakeClock()
+  const did: string[] = []
+  const rounds = new ErasureRounds({
+    clock,
+    begun: async () => change.begun ?? [],
+    complete: async ({ guestId }) => {
+      did.push(`complete ${guestId}`)
+      if (change.fails === true) throw new Error('away')
+    },
+    isVacuumDue: async () => change.isVacuumDue ?? false,
+    vacuum: async () => void did.push('vacuum'),
+    onFailure: (error) => did.push(String(error)),
+  })
+  const after = async (ms: number) => {
+    clock.advance(ms)
+    await settled()
+  }
+  return { rounds, did, after }
+}
+
+test('erasures that were interrupted are completed at start, then what is due is vacuumed, and so every minute', async () => {
+  const { rounds, did, after } = roundsOf({ begun: [erasure('one'), erasure('two')], isVacuumDue: true })
+  rounds.start()
+  await settled()
+  const round = ['complete one', 'complete two', 'vacuum']
+  expect(did).toEqual(round)
+  await after(MINUTE_MS - 1)
+  expect(did).toEqual(round)
+  await after(1)
+  expect(did).toEqual([...round, ...round])
+  await rounds.stop()
+  await after(10 * MINUTE_MS)
+  expect(did).toEqual([...round, ...round])
+})
+
+test('after a failure nothing is vacuumed, and the next round waits longer', async () => {
+  const { rounds, did, after } = roundsOf({ begun: [erasure('one')], isVacuumDue: true, fails: true })
+  rounds.start()
+  await settled()
+  expect(did).toEqual(['complete one', 'Error: away'])
+  await after(10 * MINUTE_MS - 1)
+  expect(did).toHaveLength(2)
+  await after(1)
+  expect(did).toHaveLength(4)
+})

@@ -1,0 +1,62 @@
+/** The vacuum after erasures: once for many, with the rights of the role that serves. What it leaves is searched in test/faults/. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { PostgresErasureRows } from '../../../src/postgres/stores/postgres-erasure-rows.ts'
+import { vacuumErased } from '../../../src/postgres/stores/vacuum-erased.ts'
+import { asService, type TestDatabase, testDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+let rows: PostgresErasureRows
+beforeAll(async () => {
+  database = await testDatabase()
+  rows = new PostgresErasureRows(database.sql, { epochOf: () => 0, shards: () => 'all' })
+})
+afterAll(() => database.drop())
+beforeEach(async () => void (await database.sql`delete from guest_erasure`))
+
+/** Guests that were erased so many seconds ago. */
+async function erasedAgo(...seconds: number[]): Promise<void> {
+  for (const ago of seconds)
+    await database.sql`
+      insert into guest_erasure (at, erased_at, agency_id, guest_id)
+      values (now(), now() - ${ago}::float8 * interval '1 second', gen_random_uuid(), gen_random_uuid())`
+}
+
+test.each([
+  [[], false],
+  [[30], false],
+  [[90], true],
+  [[30, 90, 300], false],
+  [[30, 90, 660], true],
+] as [number[], boolean][])('with guests erased %p seconds ago, whether it is due: %p', async (seconds, isDue) => {
+  await erasedAgo(...seconds)
+  expect(await rows.isVacuumDue()).toBe(isDue)
+})
+
+test('an erasure that is not complete is not vacuumed for', async () => {
+  await database.sql`
+    insert into guest_erasure (at, agency_id, guest_id) values (now() - interval '1 hour', gen_random_uuid(), gen_random_uuid())`
+  expect(await rows.isVacuumDue()).toBe(false)
+  expect(await rows.begun()).toHaveLength(1)
+})
+
+test('the role that serves may vacuum, and notes what is done', async () => {
+  await erasedAgo(90, 600)
+  const count = async () => {
+    const [row] = await database.sql`
+      select count(*)::int as n, (select sum(vacuum_count)::int from pg_stat_user_tables where relname in ('guest', 'booking', 'idempotency')) as runs
+      from guest_erasure where vacuumed_at is null`
+    return row
+  }
+  const before = await count()
+  await vacuumErased(asService(database.url))
+  await database.sql`select pg_stat_clear_snapshot()`
+  expect(await count()).toEqual({ n: 0, runs: before?.['runs'] + 3 })
+  expect(await rows.isVacuumDue()).toBe(false)
+})
+
+test('a role that may not vacuum is told so: the server itself would only warn', async () => {
+  await erasedAgo(90)
+  await database.sql`revoke maintain on guest from ${database.sql(new URL(asService(database.url)).username)}`
+  await expect(vacuumErased(asService(database.url))).rejects.toThrow('needs the privilege MAINTAIN')
+  expect(await rows.isVacuumDue()).toBe(true)
+})
