@@ -594,7 +594,7 @@ begin
     raise exception 'Cannot archive %: webhook events of this month wait for endpoints: %', retired, examples
       using errcode = 'NL020', hint = 'Switch the endpoints on, with "resend" or "drop", or delete them.';
   end if;
-  -- What remains of the entries for partners who check the history (M3).
+  -- What remains of the entries for partners who check the history (M1).
   select count(*) into lacking from (
     select j.agency_id, max(j.seq) as seq from journal j where j.month = retired group by j.agency_id) l
   where l.seq > coalesce((

@@ -1,4 +1,4 @@
-/** The history that partners can check: signed checkpoints, and the proofs that go with them (docs/contract.md#checkpoints). */
+/** The history that partners can check: signed checkpoints, and the proofs that go with them (docs/partner-additions.md#14-checkpoints). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { CheckpointSigner, isSignedBy, readCheckpoint } from '../../src/events/checkpoints/checkpoint-note.ts'

@@ -50,7 +50,6 @@ for (const target of ['a moment', 'a restore point', 'the end of the archive, it
       ERASURES: '--no-erasures',
       RESTORED_OWNER_URL: pair.urlOf(restored),
       RESTORED_URL: pair.urlOf(restored),
-      ERASURES_LIST: '/dev/null',
       SECRET_KEY: TEST_SECRET_KEY,
       BUN: process.execPath,
       MAIN: resolve('src/main.ts'),
