@@ -214,7 +214,7 @@ function keptBooking({ keep }: Write): KeepAnswer | undefined {
 }
 
 /** The booking as the first request left it, with the guest as they are now. */
-export async function replayedBooking({ ledger, agency }: Write, kept: string): Promise<string> {
+async function replayedBooking({ ledger, agency }: Write, kept: string): Promise<string> {
   const { booking, ...beside } = JSON.parse(kept) as { booking: BookingWithoutGuest }
   const found = await ledger.bookings.find(agency.id, booking.id)
   assert(found !== null, 'Cannot show a booking: its row has vanished')

@@ -165,7 +165,7 @@ export type BookingEvent<B extends BookingFacts = Booking> = BookingCreated<B> |
 export type UnitEvent<B extends BookingFacts = Booking> = UnitSet | BookingEvent<B>
 
 /** A guest was erased. Belongs to no unit, and is announced to nobody. */
-export interface GuestErased {
+interface GuestErased {
   readonly kind: 'guest_erased'
   /** `gst_…`, of nobody from here on. */
   readonly guestId: string

@@ -14,7 +14,7 @@ import type { BuiltPart, CheckpointRows, NextLeaves, TreeEnd } from './checkpoin
 import { type Hash, nodesOf, TreeEdge } from './merkle-tree.ts'
 
 /** A checkpoint is promised within a minute of a change. */
-export const ROUND_MS = 10_000
+const ROUND_MS = 10_000
 /** In one statement: it then takes some 20 ms of the database at most. */
 const AGENCIES_AT_ONCE = 32
 export const LEAVES_AT_ONCE = 128
