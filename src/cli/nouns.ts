@@ -1,4 +1,5 @@
 /** The nouns of the command line: which operation each verb is, and which columns a list shows. */
+import { addAuditProof } from './audit-proof.ts'
 import { calendarUrl } from './calendar.ts'
 import { addGuestData } from './guest-data.ts'
 import { importIcal } from './import-ical.ts'
@@ -248,7 +249,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     },
   },
   audit: {
-    summary: 'show who did what',
+    summary: 'show who did what, and prove it',
     verbs: {
       list: {
         operation: 'listAudit',
@@ -270,6 +271,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         },
       },
     },
+    ownVerbs: addAuditProof,
   },
   usage: {
     summary: 'show how many requests were made',

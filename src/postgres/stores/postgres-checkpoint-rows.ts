@@ -93,6 +93,38 @@ export class PostgresCheckpointRows implements CheckpointRows {
     return rows.filter(({ index }) => index !== null)
   }
 
+  /**
+   * The entries of these days, UTC, that are kept and among the first `size` leaves: from the first to the last one, and all in between,
+   * also those that a clock that was set back gave another day.
+   * @returns null: there are none
+   */
+  async entriesBetween(
+    agencyId: string,
+    { from, to, size }: { from: string | null; to: string | null; size: number },
+  ): Promise<{ readonly firstSeq: number; readonly lastSeq: number; readonly firstLeaf: number } | null> {
+    const agency = uuidOf(agencyId)
+    const [row] = await this.#sql<{ firstSeq: number | null; lastSeq: number; firstLeaf: number }[]>`
+      select first_seq::float8 as "firstSeq", last_seq::float8 as "lastSeq", leaf_of(${agency}::text::uuid, first_seq)::float8 as "firstLeaf"
+      from (
+        select min(j.seq) as first_seq, max(j.seq) as last_seq from journal j
+        where j.agency_id = ${agency}::text::uuid
+          and j.seq <= (select max(c.last_seq) from checkpoint c where c.agency_id = ${agency}::text::uuid and c.size <= ${size})
+          and (${from}::text is null or j.at >= ${from}::text::timestamp at time zone 'UTC')
+          and (${to}::text is null or j.at < (${to}::text::timestamp + interval '1 day') at time zone 'UTC')) range`
+    const { firstSeq = null, lastSeq = 0, firstLeaf = 0 } = row ?? {}
+    return firstSeq === null ? null : { firstSeq, lastSeq, firstLeaf }
+  }
+
+  /** The agency's entries with numbers above `after` and up to `until`, in order. */
+  async entries(
+    agencyId: string,
+    { after, until, limit }: { after: number; until: number; limit: number },
+  ): Promise<readonly { readonly seq: number; readonly entry: string }[]> {
+    return this.#sql<{ seq: number; entry: string }[]>`
+      select l.seq::float8 as "seq", l.entry from leaves() l
+      where l.agency_id = ${uuidOf(agencyId)}::text::uuid and l.seq > ${after} and l.seq <= ${until} order by l.seq limit ${limit}`
+  }
+
   async listKey(vkey: string): Promise<readonly string[]> {
     await this.#sql`insert into checkpoint_key (vkey) values (${vkey}) on conflict do nothing`
     const rows = await this.#sql<{ vkey: string }[]>`select vkey from checkpoint_key order by at desc`
