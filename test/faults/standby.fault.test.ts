@@ -154,6 +154,7 @@ test('after the release, the successor makes its first booking durable without d
   await sql.unsafe(`
     create table released (at timestamptz);
     create table appended (at timestamptz);
+    grant insert on released, appended to public;
     create function note_release() returns trigger language plpgsql as
       'begin insert into released values (old.released_at); return null; end';
     create function note_append() returns trigger language plpgsql as
