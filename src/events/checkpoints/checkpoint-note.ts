@@ -69,7 +69,7 @@ function keyHashOf(name: string, encoded: Uint8Array): Buffer {
 const SIZE = /^(?:0|[1-9][0-9]{0,14})$/
 const VKEY = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/
 
-/** What a note says, whoever has signed it; null if it is no checkpoint. */
+/** What a note says, without checking its signature; null if it is no checkpoint. */
 export function readCheckpoint(note: string): Checkpoint | null {
   const [origin = '', size = '', root = '', blank] = note.split('\n')
   const hash = Buffer.from(root, 'base64')
