@@ -1,10 +1,13 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../accounts/client-address.ts'
+import { OidcSignIn } from '../accounts/oidc-sign-in.ts'
 import { PortalAccess } from '../accounts/portal-access.ts'
+import { SmtpMailer } from '../accounts/smtp-mailer.ts'
 import { TokenRateLimit } from '../accounts/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
+import { redirectUriOf } from '../api/portal/oidc.ts'
 import type { Entrance } from '../cluster/membership.ts'
 import { healthRoutes, metricsRoute } from '../http/server/health.ts'
 import type { Listener } from '../http/server/listener.ts'
@@ -25,7 +28,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies' | 'limits'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'signIn'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -78,7 +81,9 @@ function makeSurfaces(options: SurfaceOptions) {
     webhooks: webhooks.commands,
     draining: service.draining,
     agencies: entrance.agencies,
+    mailer: openMailer(config.signIn, log),
   })
+  const oidc = openOidc(options)
   const addresses = new ClientAddresses(config.trustedProxies)
   const portalOn = (
     listener: Listener,
@@ -101,6 +106,7 @@ function makeSurfaces(options: SurfaceOptions) {
         return null
       },
       throttledSignIn: countWrong,
+      oidc,
     }
   }
   const routeOptions = { requestStats, newId: ledger.newId }
@@ -151,6 +157,25 @@ function makeSurfaces(options: SurfaceOptions) {
     return { app, adminApp: null }
   }
   return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }) }
+}
+
+function openOidc({ config, secrets, log, listeners }: SurfaceOptions): PortalOptions['oidc'] {
+  const { publicUrl = null, oidc } = config.signIn
+  const url = publicUrl ?? `http://localhost:${listeners.public.port}`
+  if (oidc === null) return { signIn: null, publicUrl: url }
+  const signIn = new OidcSignIn({
+    provider: oidc,
+    redirectUri: redirectUriOf(url),
+    secretKey: secrets.secretKey,
+    clock: systemClock,
+    links: { forEmail: async () => [] },
+    onFailure: (failure) => log.warn(failure, 'sign-in with the provider failed'),
+  })
+  return { signIn, publicUrl: url }
+}
+
+function openMailer({ mail }: SurfaceOptions['config']['signIn'], log: Log): SmtpMailer | null {
+  return mail && new SmtpMailer({ ...mail, onFailure: (failure) => log.warn(failure, 'mail not sent') })
 }
 
 /**

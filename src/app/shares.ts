@@ -272,6 +272,10 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`POST ${AGENCY}/deliveries/{deliveryId}/resend`]: WRITE('attempts'),
   'POST /portal/session': ['tokenRequests', 'sessions', 'body'],
   'DELETE /portal/session': none('it gives a place back'),
+  'GET /portal/oidc/start': none('nobody is known yet, and nothing is kept'),
+  'GET /portal/oidc/callback': none(
+    'nobody is known yet; callbacks that wait for the provider have a limit of their own',
+  ),
 }
 
 const ONE_ROW = none('one row of the service')

@@ -1,8 +1,9 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Mailer } from '../../src/accounts/invitation-mails.ts'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
 import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
-import { createApp } from '../../src/api/app.ts'
+import { createApp, type PortalOptions } from '../../src/api/app.ts'
 import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
 import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
@@ -123,14 +124,23 @@ export async function startTestService({
 /** The surfaces of a ledger, as the service has them on one port. */
 export function appOver(
   { ledger }: Pick<TestLedger, 'ledger'>,
-  { rateLimit, ...watch }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & { rateLimit?: TokenRateLimit },
+  {
+    rateLimit,
+    mailer = null,
+    oidc = { signIn: null, publicUrl: 'http://localhost:3000' },
+    ...watch
+  }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & {
+    rateLimit?: TokenRateLimit
+    mailer?: Mailer | null
+    oidc?: PortalOptions['oidc']
+  },
 ) {
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
   const { catalogue, newId } = ledger
   const agencies = { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }
-  const portal = openPortal(ledger, { secretKey, webhooks, agencies, draining: new AbortController().signal })
+  const portal = openPortal(ledger, { secretKey, webhooks, agencies, mailer, draining: new AbortController().signal })
   return createApp({
     ledger,
     portal: {
@@ -142,6 +152,7 @@ export function appOver(
       }),
       throttled: () => null,
       throttledSignIn: () => null,
+      oidc,
     },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,

@@ -6,6 +6,7 @@ import type { CalendarFeeds } from '../../accounts/calendar-feeds.ts'
 import type { FeeCommands } from '../../accounts/fee-commands.ts'
 import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { GuestErasures } from '../../accounts/guest-erasures.ts'
+import type { InvitationMails } from '../../accounts/invitation-mails.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
@@ -35,6 +36,7 @@ import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
 import type { AgencyChange } from './agency-change.ts'
+import type { PortalOidc } from './oidc.ts'
 import type { Renderings } from './renderings.ts'
 
 /** What the portal needs from the listener that serves it. */
@@ -60,6 +62,7 @@ export interface PortalLedger extends PortalListener {
   readonly units: UnitCommands
   readonly fees: FeeCommands
   readonly guests: GuestCommands
+  readonly invitationMails: Pick<InvitationMails, 'send'>
   readonly guestErasures: Pick<GuestErasures, 'preview' | 'erase' | 'completeBegun'>
   readonly guestList: GuestList
   readonly bookingList: BookingList
@@ -107,6 +110,7 @@ export interface PortalDependencies {
   throttled(request: Request): number | null
   /** The same for a wrong token in a body. */
   throttledSignIn(request: Request): number | null
+  readonly oidc: PortalOidc
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

@@ -1,0 +1,98 @@
+/**
+ * Signing in with the operator's OpenID provider. Both routes are for the browser's address bar: they answer with a redirect to the provider
+ * or to the page, whatever happens, and take nothing of the request as an address.
+ */
+import { ATTEMPT_MS, type OidcOutcome, type OidcSignIn } from '../../accounts/oidc-sign-in.ts'
+import { plainHeaders, problemAnswer } from '../../http/answer.ts'
+import { failureOf } from '../../http/problem-of.ts'
+import { notFound } from '../../http/problems.ts'
+import { targetOf } from '../../http/request.ts'
+import { countedRoute, type Route } from '../../http/route.ts'
+import type { PortalDependencies } from './portal-dependencies.ts'
+
+const OIDC_PATH = '/portal/oidc'
+const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`
+const ATTEMPT_COOKIE = 'nightledger_oidc'
+
+/** What the routes need. */
+export interface PortalOidc {
+  /** Null: they are 404. */
+  readonly signIn: Pick<OidcSignIn, 'start' | 'finish'> | null
+  /** Where the page is, and where every redirect that is not to the provider leads. */
+  readonly publicUrl: string
+}
+
+/** The address that the operator registers with the provider. */
+export function redirectUriOf(publicUrl: string): string {
+  return publicUrl + OIDC_CALLBACK_PATH
+}
+
+/** `GET /portal/oidc/start` */
+const START = oidcRoute('/start', async ({ signIn, publicUrl }) => {
+  const started = await signIn.start()
+  if (started === null) return { location: refusedUrl(publicUrl, 'failed'), cookie: null }
+  return { location: started.location, cookie: attemptCookie(publicUrl, started.sealed, ATTEMPT_MS / 1_000) }
+})
+
+/** `GET /portal/oidc/callback` */
+const CALLBACK = oidcRoute('/callback', async ({ signIn, publicUrl }, request) => {
+  const outcome = await signIn.finish(targetOf(request.url).query, attemptIn(request))
+  return { location: pageUrl(publicUrl, outcome), cookie: attemptCookie(publicUrl, '', 0) }
+})
+
+export const OIDC = [START, CALLBACK] as const
+
+type Handle = (
+  oidc: PortalOidc & { readonly signIn: NonNullable<PortalOidc['signIn']> },
+  request: Request,
+) => Promise<{ readonly location: string; readonly cookie: string | null }>
+
+function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDependencies> {
+  const path = OIDC_PATH + name
+  return {
+    operation: { method: 'GET', path },
+    serve: ({ ledger, oidc: { signIn, publicUrl }, requestStats, onFailure }) => {
+      const answered = async (request: Request, requestId: string): Promise<Response> => {
+        if (signIn === null) return problemAnswer(notFound('route'), requestId, plainHeaders(requestId))
+        // The address of a callback has a code in it.
+        const headers = new Headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
+        headers.set('X-Request-Id', requestId)
+        try {
+          const { location, cookie } = await handle({ signIn, publicUrl }, request)
+          headers.set('Location', location)
+          if (cookie !== null) headers.set('Set-Cookie', cookie)
+        } catch (error) {
+          onFailure({ error, requestId, route: `GET ${path}`, isBug: failureOf(error, { isWrite: false }).isBug })
+          headers.set('Location', refusedUrl(publicUrl, 'failed'))
+        }
+        return new Response(null, { status: 303, headers })
+      }
+      return countedRoute({ requestStats, newId: ledger.newId }, { surface: 'portal', method: 'GET', path }, answered)
+    },
+  }
+}
+
+/** Secrets are behind `#`, so that they are in no log. */
+function pageUrl(publicUrl: string, outcome: OidcOutcome): string {
+  if (outcome.kind !== 'links') return refusedUrl(publicUrl, outcome.kind)
+  const { secrets } = outcome
+  return `${publicUrl}/portal/#/${secrets.length === 1 ? 'join' : 'choose'}/${secrets.join('.')}`
+}
+
+/** `unknown` does not tell whether there is such a person: an unverified address, one of nobody and one of a former person look alike. */
+function refusedUrl(publicUrl: string, why: 'unknown' | 'failed'): string {
+  return `${publicUrl}/portal/#/sign-in?refused=${why}`
+}
+
+/** `Lax`, because the provider's site sends the browser back. */
+function attemptCookie(publicUrl: string, sealed: string, maxAgeS: number): string {
+  const secure = publicUrl.startsWith('https:') ? '; Secure' : ''
+  return `${ATTEMPT_COOKIE}=${sealed}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax; Path=${OIDC_PATH}${secure}`
+}
+
+/** Null when there is none, or two: a sibling domain can set the other. */
+function attemptIn({ headers }: Request): string | null {
+  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
+  const values = pairs.filter((pair) => pair.startsWith(`${ATTEMPT_COOKIE}=`))
+  return values.length === 1 ? (values[0]?.slice(ATTEMPT_COOKIE.length + 1) ?? null) : null
+}
