@@ -212,7 +212,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcProvider): Promi
   })
   // For some providers with many tenants, the library lets each of them be the issuer: anybody can have a tenant.
   if (new URL(config.serverMetadata().issuer).href !== server.href)
-    throw new Error('Cannot use the provider: its issuer differs')
+    throw Object.assign(new Error('Cannot use the provider: it names another issuer'), { code: 'ISSUER_DIFFERS' })
   return config
 }
 
