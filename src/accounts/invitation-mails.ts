@@ -15,9 +15,12 @@ export interface Mailer {
   send(mail: Mail): Promise<boolean>
 }
 
-export interface Invitation {
+/** An invitation to be mailed. */
+export interface InvitationMail {
+  readonly to: string
+  /** The person's. */
+  readonly name: string
   readonly agency: Pick<Agency, 'id' | 'name' | 'timezone'>
-  readonly person: { readonly name: string; readonly email: string }
   readonly link: string
   readonly expiresAt: Instant
 }
@@ -41,9 +44,9 @@ export class InvitationMails {
   }
 
   /** Whether it was sent. Otherwise whoever invites has to pass the link on. */
-  async send(invitation: Invitation): Promise<boolean> {
+  async send(invitation: InvitationMail): Promise<boolean> {
     if (this.#mailer === null || !this.#takeOf(invitation.agency.id)) return false
-    return this.#mailer.send(invitationMail(invitation))
+    return this.#mailer.send(written(invitation))
   }
 
   #takeOf(agencyId: string): boolean {
@@ -60,17 +63,17 @@ export class InvitationMails {
 }
 
 /** What the invited person reads. */
-function invitationMail({ agency, person, link, expiresAt }: Invitation): Mail {
+function written({ to, name, agency, link, expiresAt }: InvitationMail): Mail {
   const until = new Intl.DateTimeFormat('en-GB', {
     dateStyle: 'full',
     timeStyle: 'short',
     timeZone: agency.timezone,
   }).format(expiresAt)
-  const [name, agencyName] = [oneLine(person.name), oneLine(agency.name)]
+  const agencyName = oneLine(agency.name)
   return {
-    to: person.email,
+    to,
     subject: `Your access to ${agencyName}`,
-    text: `Hello ${name},
+    text: `Hello ${oneLine(name)},
 
 you have been invited to work with the bookings of ${agencyName}.
 Open this link to set up your access:

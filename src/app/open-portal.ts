@@ -7,7 +7,6 @@ import { BookingNotes } from '../accounts/booking-notes.ts'
 import { CalendarFeeds } from '../accounts/calendar-feeds.ts'
 import { FeeCommands } from '../accounts/fee-commands.ts'
 import { GuestCommands } from '../accounts/guest-commands.ts'
-import { InvitationMails, type Mailer } from '../accounts/invitation-mails.ts'
 import { KeyCommands } from '../accounts/key-commands.ts'
 import { RetentionCommands } from '../accounts/retention-commands.ts'
 import { Sandboxes } from '../accounts/sandboxes.ts'
@@ -38,14 +37,12 @@ interface PortalOptions {
   readonly draining: AbortSignal
   /** Of this process's memory, or of the database. */
   readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
-  /** null: no mail is sent. */
-  readonly mailer: Mailer | null
 }
 
 /** What the portal's routes need, whichever listener serves them. */
 export function openPortal(
   ledger: Ledger,
-  { secretKey, webhooks, draining, agencies, mailer }: PortalOptions,
+  { secretKey, webhooks, draining, agencies }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
   const { agencyChanges: changes, tags, bookingHistory, unitsAsOf } = ledger
@@ -122,7 +119,6 @@ export function openPortal(
     }),
     units: new UnitCommands({ catalogue, commands, newId }),
     fees,
-    invitationMails: new InvitationMails({ mailer, clock }),
     guestErasures: ledger.guestErasures,
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),
     bookings,

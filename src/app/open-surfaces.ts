@@ -2,7 +2,6 @@
 import { ClientAddresses } from '../accounts/client-address.ts'
 import { OidcSignIn } from '../accounts/oidc-sign-in.ts'
 import { PortalAccess } from '../accounts/portal-access.ts'
-import { SmtpMailer } from '../accounts/smtp-mailer.ts'
 import { TokenRateLimit } from '../accounts/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
@@ -28,7 +27,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'signIn'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'publicUrl' | 'signIn'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -81,7 +80,6 @@ function makeSurfaces(options: SurfaceOptions) {
     webhooks: webhooks.commands,
     draining: service.draining,
     agencies: entrance.agencies,
-    mailer: openMailer(config.signIn, log),
   })
   const oidc = openOidc(options)
   const addresses = new ClientAddresses(config.trustedProxies)
@@ -160,8 +158,8 @@ function makeSurfaces(options: SurfaceOptions) {
 }
 
 function openOidc({ config, secrets, log, listeners }: SurfaceOptions): PortalOptions['oidc'] {
-  const { publicUrl = null, oidc } = config.signIn
-  const url = publicUrl ?? `http://localhost:${listeners.public.port}`
+  const { oidc } = config.signIn
+  const url = config.publicUrl ?? `http://localhost:${listeners.public.port}`
   if (oidc === null) return { signIn: null, publicUrl: url }
   const signIn = new OidcSignIn({
     provider: oidc,
@@ -172,10 +170,6 @@ function openOidc({ config, secrets, log, listeners }: SurfaceOptions): PortalOp
     onFailure: (failure) => log.warn(failure, 'sign-in with the provider failed'),
   })
   return { signIn, publicUrl: url }
-}
-
-function openMailer({ mail }: SurfaceOptions['config']['signIn'], log: Log): SmtpMailer | null {
-  return mail && new SmtpMailer({ ...mail, onFailure: (failure) => log.warn(failure, 'mail not sent') })
 }
 
 /**

@@ -1,11 +1,9 @@
-/** How people reach the page and sign in: its address, the provider they sign in with, and the server that sends them mail. */
+/** How people are let in besides: the provider that they sign in with, and the server that mails them invitations. */
 import { isIPv4 } from 'node:net'
 import type { OidcProvider } from '../accounts/oidc-sign-in.ts'
 import type { MailServer } from '../accounts/smtp-mailer.ts'
 
 export interface SignInConfig {
-  /** The origin that people open, without a slash at its end. null: `http://localhost` and the port that the service listens on. */
-  readonly publicUrl: string | null
   /** null: nobody signs in with a provider. */
   readonly oidc: OidcConfig | null
   /** null: no mail is sent. */
@@ -27,8 +25,6 @@ const SWITCH = 'true or false'
 
 /** What a value must be, to complete "use …". */
 export const SIGN_IN_VALUES = {
-  PUBLIC_URL:
-    'the address that people open, with http:// or https:// and without a path, such as https://desk.example.com',
   OIDC_ISSUER:
     'the https:// URL of the provider, such as https://login.example.com, or an http:// one on a loopback address; without a query',
   OIDC_CLIENT_ID: 'the client id that the provider has issued',
@@ -45,8 +41,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 /** @param read the value of a variable; null when it is not set, or wrong, in which case a fault is noted */
 export function readSignInConfig(env: Env, faults: string[], read: Read): SignInConfig {
-  const publicUrl = read('PUBLIC_URL', parseOrigin)
-  return { publicUrl, oidc: readOidc(env, faults, read), mail: readMail(env, faults, read) }
+  return { oidc: readOidc(env, faults, read), mail: readMail(env, faults, read) }
 }
 
 const OIDC_SET = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const
@@ -77,13 +72,6 @@ function mustBeWhole(env: Env, faults: string[], names: readonly SignInVariable[
   if (present.length === 0) return
   for (const name of names)
     if (!env[name]) faults.push(`${name} is required when ${present[0]} is set: use ${SIGN_IN_VALUES[name]}.`)
-}
-
-function parseOrigin(text: string): string | null {
-  const url = URL.parse(text)
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) return null
-  // Also without credentials, which an origin has not.
-  return url.href === `${url.origin}/` && !text.includes('?') && !text.includes('#') ? url.origin : null
 }
 
 /** As it is written: a provider with a slash at its end is another one than that without. */

@@ -1,6 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Mailer } from '../../src/accounts/invitation-mails.ts'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
 import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
 import { createApp, type PortalOptions } from '../../src/api/app.ts'
@@ -126,12 +125,10 @@ export function appOver(
   { ledger }: Pick<TestLedger, 'ledger'>,
   {
     rateLimit,
-    mailer = null,
     oidc = { signIn: null, publicUrl: 'http://localhost:3000' },
     ...watch
   }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & {
     rateLimit?: TokenRateLimit
-    mailer?: Mailer | null
     oidc?: PortalOptions['oidc']
   },
 ) {
@@ -140,7 +137,7 @@ export function appOver(
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
   const { catalogue, newId } = ledger
   const agencies = { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }
-  const portal = openPortal(ledger, { secretKey, webhooks, agencies, mailer, draining: new AbortController().signal })
+  const portal = openPortal(ledger, { secretKey, webhooks, agencies, draining: new AbortController().signal })
   return createApp({
     ledger,
     portal: {

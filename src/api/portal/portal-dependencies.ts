@@ -6,7 +6,6 @@ import type { CalendarFeeds } from '../../accounts/calendar-feeds.ts'
 import type { FeeCommands } from '../../accounts/fee-commands.ts'
 import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { GuestErasures } from '../../accounts/guest-erasures.ts'
-import type { InvitationMails } from '../../accounts/invitation-mails.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
@@ -62,7 +61,6 @@ export interface PortalLedger extends PortalListener {
   readonly units: UnitCommands
   readonly fees: FeeCommands
   readonly guests: GuestCommands
-  readonly invitationMails: Pick<InvitationMails, 'send'>
   readonly guestErasures: Pick<GuestErasures, 'preview' | 'erase' | 'completeBegun'>
   readonly guestList: GuestList
   readonly bookingList: BookingList
