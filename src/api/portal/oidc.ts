@@ -2,25 +2,17 @@
  * Signing in with the operator's OpenID provider. Both routes are for the browser's address bar: they answer with a redirect to the provider
  * or to the page, whatever happens, and take nothing of the request as an address.
  */
-import { ATTEMPT_MS, type OidcOutcome, type OidcSignIn } from '../../accounts/oidc-sign-in.ts'
+import { ATTEMPT_MS, type OidcOutcome } from '../../accounts/oidc-sign-in.ts'
 import { plainHeaders, problemAnswer } from '../../http/answer.ts'
 import { failureOf } from '../../http/problem-of.ts'
 import { notFound } from '../../http/problems.ts'
 import { targetOf } from '../../http/request.ts'
 import { countedRoute, type Route } from '../../http/route.ts'
-import type { PortalDependencies } from './portal-dependencies.ts'
+import type { PortalDependencies, PortalOidc } from './portal-dependencies.ts'
 
 const OIDC_PATH = '/portal/oidc'
 const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`
 const ATTEMPT_COOKIE = 'nightledger_oidc'
-
-/** What the routes need. */
-export interface PortalOidc {
-  /** Null: they are 404. */
-  readonly signIn: Pick<OidcSignIn, 'start' | 'finish'> | null
-  /** Where the page is, and where every redirect that is not to the provider leads. */
-  readonly publicUrl: string
-}
 
 /** The address that the operator registers with the provider. */
 export function redirectUriOf(publicUrl: string): string {

@@ -7,6 +7,7 @@ import type { FeeCommands } from '../../accounts/fee-commands.ts'
 import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { GuestErasures } from '../../accounts/guest-erasures.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
+import type { OidcSignIn } from '../../accounts/oidc-sign-in.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
 import type { RetentionCommands } from '../../accounts/retention-commands.ts'
@@ -35,7 +36,6 @@ import type { IdSource } from '../../lib/ids.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
 import type { AgencyChange } from './agency-change.ts'
-import type { PortalOidc } from './oidc.ts'
 import type { Renderings } from './renderings.ts'
 
 /** What the portal needs from the listener that serves it. */
@@ -95,6 +95,14 @@ export interface PortalLedger extends PortalListener {
    * @throws VerificationError when it does not finish
    */
   verify(signal: AbortSignal): Promise<Verification>
+}
+
+/** Signing in with the OpenID provider. */
+export interface PortalOidc {
+  /** Null: there is none, and its routes are 404. */
+  readonly signIn: Pick<OidcSignIn, 'start' | 'finish'> | null
+  /** Where the page is, and where every redirect that is not to the provider leads. */
+  readonly publicUrl: string
 }
 
 /** What every portal route needs. */

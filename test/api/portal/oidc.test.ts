@@ -1,8 +1,8 @@
 /** Signing in with a real OpenID provider, up to the link that signs in. What the link does is in person-links.pg.test.ts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type OidcFailure, OidcSignIn } from '../../../src/accounts/oidc-sign-in.ts'
-import { OIDC, type PortalOidc, redirectUriOf } from '../../../src/api/portal/oidc.ts'
-import type { PortalDependencies, PortalLedger } from '../../../src/api/portal/portal-dependencies.ts'
+import { OIDC, redirectUriOf } from '../../../src/api/portal/oidc.ts'
+import type { PortalDependencies, PortalLedger, PortalOidc } from '../../../src/api/portal/portal-dependencies.ts'
 import { elysiaRoutes } from '../../../src/http/route.ts'
 import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
