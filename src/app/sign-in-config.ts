@@ -10,12 +10,12 @@ export interface SignInConfig {
   readonly mail: MailConfig | null
 }
 
-export interface OidcConfig extends OidcProvider {
+interface OidcConfig extends OidcProvider {
   /** Whether people have no other way to sign in. */
   readonly isOnly: boolean
 }
 
-export interface MailConfig {
+interface MailConfig {
   readonly server: MailServer
   /** The sender, as `MAIL_FROM` has it. */
   readonly from: { readonly name: string; readonly address: string }

@@ -3,7 +3,7 @@ import type Provider from 'oidc-provider'
 import { freePort } from './free-port.ts'
 
 /** What the provider says of somebody. */
-export interface Claims {
+interface Claims {
   readonly email?: unknown
   readonly email_verified?: unknown
 }
