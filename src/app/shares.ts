@@ -8,6 +8,7 @@
 
 import { FEE_TYPES_PER_AGENCY_MAX } from '../accounts/fee-commands.ts'
 import { ANSWER_CHARS_PER_PART, BURST_PARTS, PART_ALONE_MS, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
+import { PASSKEYS_PER_PERSON_MAX } from '../accounts/passkeys.ts'
 import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../accounts/portal-sessions.ts'
 import {
   AGENCY_BUDGET_FACTOR,
@@ -52,6 +53,12 @@ const BUSY = '500 `INTERNAL`, `Retry-After`; nothing was done'
 export const SHARES = {
   keys: share('make', 'API keys', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
   tokens: share('make', 'access tokens', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
+  people: share(
+    'make',
+    'people',
+    `${LIVE_CREDENTIALS_MAX}, each with ${PASSKEYS_PER_PERSON_MAX} passkeys and one unused invitation`,
+    VALIDATION,
+  ),
   endpoints: share('make', 'webhook endpoints', String(ENDPOINTS_PER_AGENCY_MAX), VALIDATION),
   sandbox: share('make', 'sandboxes', '1', '409 `SANDBOX_EXISTS`'),
   units: share('make', 'units', `${count(UNITS_PER_AGENCY_MAX)}, archived ones included`, VALIDATION),
@@ -204,6 +211,14 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   'POST /partner/v1/test/events': ['keyRequests', 'body', 'attempts'],
   'POST /mcp': ['keyRequests', 'body', 'lists', 'searches', 'largeAnswers'],
   'GET /portal/v1/me': ONE(),
+  'GET /portal/v1/me/sessions': ONE('sessions'),
+  'DELETE /portal/v1/me/sessions': WRITE(),
+  'DELETE /portal/v1/me/sessions/{sessionId}': WRITE(),
+  'GET /portal/v1/me/passkeys': ONE('people'),
+  'POST /portal/v1/me/passkeys/options': ONE('people'),
+  'POST /portal/v1/me/passkeys': WRITE('people'),
+  'PATCH /portal/v1/me/passkeys/{passkeyId}': WRITE(),
+  'DELETE /portal/v1/me/passkeys/{passkeyId}': WRITE(),
   'POST /portal/v1/agencies': OPERATORS,
   'GET /portal/v1/agencies': OPERATORS,
   [`GET ${AGENCY}`]: ONE(),
@@ -213,6 +228,11 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`DELETE ${AGENCY}/sandbox`]: WRITE('sandbox'),
   [`POST ${AGENCY}/sandbox/reset`]: WRITE('sandbox', 'units', 'feeTypes', 'mailbox'),
   [`POST ${AGENCY}/sandbox/clock`]: WRITE('sandbox'),
+  [`POST ${AGENCY}/people`]: WRITE('people'),
+  [`GET ${AGENCY}/people`]: ONE('people', 'lists'),
+  [`PATCH ${AGENCY}/people/{personId}`]: WRITE(),
+  [`DELETE ${AGENCY}/people/{personId}`]: WRITE(),
+  [`POST ${AGENCY}/people/{personId}/invitations`]: WRITE('people'),
   [`POST ${AGENCY}/access-tokens`]: WRITE('tokens'),
   [`GET ${AGENCY}/access-tokens`]: ONE('tokens'),
   [`DELETE ${AGENCY}/access-tokens/{tokenId}`]: WRITE(),
@@ -295,6 +315,9 @@ export const TABLE_BOUNDS: Readonly<Record<string, Bound>> = {
   idempotency: ['keyRequests', 'tokenRequests'],
   journal: ['keyRequests', 'tokenRequests'],
   ledger: ONE_ROW,
+  passkey: ['people'],
+  person: ['people', 'tokenRequests'],
+  person_link: ['people', 'tokenRequests'],
   portal_session: ['sessions'],
   rate_slot: ['keys'],
   secret_key_check: ONE_ROW,

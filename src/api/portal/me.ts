@@ -7,11 +7,13 @@ import { portalRoute } from './portal-route.ts'
 
 export const ActorJson = Type.Object(
   {
-    kind: choice(['operator', 'access_token']),
-    id: nullable(Type.String({ description: 'Id of the access token.' })),
-    name: nullable(Type.String({ description: 'Name of the access token.' })),
+    kind: choice(['operator', 'access_token', 'person']),
+    id: nullable(Type.String({ description: 'Id of the person or the access token.' })),
+    name: nullable(Type.String({ description: 'Name of the person or the access token.' })),
     role: choice([...ROLES, 'operator']),
-    agency: nullable(Type.String({ description: 'Slug of the agency that the access token opens.' })),
+    agency: nullable(
+      Type.String({ description: 'Slug of the agency that the person belongs to, or the access token opens.' }),
+    ),
   },
   { $id: 'Actor' },
 )

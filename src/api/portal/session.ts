@@ -12,9 +12,12 @@ import { type Problem, problem } from '../../http/problems.ts'
 import type { Open, RouteAdmission } from '../../http/route.ts'
 import { type Route, served } from '../../http/route.ts'
 import { ActorJson, actorJson } from './me.ts'
+import { PASSKEY_NAME } from './own-passkeys.ts'
+import { NewPasskeyJson, PasskeyAnswerJson } from './passkey-json.ts'
 import { tooManyRequests, tooManyWrongTokens } from './portal-admission.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import { crossOriginProblem, noSessionCookie, sessionCookie, sessionSecretIn } from './session-cookie.ts'
+import { LINK_SECRET, SHOW_LINK, SIGN_IN_OPTIONS } from './sign-in.ts'
 
 const TOKEN_CHARS_MAX = 1_024
 
@@ -23,22 +26,33 @@ const SIGN_IN = {
   method: 'POST',
   path: '/portal/session',
   tag: 'Access',
-  summary: 'Sign in to the page with a token',
+  summary: 'Sign in to the page',
   description:
     'Sets the session cookie, which stands for the token until it is unused for 12 hours or the token is no longer valid. A session ' +
     'of the same browser ends. Takes the header `X-Nightledger-Page: 1`, from the same origin only.',
   isOpen: true,
   isWrite: false,
-  body: Type.Object({
-    token: Type.String({
-      minLength: 1,
-      maxLength: TOKEN_CHARS_MAX,
-      description: 'An access token of the agency, or the PORTAL_TOKEN.',
-    }),
-  }),
+  body: Type.Union(
+    [
+      Type.Object({
+        token: Type.String({
+          minLength: 1,
+          maxLength: TOKEN_CHARS_MAX,
+          description: 'An access token of the agency, or the PORTAL_TOKEN.',
+        }),
+      }),
+      Type.Object({ passkey: PasskeyAnswerJson }),
+      Type.Object({ link: LINK_SECRET, name: PASSKEY_NAME, passkey: NewPasskeyJson }),
+      Type.Object({ link: LINK_SECRET }),
+    ],
+    {
+      description:
+        'A passkey; or an invitation, with the passkey that was made with it and a name for that; or a link that signs in; or a token.',
+    },
+  ),
   bodyExample: { token: `hp_live_${'x'.repeat(43)}` },
   answer: { status: 200, description: 'Who you are.', schema: Type.Object({ actor: ActorJson }) },
-  problems: ['VALIDATION', 'UNAUTHORIZED', 'CROSS_ORIGIN', 'RATE_LIMITED', 'INTERNAL'],
+  problems: ['VALIDATION', 'UNAUTHORIZED', 'LINK_NOT_VALID', 'OIDC_ONLY', 'CROSS_ORIGIN', 'RATE_LIMITED', 'INTERNAL'],
 } as const satisfies Operation
 
 const SIGN_OUT = {
@@ -55,7 +69,7 @@ const SIGN_OUT = {
   problems: ['CROSS_ORIGIN', 'INTERNAL'],
 } as const satisfies Operation
 
-export const SESSION_OPERATIONS = [SIGN_IN, SIGN_OUT] as const
+export const SESSION_OPERATIONS = [SIGN_IN, SIGN_OUT, SHOW_LINK, SIGN_IN_OPTIONS] as const
 
 const WRONG_TOKEN = problem('UNAUTHORIZED', 'This token is not valid: it may be mistyped, revoked or expired', {})
 
@@ -80,7 +94,9 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
         const { ledger, access, throttledSignIn } = dependencies
         const { request, requestId } = open
         // Copied tokens often come with a blank or a line break.
-        const token = (body as BodyOf<typeof SIGN_IN>).token.trim()
+        const way = body as BodyOf<typeof SIGN_IN>
+        if (!('token' in way)) return WRONG_TOKEN
+        const token = way.token.trim()
         const holder = access.admitToken(token)
         const over = holder === null ? null : access.take(holder)
         if (over !== null) {
