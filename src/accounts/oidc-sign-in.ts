@@ -27,12 +27,8 @@ export interface OidcProvider {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
-}
-
-/** The links that sign in whoever has a verified e-mail. */
-export interface SignInLinks {
-  /** One for each person of an active agency with this address, without regard to case; the secrets of the links. */
-  forEmail(email: string): Promise<readonly string[]>
+  /** Whether people have no other way to sign in. The operator's token is one nevertheless. */
+  readonly isOnly: boolean
 }
 
 /** `unknown`: the provider did not say that a person's address is theirs. `failed`: there is no saying who it is. */
@@ -74,11 +70,12 @@ const EMAIL = /^[\x21-\x7e]{3,254}$/
 export class OidcSignIn {
   /** How the page names the provider. */
   readonly name: string
+  readonly isOnly: boolean
   readonly #provider: OidcProvider
-  readonly #redirectUri: string
+  readonly #redirectUri: () => string
   readonly #key: Uint8Array
   readonly #clock: Clock
-  readonly #links: SignInLinks
+  readonly #linksOf: (email: string) => Promise<readonly string[]>
   readonly #onFailure: (failure: OidcFailure) => void
   #discovered: { readonly config: Promise<Configuration>; readonly atMs: number } | null = null
   #callbacks = 0
@@ -87,19 +84,21 @@ export class OidcSignIn {
   constructor(options: {
     provider: OidcProvider
     /** Where the provider sends people back to. */
-    redirectUri: string
+    redirectUri: () => string
     /** 32 bytes; the key of the cookie is derived from it. */
     secretKey: Uint8Array
     clock: Clock
-    links: SignInLinks
+    /** The secrets of links that sign in, one for each person of an active agency with this address, without regard to case. */
+    linksOf: (email: string) => Promise<readonly string[]>
     onFailure: (failure: OidcFailure) => void
   }) {
     this.#provider = options.provider
     this.name = new URL(options.provider.issuer).host
+    this.isOnly = options.provider.isOnly
     this.#redirectUri = options.redirectUri
     this.#key = new Uint8Array(hkdfSync('sha256', options.secretKey, '', 'nightledger-oidc-cookie', 32))
     this.#clock = options.clock
-    this.#links = options.links
+    this.#linksOf = options.linksOf
     this.#onFailure = options.onFailure
   }
 
@@ -115,7 +114,7 @@ export class OidcSignIn {
       startedAt: this.#clock.now(),
     }
     const location = buildAuthorizationUrl(config, {
-      redirect_uri: this.#redirectUri,
+      redirect_uri: this.#redirectUri(),
       scope: SCOPE,
       state: attempt.state,
       nonce: attempt.nonce,
@@ -144,7 +143,7 @@ export class OidcSignIn {
         this.#callbacks -= 1
       })
     if (email === 'failed') return { kind: 'failed' }
-    const secrets = email === null ? [] : await this.#links.forEmail(email)
+    const secrets = email === null ? [] : await this.#linksOf(email)
     return secrets.length === 0 ? { kind: 'unknown' } : { kind: 'links', secrets }
   }
 
@@ -163,7 +162,7 @@ export class OidcSignIn {
    */
   async #emailOf(query: string, { state, nonce, verifier }: Attempt): Promise<string | null> {
     const config = await this.#discover()
-    const tokens = await authorizationCodeGrant(config, new URL(`${this.#redirectUri}?${query}`), {
+    const tokens = await authorizationCodeGrant(config, new URL(`${this.#redirectUri()}?${query}`), {
       expectedState: state,
       expectedNonce: nonce,
       pkceCodeVerifier: verifier,

@@ -1,18 +1,18 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../accounts/client-address.ts'
-import { OidcSignIn } from '../accounts/oidc-sign-in.ts'
 import { PortalAccess } from '../accounts/portal-access.ts'
+import { SmtpMailer } from '../accounts/smtp-mailer.ts'
 import { TokenRateLimit } from '../accounts/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
-import { redirectUriOf } from '../api/portal/oidc.ts'
 import type { Entrance } from '../cluster/membership.ts'
 import { healthRoutes, metricsRoute } from '../http/server/health.ts'
 import type { Listener } from '../http/server/listener.ts'
 import { withoutIdleTimeout } from '../http/server/listener.ts'
 import { withoutCors } from '../http/server/served-routes.ts'
 import { systemClock } from '../lib/clock.ts'
+import { sha256Hex } from '../lib/ids.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
 import type { Config } from './config.ts'
@@ -75,22 +75,33 @@ function makeSurfaces(options: SurfaceOptions) {
     clock: systemClock,
     onThrottled: (address) => log.warn({ address }, 'wrong tokens throttled'),
   })
+  /** Of the people for whom wrong passkeys come, whether they exist or not. */
+  const claimThrottle = new WrongTokenThrottle({
+    clock: systemClock,
+    onThrottled: () => log.warn('wrong passkeys for one person throttled'),
+  })
   const portalLedger = openPortal(ledger, {
     secretKey: secrets.secretKey,
     webhooks: webhooks.commands,
     draining: service.draining,
     agencies: entrance.agencies,
+    people: {
+      pageUrl: () => config.publicUrl ?? `http://localhost:${listeners.public.port}`,
+      oidc: config.signIn.oidc,
+      onOidcFailure: (failure) => log.warn(failure, 'sign-in with the provider failed'),
+      mailer: openMailer(config.signIn, log),
+    },
   })
-  const oidc = openOidc(options)
   const addresses = new ClientAddresses(config.trustedProxies)
   const portalOn = (
     listener: Listener,
     admitted: Omit<ConstructorParameters<typeof PortalAccess>[0], 'clock'>,
   ): PortalOptions => {
-    const countWrong = (request: Request) => {
+    const addressOf = (request: Request) => {
       const forwardedFor = request.headers.get('x-forwarded-for')
-      return throttle.take(addresses.of({ peer: entrance.peerOf(listener, request), forwardedFor }))
+      return addresses.of({ peer: entrance.peerOf(listener, request), forwardedFor })
     }
+    const countWrong = (request: Request) => throttle.take(addressOf(request))
     return {
       ledger: {
         ...portalLedger,
@@ -103,8 +114,11 @@ function makeSurfaces(options: SurfaceOptions) {
         throttle.countMissing()
         return null
       },
-      throttledSignIn: countWrong,
-      oidc,
+      throttledSignIn: (request, claim) => {
+        const ofClaim = claim === null ? null : claimThrottle.take(sha256Hex(claim))
+        return countWrong(request) ?? ofClaim
+      },
+      addressOf,
     }
   }
   const routeOptions = { requestStats, newId: ledger.newId }
@@ -119,8 +133,7 @@ function makeSurfaces(options: SurfaceOptions) {
     sessions,
     rateLimit,
   })
-  const adminPortal =
-    admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
+  const adminPortal = admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_MEMBERS })
   const operating = [
     healthRoutes(
       {
@@ -157,26 +170,15 @@ function makeSurfaces(options: SurfaceOptions) {
   return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }) }
 }
 
-function openOidc({ config, secrets, log, listeners }: SurfaceOptions): PortalOptions['oidc'] {
-  const { oidc } = config.signIn
-  const url = config.publicUrl ?? `http://localhost:${listeners.public.port}`
-  if (oidc === null) return { signIn: null, publicUrl: url }
-  const signIn = new OidcSignIn({
-    provider: oidc,
-    redirectUri: redirectUriOf(url),
-    secretKey: secrets.secretKey,
-    clock: systemClock,
-    links: { forEmail: async () => [] },
-    onFailure: (failure) => log.warn(failure, 'sign-in with the provider failed'),
-  })
-  return { signIn, publicUrl: url }
+function openMailer({ mail }: SurfaceOptions['config']['signIn'], log: Log): SmtpMailer | null {
+  return mail && new SmtpMailer({ ...mail, onFailure: (failure) => log.warn(failure, 'mail not sent') })
 }
 
 /**
- * On ADMIN_PORT access tokens are unknown: they are for people outside the operator's network, who use PORT. Nor is there a session: a
+ * On ADMIN_PORT people and access tokens are unknown: they are outside the operator's network, and use PORT. Nor is there a session: a
  * browser sends the cookies of one port to every other.
  */
-const NO_ACCESS_TOKENS = { tokenHolderByHash: () => null }
+const NO_MEMBERS = { tokenHolderByHash: () => null, member: () => null }
 
 function withPort(url: string, port: number): string {
   const changed = URL.parse(url)

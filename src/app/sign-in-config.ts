@@ -5,14 +5,9 @@ import type { MailServer } from '../accounts/smtp-mailer.ts'
 
 export interface SignInConfig {
   /** null: nobody signs in with a provider. */
-  readonly oidc: OidcConfig | null
+  readonly oidc: OidcProvider | null
   /** null: no mail is sent. */
   readonly mail: MailConfig | null
-}
-
-interface OidcConfig extends OidcProvider {
-  /** Whether people have no other way to sign in. */
-  readonly isOnly: boolean
 }
 
 interface MailConfig {
@@ -47,7 +42,7 @@ export function readSignInConfig(env: Env, faults: string[], read: Read): SignIn
 const OIDC_SET = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const
 const MAIL_SET = ['SMTP_URL', 'MAIL_FROM'] as const
 
-function readOidc(env: Env, faults: string[], read: Read): OidcConfig | null {
+function readOidc(env: Env, faults: string[], read: Read): OidcProvider | null {
   const issuer = read('OIDC_ISSUER', parseIssuer)
   const clientId = read('OIDC_CLIENT_ID', parseVisible)
   const clientSecret = read('OIDC_CLIENT_SECRET', parseVisible)

@@ -27,12 +27,12 @@ describe('readConfig', () => {
       admin: null,
       trustedProxies: [],
       portalTokens: null,
+      publicUrl: null,
       secretKey: null,
       logLevel: 'info',
       environment: 'development',
       webhookAllowHosts: [],
       erasuresFile: null,
-      publicUrl: null,
       signIn: { oidc: null, mail: null },
       cluster: null,
       limits: {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type Provider from 'oidc-provider'
+import type { OidcProvider } from '../../src/accounts/oidc-sign-in.ts'
 import { freePort } from './free-port.ts'
 
 /** What the provider says of somebody. */
@@ -8,10 +9,7 @@ interface Claims {
   readonly email_verified?: unknown
 }
 
-export interface IdentityProvider {
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret: string
+export interface IdentityProvider extends OidcProvider {
   /** By the name that somebody signs in with. */
   readonly accounts: Map<string, Claims>
   /** Tokens issued so far. */
@@ -82,6 +80,7 @@ export async function startIdentityProvider({
     issuer,
     clientId,
     clientSecret,
+    isOnly: false,
     accounts,
     comeBack: listen,
     goAway: () =>
@@ -97,8 +96,8 @@ async function makeProvider(issuer: string, configuration: object): Promise<Prov
   const { info, warn } = console
   Object.assign(console, { info: () => {}, warn: () => {} })
   try {
-    const { default: OidcProvider } = await import('oidc-provider')
-    return new OidcProvider(issuer, configuration)
+    const { default: Real } = await import('oidc-provider')
+    return new Real(issuer, configuration)
   } finally {
     Object.assign(console, { info, warn })
   }

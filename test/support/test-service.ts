@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
 import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
-import { createApp, type PortalOptions } from '../../src/api/app.ts'
+import { createApp } from '../../src/api/app.ts'
 import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
 import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
@@ -42,6 +42,9 @@ export interface TestService extends TestLedger {
   mcpClient(secret: string): Promise<Client>
 }
 
+/** What passkeys of a test are bound to. */
+export const TEST_PAGE_URL = 'http://localhost:3000'
+
 /** Exchanges of one surface that are kept for the check at the end. */
 const SEEN_MAX = 100_000
 /** Answers of the portal that are not JSON, or the document itself. */
@@ -50,8 +53,12 @@ const UNDESCRIBED = /calendar\.ics|openapi\.json/
 /** @param options.requestsPerMinute of each access token; left out: no limit */
 export async function startTestService({
   requestsPerMinute,
+  people = {},
   ...options
-}: Parameters<typeof openTestLedger>[0] & { readonly requestsPerMinute?: number } = {}): Promise<TestService> {
+}: Parameters<typeof openTestLedger>[0] & {
+  readonly requestsPerMinute?: number
+  readonly people?: NonNullable<Parameters<typeof appOver>[1]['people']>
+} = {}): Promise<TestService> {
   const test = await openTestLedger(options)
   const { clock } = test.ledger
   const rateLimit =
@@ -60,6 +67,7 @@ export async function startTestService({
   const bugs: unknown[] = []
   const app = appOver(test, {
     ...rateLimit,
+    people,
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (error) => bugs.push(error),
   })
@@ -125,11 +133,11 @@ export function appOver(
   { ledger }: Pick<TestLedger, 'ledger'>,
   {
     rateLimit,
-    oidc = { signIn: null, publicUrl: 'http://localhost:3000' },
+    people = {},
     ...watch
   }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & {
     rateLimit?: TokenRateLimit
-    oidc?: PortalOptions['oidc']
+    people?: Partial<Parameters<typeof openPortal>[1]['people']>
   },
 ) {
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
@@ -137,7 +145,13 @@ export function appOver(
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
   const { catalogue, newId } = ledger
   const agencies = { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }
-  const portal = openPortal(ledger, { secretKey, webhooks, agencies, draining: new AbortController().signal })
+  const portal = openPortal(ledger, {
+    secretKey,
+    webhooks,
+    agencies,
+    people: { pageUrl: () => TEST_PAGE_URL, oidc: null, onOidcFailure: () => {}, mailer: null, ...people },
+    draining: new AbortController().signal,
+  })
   return createApp({
     ledger,
     portal: {
@@ -149,7 +163,7 @@ export function appOver(
       }),
       throttled: () => null,
       throttledSignIn: () => null,
-      oidc,
+      addressOf: () => '127.0.0.1',
     },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,

@@ -8,34 +8,35 @@ import { failureOf } from '../../http/problem-of.ts'
 import { notFound } from '../../http/problems.ts'
 import { targetOf } from '../../http/request.ts'
 import { countedRoute, type Route } from '../../http/route.ts'
-import type { PortalDependencies, PortalOidc } from './portal-dependencies.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 
 const OIDC_PATH = '/portal/oidc'
 const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`
 const ATTEMPT_COOKIE = 'nightledger_oidc'
 
 /** The address that the operator registers with the provider. */
-export function redirectUriOf(publicUrl: string): string {
-  return publicUrl + OIDC_CALLBACK_PATH
+export function redirectUriOf(pageUrl: string): string {
+  return pageUrl + OIDC_CALLBACK_PATH
 }
 
 /** `GET /portal/oidc/start` */
-const START = oidcRoute('/start', async ({ signIn, publicUrl }) => {
-  const started = await signIn.start()
-  if (started === null) return { location: refusedUrl(publicUrl, 'failed'), cookie: null }
-  return { location: started.location, cookie: attemptCookie(publicUrl, started.sealed, ATTEMPT_MS / 1_000) }
+const START = oidcRoute('/start', async (provider, pageUrl) => {
+  const started = await provider.start()
+  if (started === null) return { location: refusedUrl(pageUrl, 'failed'), cookie: null }
+  return { location: started.location, cookie: attemptCookie(pageUrl, started.sealed, ATTEMPT_MS / 1_000) }
 })
 
 /** `GET /portal/oidc/callback` */
-const CALLBACK = oidcRoute('/callback', async ({ signIn, publicUrl }, request) => {
-  const outcome = await signIn.finish(targetOf(request.url).query, attemptIn(request))
-  return { location: pageUrl(publicUrl, outcome), cookie: attemptCookie(publicUrl, '', 0) }
+const CALLBACK = oidcRoute('/callback', async (provider, pageUrl, request) => {
+  const outcome = await provider.finish(targetOf(request.url).query, attemptIn(request))
+  return { location: landingUrl(pageUrl, outcome), cookie: attemptCookie(pageUrl, '', 0) }
 })
 
 export const OIDC = [START, CALLBACK] as const
 
 type Handle = (
-  oidc: PortalOidc & { readonly signIn: NonNullable<PortalOidc['signIn']> },
+  provider: NonNullable<PortalLedger['provider']>,
+  pageUrl: string,
   request: Request,
 ) => Promise<{ readonly location: string; readonly cookie: string | null }>
 
@@ -43,19 +44,20 @@ function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDe
   const path = OIDC_PATH + name
   return {
     operation: { method: 'GET', path },
-    serve: ({ ledger, oidc: { signIn, publicUrl }, requestStats, onFailure }) => {
+    serve: ({ ledger, requestStats, onFailure }) => {
+      const { provider } = ledger
       const answered = async (request: Request, requestId: string): Promise<Response> => {
-        if (signIn === null) return problemAnswer(notFound('route'), requestId, plainHeaders(requestId))
+        if (provider === null) return problemAnswer(notFound('route'), requestId, plainHeaders(requestId))
         // The address of a callback has a code in it.
         const headers = new Headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
         headers.set('X-Request-Id', requestId)
         try {
-          const { location, cookie } = await handle({ signIn, publicUrl }, request)
+          const { location, cookie } = await handle(provider, ledger.pageUrl(), request)
           headers.set('Location', location)
           if (cookie !== null) headers.set('Set-Cookie', cookie)
         } catch (error) {
           onFailure({ error, requestId, route: `GET ${path}`, isBug: failureOf(error, { isWrite: false }).isBug })
-          headers.set('Location', refusedUrl(publicUrl, 'failed'))
+          headers.set('Location', refusedUrl(ledger.pageUrl(), 'failed'))
         }
         return new Response(null, { status: 303, headers })
       }
@@ -65,20 +67,20 @@ function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDe
 }
 
 /** Secrets are behind `#`, so that they are in no log. */
-function pageUrl(publicUrl: string, outcome: OidcOutcome): string {
-  if (outcome.kind !== 'links') return refusedUrl(publicUrl, outcome.kind)
+function landingUrl(pageUrl: string, outcome: OidcOutcome): string {
+  if (outcome.kind !== 'links') return refusedUrl(pageUrl, outcome.kind)
   const { secrets } = outcome
-  return `${publicUrl}/portal/#/${secrets.length === 1 ? 'join' : 'choose'}/${secrets.join('.')}`
+  return `${pageUrl}/portal/#/${secrets.length === 1 ? 'join' : 'choose'}/${secrets.join('.')}`
 }
 
 /** `unknown` does not tell whether there is such a person: an unverified address, one of nobody and one of a former person look alike. */
-function refusedUrl(publicUrl: string, why: 'unknown' | 'failed'): string {
-  return `${publicUrl}/portal/#/sign-in?refused=${why}`
+function refusedUrl(pageUrl: string, why: 'unknown' | 'failed'): string {
+  return `${pageUrl}/portal/#/sign-in?refused=${why}`
 }
 
 /** `Lax`, because the provider's site sends the browser back. */
-function attemptCookie(publicUrl: string, sealed: string, maxAgeS: number): string {
-  const secure = publicUrl.startsWith('https:') ? '; Secure' : ''
+function attemptCookie(pageUrl: string, sealed: string, maxAgeS: number): string {
+  const secure = pageUrl.startsWith('https:') ? '; Secure' : ''
   return `${ATTEMPT_COOKIE}=${sealed}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax; Path=${OIDC_PATH}${secure}`
 }
 

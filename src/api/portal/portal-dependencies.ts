@@ -6,9 +6,15 @@ import type { CalendarFeeds } from '../../accounts/calendar-feeds.ts'
 import type { FeeCommands } from '../../accounts/fee-commands.ts'
 import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { GuestErasures } from '../../accounts/guest-erasures.ts'
+import type { InvitationMail } from '../../accounts/invitation-mails.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
 import type { OidcSignIn } from '../../accounts/oidc-sign-in.ts'
+import type { Passkeys } from '../../accounts/passkeys.ts'
+import type { PeopleCommands } from '../../accounts/people-commands.ts'
+import type { PersonAccess } from '../../accounts/person-rows.ts'
+import type { PersonSignIn } from '../../accounts/person-sign-in.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
+import type { StoredSession } from '../../accounts/portal-sessions.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
 import type { RetentionCommands } from '../../accounts/retention-commands.ts'
 import type { Sandboxes } from '../../accounts/sandboxes.ts'
@@ -58,6 +64,19 @@ export interface PortalLedger extends PortalListener {
   readonly sandboxClocks: SandboxClocks
   readonly keys: KeyCommands
   readonly accessTokens: AccessTokenCommands
+  readonly people: PeopleCommands
+  readonly personSignIn: PersonSignIn
+  readonly passkeys: Passkeys
+  /** Of everybody in the agency who was not removed. */
+  personAccessOf(agencyId: string): Promise<readonly PersonAccess[]>
+  /** The operator's sessions, as they are stored now. */
+  operatorSessions(): Promise<readonly StoredSession[]>
+  /** The origin of the page, as people open it. */
+  pageUrl(): string
+  /** The OpenID provider that signs people in; null when there is none. */
+  readonly provider: Pick<OidcSignIn, 'name' | 'isOnly' | 'start' | 'finish'> | null
+  /** Mails an invitation. @returns whether a mail server has accepted it; never rejects */
+  mailInvitation(invitation: InvitationMail): Promise<boolean>
   readonly units: UnitCommands
   readonly fees: FeeCommands
   readonly guests: GuestCommands
@@ -97,14 +116,6 @@ export interface PortalLedger extends PortalListener {
   verify(signal: AbortSignal): Promise<Verification>
 }
 
-/** Signing in with the OpenID provider. */
-export interface PortalOidc {
-  /** Null: there is none, and its routes are 404. */
-  readonly signIn: Pick<OidcSignIn, 'start' | 'finish'> | null
-  /** Where the page is, and where every redirect that is not to the provider leads. */
-  readonly publicUrl: string
-}
-
 /** What every portal route needs. */
 export interface PortalDependencies {
   readonly ledger: PortalLedger
@@ -114,9 +125,13 @@ export interface PortalDependencies {
    * @returns null: answer 401. Otherwise 429, with the whole seconds to wait
    */
   throttled(request: Request): number | null
-  /** The same for a wrong token in a body. */
-  throttledSignIn(request: Request): number | null
-  readonly oidc: PortalOidc
+  /**
+   * The same for a wrong token, passkey or link in a body.
+   * @param claim whom it claims to be from, in whatever words; null when it does not say
+   */
+  throttledSignIn(request: Request, claim: string | null): number | null
+  /** Of the client (client-address.ts). */
+  addressOf(request: Request): string
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

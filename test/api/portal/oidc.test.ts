@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type OidcFailure, OidcSignIn } from '../../../src/accounts/oidc-sign-in.ts'
 import { OIDC, redirectUriOf } from '../../../src/api/portal/oidc.ts'
-import type { PortalDependencies, PortalLedger, PortalOidc } from '../../../src/api/portal/portal-dependencies.ts'
+import type { PortalDependencies, PortalLedger } from '../../../src/api/portal/portal-dependencies.ts'
 import { elysiaRoutes } from '../../../src/http/route.ts'
 import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
@@ -30,26 +30,21 @@ const reported: unknown[] = []
 /** A node of the service, which knows the other ones by SECRET_KEY alone. */
 function startNode(provider: IdentityProvider, { publicUrl = '', secretKey = SECRET_KEY, port = freePort() } = {}) {
   const url = `http://127.0.0.1:${port}`
-  const oidc: PortalOidc = {
-    publicUrl: publicUrl || url,
-    signIn: new OidcSignIn({
-      provider,
-      redirectUri: redirectUriOf(publicUrl || url),
-      secretKey,
-      clock,
-      links: {
-        forEmail: async (email) => {
-          looked.push(email)
-          if (email === 'broken@example.com') throw new Error('The database is away')
-          return links.get(email.toLowerCase()) ?? []
-        },
-      },
-      onFailure: (failure) => failures.push(failure),
-    }),
-  }
+  const pageUrl = publicUrl || url
+  const signIn = new OidcSignIn({
+    provider,
+    redirectUri: () => redirectUriOf(pageUrl),
+    secretKey,
+    clock,
+    linksOf: async (email) => {
+      looked.push(email)
+      if (email === 'broken@example.com') throw new Error('The database is away')
+      return links.get(email.toLowerCase()) ?? []
+    },
+    onFailure: (failure) => failures.push(failure),
+  })
   const dependencies = {
-    oidc,
-    ledger: { newId: systemIds } as Partial<PortalLedger> as PortalLedger,
+    ledger: { newId: systemIds, provider: signIn, pageUrl: () => pageUrl } as Partial<PortalLedger> as PortalLedger,
     requestStats: new RequestStats({ clock, log: null }),
     onFailure: (report) => reported.push(report),
   } as Partial<PortalDependencies> as PortalDependencies
@@ -332,11 +327,11 @@ test('a provider of many tenants, each of which may be the issuer, is not asked'
   const fetching = spyOn(globalThis, 'fetch').mockImplementation((async () =>
     Response.json({ ...metadata, issuer: 'https://login.microsoftonline.com/{tenantid}/v2.0' })) as never)
   const signIn = new OidcSignIn({
-    provider: { issuer, clientId: 'desk', clientSecret: 's' },
-    redirectUri,
+    provider: { issuer, clientId: 'desk', clientSecret: 's', isOnly: false },
+    redirectUri: () => redirectUri,
     secretKey: SECRET_KEY,
     clock,
-    links: { forEmail: async () => [] },
+    linksOf: async () => [],
     onFailure: (failure) => failures.push(failure),
   })
   expect(await signIn.start().finally(() => fetching.mockRestore())).toBeNull()
