@@ -7,6 +7,7 @@
  */
 
 import { FEE_TYPES_PER_AGENCY_MAX } from '../accounts/fee-commands.ts'
+import { MAILS_PER_HOUR_MAX } from '../accounts/invitation-mails.ts'
 import { ANSWER_CHARS_PER_PART, BURST_PARTS, PART_ALONE_MS, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
 import { PASSKEYS_PER_PERSON_MAX } from '../accounts/passkeys.ts'
 import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_MEMBER_MAX } from '../accounts/portal-sessions.ts'
@@ -17,6 +18,7 @@ import {
   REFUSAL_LINES_PER_MEMBER_MAX,
 } from '../accounts/token-rate-limit.ts'
 import { UNITS_PER_AGENCY_MAX } from '../accounts/unit-commands.ts'
+import { WRONG_TOKENS_PER_MINUTE } from '../accounts/wrong-token-throttle.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
 import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
 import { RENDERINGS_PER_AGENCY_MAX } from '../api/portal/renderings.ts'
@@ -81,7 +83,7 @@ export const SHARES = {
   waiting: share(
     'hold',
     'long polls and streams of changes',
-    `${WAITING_PER_KEY_MAX} of a key or token, ${WAITING_PER_AGENCY_MAX} of the agency`,
+    `${WAITING_PER_KEY_MAX} of a key, token or person, ${WAITING_PER_AGENCY_MAX} of the agency`,
     LIMITED,
   ),
   pings: share('hold', 'pings', `${PINGS_PER_AGENCY_MAX} at once`, LIMITED),
@@ -121,7 +123,7 @@ export const SHARES = {
   ),
   largeAnswers: share(
     'spend',
-    'large answers, to keys and access tokens',
+    'large answers',
     `one part of ${count(ANSWER_CHARS_PER_PART)} characters per ${PART_MS} ms while other agencies are served, per ${PART_ALONE_MS} ms otherwise, and ${BURST_PARTS} at once; a search counts by the stays it prices`,
     `it waits until those before it have had their time; to a key that would wait for more than ${PAUSE_MS_MAX / 1_000} s, ${LIMITED}`,
   ),
@@ -131,6 +133,12 @@ export const SHARES = {
     `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and person or token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_PART)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
     LIMITED,
   ),
+  signIns: share(
+    'spend',
+    'wrong tokens, passkeys and links',
+    `${WRONG_TOKENS_PER_MINUTE} per minute of an address, and as many for a person`,
+    `${LIMITED}; a right one is never refused`,
+  ),
   body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
   auditLines: share(
     'spend',
@@ -138,6 +146,7 @@ export const SHARES = {
     `${REFUSAL_LINES_PER_MEMBER_MAX} per minute of a person or token, ${REFUSAL_LINES_PER_AGENCY_MAX} of the agency`,
     'further ones are counted in one line per outcome and minute',
   ),
+  mails: share('spend', 'invitations that are mailed', `${MAILS_PER_HOUR_MAX} per hour`, 'the link is only shown'),
   attempts: share('spend', 'webhook attempts', `${POOL_LIMITS.perAgencyMax} at once`, 'the others wait for their turn'),
   calendars: share(
     'spend',
@@ -228,11 +237,11 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`DELETE ${AGENCY}/sandbox`]: WRITE('sandbox'),
   [`POST ${AGENCY}/sandbox/reset`]: WRITE('sandbox', 'units', 'feeTypes', 'mailbox'),
   [`POST ${AGENCY}/sandbox/clock`]: WRITE('sandbox'),
-  [`POST ${AGENCY}/people`]: WRITE('people'),
+  [`POST ${AGENCY}/people`]: WRITE('people', 'mails'),
   [`GET ${AGENCY}/people`]: ONE('people', 'lists'),
   [`PATCH ${AGENCY}/people/{personId}`]: WRITE(),
   [`DELETE ${AGENCY}/people/{personId}`]: WRITE(),
-  [`POST ${AGENCY}/people/{personId}/invitations`]: WRITE('people'),
+  [`POST ${AGENCY}/people/{personId}/invitations`]: WRITE('people', 'mails'),
   [`POST ${AGENCY}/access-tokens`]: WRITE('tokens'),
   [`GET ${AGENCY}/access-tokens`]: ONE('tokens'),
   [`DELETE ${AGENCY}/access-tokens/{tokenId}`]: WRITE(),
@@ -290,8 +299,10 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`GET ${ENDPOINT}/deliveries`]: ONE('lists'),
   [`GET ${BOOKING}/deliveries`]: ONE('lists'),
   [`POST ${AGENCY}/deliveries/{deliveryId}/resend`]: WRITE('attempts'),
-  'POST /portal/session': ['tokenRequests', 'sessions', 'body'],
+  'POST /portal/session': ['tokenRequests', 'sessions', 'body', 'lists', 'signIns'],
   'DELETE /portal/session': none('it gives a place back'),
+  'POST /portal/links': ['lists', 'body', 'signIns'],
+  'POST /portal/sign-in/options': none('made without looking anything up, the same for everybody'),
   'GET /portal/oidc/start': none('nobody is known yet, and nothing is kept'),
   'GET /portal/oidc/callback': none(
     'nobody is known yet; callbacks that wait for the provider have a limit of their own',
