@@ -1,7 +1,7 @@
 /**
  * Signing in with the operator's OpenID provider: authorization code flow with PKCE, state and nonce.
  *
- * - The provider says who somebody is and nothing more: a verified e-mail opens the people who have it. No account is made.
+ * - O2 The provider says who somebody is and nothing more: a verified e-mail opens the people who have it. No account is made.
  * - What belongs to one attempt is sealed in a cookie of the browser that began it, so any node completes it, and only that browser.
  */
 import { hkdfSync } from 'node:crypto'
