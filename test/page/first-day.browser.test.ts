@@ -1,7 +1,13 @@
 /** The first day of an agency as docs/agency-guide.md#the-first-day-with-the-page tells it, from an empty agency on. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { describeInBrowser, expectAccessible, openPortalInBrowser, type PortalInBrowser } from '../support/browser.ts'
+import {
+  describeInBrowser,
+  expectAccessible,
+  openPortalInBrowser,
+  type PortalInBrowser,
+  signInWithToken,
+} from '../support/browser.ts'
 
 describeInBrowser('the first day of an agency', () => {
   let portal: PortalInBrowser
@@ -26,8 +32,7 @@ describeInBrowser('the first day of an agency', () => {
 
   test('from the token to the first booking of a partner', async () => {
     await portal.visit({ at: '' }, async (page) => {
-      await page.getByLabel('Access token').fill(owner)
-      await page.getByRole('button', { name: 'Sign in' }).click()
+      await signInWithToken(page, owner)
       await page.getByText('No units yet').waitFor()
       await expectAccessible(page)
 
