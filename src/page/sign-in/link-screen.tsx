@@ -140,7 +140,7 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
   )
 }
 
-/** Signs in at once, unless the browser has another session: nobody is to work as somebody else without noticing. */
+/** Signs in immediately, unless the browser has a session: nobody should start to work as somebody else without noticing. */
 function SignInByLink({ link: { secret, agency, person } }: { link: Link }) {
   const { kind } = useStore(session)
   const { run, isRunning, problem } = useMutation({
@@ -178,14 +178,14 @@ function SignInByLink({ link: { secret, agency, person } }: { link: Link }) {
   )
 }
 
-/** That the browser has a session already, which the link would end. */
+/** Says that the link would end the session that the browser has, and offers to keep it. */
 function PresentSession() {
   const state = useStore(session)
   if (state.kind !== 'signed_in' && state.kind !== 'choosing') return null
   const name = state.actor.name === null ? 'the operator' : nameText(state.actor.name)
   return (
     <div class="ways">
-      <p class="front-help">You are signed in as {name}. That session ends.</p>
+      <p class="front-help">You are signed in as {name}. If you continue, you are signed out.</p>
       <Button tone="quiet" onClick={leave}>
         Stay signed in as {name}
       </Button>

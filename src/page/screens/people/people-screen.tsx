@@ -71,7 +71,7 @@ function People() {
     <>
       <PageHeader
         title="People"
-        description={`Who can sign in to ${agency.name}. The audit trail names each of them, and whom you remove is signed out immediately.`}
+        description={`Who can sign in to ${agency.name}. The audit trail names each of them. Removing somebody signs them out immediately.`}
         actions={add}
       />
       <ErrorNote problem={error} onRetry={refresh} />
@@ -87,6 +87,7 @@ function People() {
           )}
         </Card>
       )}
+      <TokensCard />
       <Card title="What each role may do">
         <dl class="people-roles">
           {ROLES.map(({ role, label, hint }) => (
@@ -97,7 +98,6 @@ function People() {
           ))}
         </dl>
       </Card>
-      <TokensCard />
       {doing?.what === 'add' && <NewPerson onClose={close} />}
       {doing?.what === 'edit' && <EditPerson person={doing.person} onClose={close} />}
       {doing?.what === 'link' && <SendLink person={doing.person} onClose={close} />}

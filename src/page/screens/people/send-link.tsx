@@ -38,7 +38,7 @@ export function SendLink({ person, onClose }: { person: Person; onClose: () => v
       onConfirm={() => void run(person.id)}
       onClose={onClose}
     >
-      {person.invitedUntil !== null && <p>The link sent before stops working.</p>}
+      {person.invitedUntil !== null && <p>The link that they have now stops working.</p>}
       {person.passkeys === 0 ? (
         <p>With the link, {name} creates a passkey and is signed in.</p>
       ) : (
