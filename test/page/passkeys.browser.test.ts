@@ -1,6 +1,9 @@
 /** People sign in with passkeys: links, devices, lost and copied ones, in a browser with virtual authenticators. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
 import type { Page } from 'playwright-core'
+import { newLink } from '../../src/accounts/person-links.ts'
+import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import {
   describeInBrowser,
   expectAccessible,
@@ -133,7 +136,7 @@ describeInBrowser('people with passkeys', () => {
       await join(page)
       await openMenu(page, 'Your account')
       await page
-        .getByRole('row', { name: /Chrome on Linux.*Just now/ })
+        .getByRole('row', { name: /Chrome on Linux.*just now/ })
         .first()
         .waitFor()
       const add = page.getByRole('button', { name: 'Add passkey' })
@@ -323,6 +326,78 @@ describeInBrowser('people with passkeys', () => {
       })
       await page.reload()
       await refused(page, 'passkey')
+    })
+  })
+
+  /** A link that signs in, as an identity provider's answer and `npm start` make it. */
+  const linkFor = async (personId: string, agencySlug = 'demo') => {
+    const [agency] = await portal.database.sql`select agency_id from agency where slug = ${agencySlug}`
+    const of = { agencyId: idOf('agc', agency?.['agency_id']), personId, kind: 'sign_in' } as const
+    const { link, secret } = newLink(of, { now: Date.now(), lifetimeMs: 60_000, random: randomBytes })
+    await portal.database.sql`
+      insert into person_link (secret_sha256, agency_id, person_id, kind, created_at, expires_at)
+      values (${link.sha256}, ${uuidOf(of.agencyId)}, ${uuidOf(personId)}, 'sign_in', now(), now() + interval '1 minute')`
+    return secret
+  }
+
+  test('a link signs in immediately, but asks where somebody is signed in', async () => {
+    const { id } = await invite('Bruno')
+    const other = await invite('Olga')
+    await visit(`#/join/${await linkFor(id)}`, async (page) => {
+      await overview(page).waitFor()
+      await page.locator('.account').getByText('Bruno').waitFor()
+      // Opened in the same tab: only the fragment differs.
+      const open = async () => {
+        const secret = await linkFor(other.id)
+        await page.evaluate(`location.hash = '#/join/${secret}'`)
+        await page.getByRole('heading', { name: 'Sign in as Olga?' }).waitFor()
+        expect(page.url()).not.toContain(secret)
+      }
+      await open()
+      await expectAccessible(page)
+      await snapshot(page, 'sign-in-link')
+      await page.getByRole('button', { name: 'Stay signed in as Bruno' }).click()
+      await page.locator('.account').getByText('Bruno').waitFor()
+      await open()
+      await page.getByRole('button', { name: 'Sign in as Olga' }).click()
+      await overview(page).waitFor()
+      await page.locator('.account').getByText('Olga').waitFor()
+    })
+  })
+
+  test('who belongs to several agencies chooses one; links that are no longer valid are not offered', async () => {
+    const agency = { slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon' }
+    await portal.service.portal('/agencies', agency)
+    const here = await invite('Ana')
+    const { body } = await portal.service.portal('/agencies/harbour/people', { name: 'Ana Reis', role: 'viewer' })
+    const secrets = [await linkFor(here.id), await linkFor(body.person.id, 'harbour'), `hl_${'x'.repeat(64)}`]
+    await visit(`#/choose/${secrets.join('.')}`, async (page) => {
+      await page.getByRole('heading', { name: 'Choose an agency' }).waitFor()
+      expect(await page.getByRole('listitem').count()).toBe(2)
+      expect(page.url()).toEndWith('/portal/#/')
+      await expectAccessible(page)
+      await snapshot(page, 'choose-agency')
+      await page.getByRole('button', { name: /Harbour Stays/ }).click()
+      await page.locator('.account').getByText('Ana Reis').waitFor()
+      await page.getByText('No units yet').waitFor()
+    })
+  })
+
+  test('the last owner who can sign in is neither removed nor given another role', async () => {
+    const agency = { slug: 'lonely', name: 'Lonely Stays', currency: 'EUR', timezone: 'Europe/Lisbon' }
+    await portal.service.portal('/agencies', agency)
+    const { body } = await portal.service.portal('/agencies/lonely/people', { name: 'Inês', role: 'owner' })
+    await visit(fragmentOf(body.invitation.link), async (page) => {
+      await addAuthenticator(page)
+      await join(page)
+      await page.getByRole('link', { name: 'People' }).click()
+      await page.getByRole('button', { name: 'Actions for Inês' }).click()
+      await page.getByRole('menuitem', { name: 'Remove' }).click()
+      await page.getByText('This is you').waitFor()
+      await page.getByRole('button', { name: 'Remove person' }).click()
+      await page.getByRole('alert').getByText('last owner').waitFor()
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByRole('row', { name: /Inês.*You.*Owner/ }).waitFor()
     })
   })
 })

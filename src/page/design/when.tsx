@@ -11,7 +11,7 @@ export function When({ instant }: { instant: string | null }) {
   const isNow = Date.now() - Date.parse(instant) < NOW_MS
   return (
     <time dateTime={instant} title={instantText(instant, agency.timezone)}>
-      {isNow ? 'Just now' : relativeTime(instant)}
+      {isNow ? 'just now' : relativeTime(instant)}
     </time>
   )
 }

@@ -51,7 +51,7 @@ function useAccountItems(): readonly MenuItem[] {
 }
 
 function nameOf({ actor }: CurrentSession): string {
-  return actor.kind === 'operator' ? 'Operator' : nameText(actor.name ?? 'Access token')
+  return actor.name === null ? 'Operator' : nameText(actor.name)
 }
 
 function roleOf({ actor }: CurrentSession): string {

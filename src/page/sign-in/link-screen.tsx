@@ -1,5 +1,5 @@
 /** What a link opens: an invitation, a session, or a choice among sessions. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import { answerOf, client } from '../api/client.ts'
 import { Problem } from '../api/problem.ts'
 import type { Schema } from '../api/schema.ts'
@@ -17,7 +17,7 @@ import { useStore } from '../lib/hooks.ts'
 import { openedLink } from './opened-link.ts'
 import { createPasskey, passkeyObstacle } from './passkey.ts'
 import { signIn } from './sign-in.ts'
-import { Front, useFocusAfter } from './sign-in-screen.tsx'
+import { Front, useFocus } from './sign-in-screen.tsx'
 
 interface Link extends Schema<'OpenedLink'> {
   readonly secret: string
@@ -90,7 +90,8 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
     },
     report: 'inline',
   })
-  const form = useFocusAfter(problem, 'button[type=submit]')
+  const form = useFocus('button[type=submit]', problem)
+  const explanation = useId()
   const obstacle = passkeyObstacle()
   if (isGone) return <LinkNotValid />
   const submit = () => {
@@ -103,7 +104,7 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
       <p>
         You have been invited to <strong>{nameText(agency.name)}</strong> with the role {roleLabel(person.role)}.
       </p>
-      <p class="muted">
+      <p class="muted" id={explanation}>
         You sign in with a passkey instead of a password: this device keeps it, and you confirm it as you unlock the
         device, with your fingerprint, your face or a PIN.
       </p>
@@ -127,7 +128,7 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
           />
           <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
           <div class="ways">
-            <Button type="submit" tone="primary" icon="keys" autofocus isBusy={isRunning}>
+            <Button type="submit" tone="primary" icon="keys" aria-describedby={explanation} isBusy={isRunning}>
               Create passkey and sign in
             </Button>
           </div>

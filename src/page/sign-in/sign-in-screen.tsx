@@ -16,7 +16,9 @@ import { openSession, readWays, resumeSession, signIn, signInWithPasskey } from 
 export function SignInScreen() {
   const { query } = useRoute()
   const [refused] = useState(query['refused'])
-  useEffect(() => setQuery({ refused: null }, { replace: true }), [])
+  useEffect(() => {
+    if (refused !== undefined) setQuery({ refused: null }, { replace: true })
+  }, [])
   return (
     <Front title="Sign in">
       {refused !== undefined && <RefusedNote reason={refused} />}
@@ -27,6 +29,9 @@ export function SignInScreen() {
 
 /** A card in the middle of an empty page. */
 export function Front({ title, children }: { title: string; children: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${title} · nightledger`
+  }, [title])
   return (
     <main class="front">
       <div class="front-brand">
@@ -70,6 +75,7 @@ function WaysIn({ isAgain = false }: { isAgain?: boolean }) {
           target={isAgain ? '_blank' : undefined}
         >
           Sign in with {data.oidc.name}
+          {isAgain && ' in a new tab'}
         </LinkButton>
       )}
       {!isProviderOnly && (
@@ -86,7 +92,7 @@ function WaysIn({ isAgain = false }: { isAgain?: boolean }) {
 
 function PasskeyButton() {
   const { run, isRunning, problem } = useMutation({ send: (_: null) => signInWithPasskey(), report: 'inline' })
-  const form = useFocusAfter(problem, 'button')
+  const form = useFocus('button', problem)
   return (
     <form
       ref={form}
@@ -96,7 +102,7 @@ function PasskeyButton() {
         void run(null)
       }}
     >
-      <Button type="submit" tone="primary" icon="keys" autofocus isBusy={isRunning}>
+      <Button type="submit" tone="primary" icon="keys" isBusy={isRunning}>
         Sign in with a passkey
       </Button>
       <ErrorNote problem={problem} />
@@ -112,7 +118,7 @@ function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack
     send: (pasted: string) => signIn({ token: pasted }),
     report: 'inline',
   })
-  const form = useFocusAfter(problem, 'input')
+  const form = useFocus('input', problem)
   const submit = () => {
     // Pasted from a terminal or a mail, it often comes with spaces or line ends.
     const pasted = token.replace(/\s+/g, '')
@@ -136,7 +142,6 @@ function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack
         name="token"
         autocomplete="off"
         spellcheck={false}
-        autofocus
         isCode
         value={token}
         onChange={setToken}
@@ -153,12 +158,10 @@ function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack
   )
 }
 
-/** Gives the focus back to a control that was disabled while its request was running and failed. */
-export function useFocusAfter(problem: Problem | null, selector: string) {
+/** Focuses a control of the form when it appears, and again when its request has failed: it was disabled while that was running. */
+export function useFocus(selector: string, problem: Problem | null) {
   const form = useRef<HTMLFormElement>(null)
-  useEffect(() => {
-    if (problem !== null) form.current?.querySelector<HTMLElement>(selector)?.focus()
-  }, [problem])
+  useEffect(() => form.current?.querySelector<HTMLElement>(selector)?.focus(), [problem])
   return form
 }
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-
-const { deviceText } = await import('../../../src/page/format/device-text.ts' as string)
+import { deviceText } from '../../../src/page/format/device-text.ts'
 
 const WEBKIT = 'AppleWebKit/537.36 (KHTML, like Gecko)'
 
