@@ -46,7 +46,7 @@ begin
       ('access_token',     'select, insert, update, delete', '',        'agency_id, token_id, role, created_at, expires_at, revoked_at'),
       ('person',           'select, insert, update',         '',        'agency_id, person_id, role, created_at, removed_at'),
       ('passkey',          'select, insert, update, delete', '',        ''),
-      ('person_link',      'select, insert, delete',         '',        ''),
+      ('person_link',      'select, insert, update, delete', '',        ''),
       ('portal_session',   'select, insert, update, delete', '',        ''),
       ('unit',             'select, insert, update',         '',        '*'),
       ('fee_type',         'select, insert, update',         '',        '*'),

@@ -9,12 +9,12 @@
 import { FEE_TYPES_PER_AGENCY_MAX } from '../accounts/fee-commands.ts'
 import { ANSWER_CHARS_PER_PART, BURST_PARTS, PART_ALONE_MS, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
 import { PASSKEYS_PER_PERSON_MAX } from '../accounts/passkeys.ts'
-import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../accounts/portal-sessions.ts'
+import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_MEMBER_MAX } from '../accounts/portal-sessions.ts'
 import {
   AGENCY_BUDGET_FACTOR,
   BODY_BYTES_PER_REQUEST,
   REFUSAL_LINES_PER_AGENCY_MAX,
-  REFUSAL_LINES_PER_TOKEN_MAX,
+  REFUSAL_LINES_PER_MEMBER_MAX,
 } from '../accounts/token-rate-limit.ts'
 import { UNITS_PER_AGENCY_MAX } from '../accounts/unit-commands.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
@@ -75,7 +75,7 @@ export const SHARES = {
   sessions: share(
     'hold',
     'sessions of the page',
-    `${SESSIONS_PER_TOKEN_MAX} of a token, ${SESSIONS_PER_AGENCY_MAX} of the agency`,
+    `${SESSIONS_PER_MEMBER_MAX} of a person or token, ${SESSIONS_PER_AGENCY_MAX} of the agency`,
     "the agency's own that was not used for longest ends",
   ),
   waiting: share(
@@ -127,15 +127,15 @@ export const SHARES = {
   ),
   tokenRequests: share(
     'spend',
-    'requests of access tokens',
-    `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_PART)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
+    'requests of people and access tokens',
+    `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and person or token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_PART)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
     LIMITED,
   ),
   body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
   auditLines: share(
     'spend',
-    'audit lines of refused writes by tokens',
-    `${REFUSAL_LINES_PER_TOKEN_MAX} per minute of a token, ${REFUSAL_LINES_PER_AGENCY_MAX} of the agency`,
+    'audit lines of refused writes in the portal',
+    `${REFUSAL_LINES_PER_MEMBER_MAX} per minute of a person or token, ${REFUSAL_LINES_PER_AGENCY_MAX} of the agency`,
     'further ones are counted in one line per outcome and minute',
   ),
   attempts: share('spend', 'webhook attempts', `${POOL_LIMITS.perAgencyMax} at once`, 'the others wait for their turn'),

@@ -1,11 +1,12 @@
 /** The passkeys of the person who asks. */
-import { Type } from '@sinclair/typebox'
-import { PASSKEYS_PER_PERSON_MAX } from '../../accounts/passkeys.ts'
-import { problem } from '../../http/problems.ts'
+import { type Static, Type } from '@sinclair/typebox'
+import { PASSKEYS_PER_PERSON_MAX, type Passkey } from '../../accounts/passkeys.ts'
+import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
+import { PROBLEMS, problem } from '../../http/problems.ts'
 import { nullable } from '../../http/text-schema.ts'
 import { CreationOptionsJson, NEW_PASSKEY_EXAMPLE, NewPasskeyJson } from './passkey-json.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { portalRoute } from './portal-route.ts'
+import { portalRoute, settled } from './portal-route.ts'
 import { label } from './portal-schema.ts'
 
 const PasskeyJson = Type.Object(
@@ -48,7 +49,7 @@ const PASSKEY_OPTIONS = {
     description: 'For the browser.',
     schema: Type.Object({ options: CreationOptionsJson }),
   },
-  problems: ['PEOPLE_ONLY', 'OIDC_ONLY'],
+  problems: ['PEOPLE_ONLY', 'OIDC_ONLY', 'CROSS_ORIGIN'],
 } as const satisfies PortalOperation
 
 const CREATE_PASSKEY = {
@@ -92,10 +93,37 @@ const DELETE_PASSKEY = {
 
 const PEOPLE_ONLY = problem('PEOPLE_ONLY', 'Only people have passkeys: sign in as a person of the agency', {})
 
+const OIDC_ONLY = problem('OIDC_ONLY', PROBLEMS.OIDC_ONLY.example.title, {})
+const shown = (passkey: Passkey) => ({ passkey: passkeyJson(passkey) })
+
 export const OWN_PASSKEYS = [
-  portalRoute(LIST_PASSKEYS, () => PEOPLE_ONLY),
-  portalRoute(PASSKEY_OPTIONS, () => PEOPLE_ONLY),
-  portalRoute(CREATE_PASSKEY, () => PEOPLE_ONLY),
-  portalRoute(UPDATE_PASSKEY, () => PEOPLE_ONLY),
-  portalRoute(DELETE_PASSKEY, () => PEOPLE_ONLY),
+  portalRoute(LIST_PASSKEYS, async ({ ledger, identity }) => {
+    if (identity.kind !== 'person') return PEOPLE_ONLY
+    return JSON.stringify({ passkeys: (await ledger.personSignIn.passkeysOf(identity)).map(passkeyJson) })
+  }),
+  portalRoute(PASSKEY_OPTIONS, async ({ ledger, identity }) => {
+    if (identity.kind !== 'person') return PEOPLE_ONLY
+    if (ledger.provider?.isOnly === true) return OIDC_ONLY
+    const existing = await ledger.personSignIn.passkeysOf(identity)
+    return JSON.stringify({ options: ledger.passkeys.creationOptions(identity, existing) })
+  }),
+  portalRoute(CREATE_PASSKEY, async ({ ledger, identity, caller, keep, body }) => {
+    if (identity.kind !== 'person') return PEOPLE_ONLY
+    if (ledger.provider?.isOnly === true) return OIDC_ONLY
+    return settled(await ledger.personSignIn.add(identity, body, caller, keep.of(shown)), 'passkey', shown)
+  }),
+  portalRoute(UPDATE_PASSKEY, async ({ ledger, identity, caller, keep, path, body }) => {
+    if (identity.kind !== 'person') return PEOPLE_ONLY
+    const renamed = { id: path.passkeyId, name: body.name }
+    return settled(await ledger.personSignIn.rename(identity, renamed, caller, keep.of(shown)), 'passkey', shown)
+  }),
+  portalRoute(DELETE_PASSKEY, async ({ ledger, identity, caller, keep, path }) => {
+    if (identity.kind !== 'person') return PEOPLE_ONLY
+    const outcome = await ledger.personSignIn.remove(identity, path.passkeyId, caller, keep.of(shown))
+    return settled(outcome, 'passkey', shown)
+  }),
 ]
+
+function passkeyJson({ id, name, createdAt, lastUsedAt }: Passkey): Static<typeof PasskeyJson> {
+  return { id, name, createdAt: timestampOf(createdAt), lastUsedAt: timestampOrNull(lastUsedAt) }
+}

@@ -1,8 +1,12 @@
 /** The sessions of the person, or of the token, that asks. */
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
+import { placeOf } from '../../accounts/client-address.ts'
+import type { Session } from '../../accounts/portal-sessions.ts'
+import { RevocationNotStoredError } from '../../accounts/store-retries.ts'
+import { timestampOf } from '../../http/json/booking-json.ts'
 import { notFound } from '../../http/problems.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { portalRoute } from './portal-route.ts'
+import { type PortalCall, portalRoute } from './portal-route.ts'
 
 const SessionJson = Type.Object(
   {
@@ -39,7 +43,9 @@ const END_OTHER_SESSIONS = {
   path: '/portal/v1/me/sessions',
   tag: 'Access',
   summary: 'End all your sessions but this one',
+  isWrite: false,
   answer: LEFT,
+  problems: ['CROSS_ORIGIN'],
 } as const satisfies PortalOperation
 
 const END_SESSION = {
@@ -49,11 +55,63 @@ const END_SESSION = {
   path: '/portal/v1/me/sessions/{sessionId}',
   tag: 'Access',
   summary: 'End one of your sessions',
+  isWrite: false,
   answer: LEFT,
+  problems: ['CROSS_ORIGIN'],
 } as const satisfies PortalOperation
 
+type Call = Pick<PortalCall<PortalOperation>, 'ledger' | 'access' | 'identity' | 'caller'>
+
 export const OWN_SESSIONS = [
-  portalRoute(LIST_SESSIONS, () => JSON.stringify({ sessions: [] })),
-  portalRoute(END_OTHER_SESSIONS, () => JSON.stringify({ sessions: [] })),
-  portalRoute(END_SESSION, () => notFound('session')),
+  portalRoute(LIST_SESSIONS, async (call) => sessionsText(call, await sessionsOf(call))),
+  portalRoute(END_OTHER_SESSIONS, async (call) => {
+    const own = call.identity.session
+    return end(
+      call,
+      (await sessionsOf(call)).filter(({ sha256 }) => sha256 !== own?.sha256),
+    )
+  }),
+  portalRoute(END_SESSION, async (call) => {
+    const found = (await sessionsOf(call)).filter(({ id }) => id === call.path.sessionId)
+    return found.length === 0 ? notFound('session') : end(call, found)
+  }),
 ]
+
+/** The last used first. Of the operator, any node may have opened or ended one. */
+async function sessionsOf({ ledger, access, identity }: Call): Promise<readonly Session[]> {
+  const { sessions } = access
+  if (sessions === null) return []
+  if (identity.kind === 'operator') {
+    sessions.adopt(await ledger.operatorSessions())
+    return sessions.like({ kind: 'operator' })
+  }
+  return sessions.like({ kind: identity.kind, id: identity.member.id })
+}
+
+/** Ends sessions at once, then stores that, and leaves its line in the audit trail. */
+async function end(call: Call, ended: readonly Session[]): Promise<string> {
+  const { ledger, access, identity, caller } = call
+  const stored = access.sessions?.endAllStored(ended)
+  const lined = identity.kind === 'operator' ? null : ledger.commands.auditSuccess(identity.agency, caller)
+  await Promise.all([stored, lined]).catch((cause: unknown) => {
+    throw new RevocationNotStoredError('session', { cause })
+  })
+  return sessionsText(call, await sessionsOf(call))
+}
+
+function sessionsText({ identity }: Call, sessions: readonly Session[]): string {
+  const own = identity.session?.sha256
+  return JSON.stringify({ sessions: sessions.map((session) => sessionJson(session, session.sha256 === own)) })
+}
+
+function sessionJson(session: Session, isThis: boolean): Static<typeof SessionJson> {
+  const { id, device, address, createdAt, seenAt } = session
+  return {
+    id,
+    device,
+    place: placeOf(address),
+    createdAt: timestampOf(createdAt),
+    lastSeenAt: timestampOf(seenAt),
+    isThis,
+  }
+}

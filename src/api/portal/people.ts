@@ -1,12 +1,16 @@
 /** The people of an agency, and the links that let them in (docs/design.md#people). */
 import { type Static, Type } from '@sinclair/typebox'
-import { INVITATION_HOURS } from '../../accounts/person-links.ts'
-import { LIVE_CREDENTIALS_MAX, ROLES } from '../../core/catalogue/agency.ts'
-import { PAGE_QUERY, pageSchema } from '../../http/json/page.ts'
-import { notFound } from '../../http/problems.ts'
+import { INVITATION_HOURS, joinUrl, type PersonLink } from '../../accounts/person-links.ts'
+import type { PersonAccess } from '../../accounts/person-rows.ts'
+import { type Agency, isSandbox, LIVE_CREDENTIALS_MAX, ROLES } from '../../core/catalogue/agency.ts'
+import type { Person } from '../../core/catalogue/people.ts'
+import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
+import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
 import { choice, EMAIL_LENGTH_MAX, nullable, text } from '../../http/text-schema.ts'
+import { NO_PEOPLE } from './access-tokens.ts'
+import type { PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
+import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
 import { label } from './portal-schema.ts'
 
 const PERSON = {
@@ -44,7 +48,7 @@ const InvitationJson = Type.Object(
   },
   { $id: 'Invitation' },
 )
-export type Invitation = Static<typeof InvitationJson>
+type Invitation = Static<typeof InvitationJson>
 
 const NAME = label(120, 'As shown in the audit trail.')
 const EMAIL = nullable(
@@ -61,7 +65,7 @@ const ROLE = choice(ROLES, {
 })
 const LINK = `The link is good for ${INVITATION_HOURS} hours and one use, and shown only in this response.`
 
-export const LIST_PEOPLE = {
+const LIST_PEOPLE = {
   id: 'listPeople',
   role: 'owner',
   method: 'GET',
@@ -128,10 +132,73 @@ const INVITE_PERSON = {
   answer: { status: 201, description: 'The link.', schema: Type.Object({ invitation: InvitationJson }) },
 } as const satisfies PortalOperation
 
+type CreatedPerson = { readonly person: Person; readonly link: PersonLink }
+
+const shown = (person: Person) => ({ person: personJson(person) })
+/** What is kept of an answer with a link. */
+const withoutLink = ({ link }: CreatedPerson) => ({
+  invitation: { link: null, expiresAt: timestampOf(link.expiresAt), mailed: false },
+})
+
 export const PEOPLE = [
-  agencyRoute(LIST_PEOPLE, () => notFound('person')),
-  agencyRoute(CREATE_PERSON, () => notFound('person')),
-  agencyRoute(UPDATE_PERSON, () => notFound('person')),
-  agencyRoute(REMOVE_PERSON, () => notFound('person')),
-  agencyRoute(INVITE_PERSON, () => notFound('person')),
+  agencyRoute(LIST_PEOPLE, async ({ ledger, agency, query }) => {
+    const page = pageOf(query)
+    const all = ledger.catalogue.peopleOf(agency.id)
+    const accessOf = new Map((await ledger.personAccessOf(agency.id)).map((access) => [access.personId, access]))
+    const now = ledger.clock.now()
+    const people = sliceOf(all, page).map((person) => listedJson(person, accessOf.get(person.id), now))
+    return JSON.stringify({ people, ...pageMembers(page, all.length) })
+  }),
+  agencyRoute(CREATE_PERSON, async ({ ledger, caller, keep, agency, body }) => {
+    if (isSandbox(agency)) return NO_PEOPLE
+    const { name, email = null, role } = body
+    const kept = keep.of((made: CreatedPerson) => ({ ...shown(made.person), ...withoutLink(made) }))
+    const outcome = await ledger.people.create(agency, { name, email, role }, caller, kept)
+    if (outcome.kind !== 'done') return settled(outcome, 'person', shown)
+    const { person } = outcome.value
+    return JSON.stringify({ ...shown(person), invitation: await invitationJson(ledger, agency, outcome.value) })
+  }),
+  agencyRoute(
+    UPDATE_PERSON,
+    async ({ ledger, caller, keep, agency, path, body }) =>
+      settled(await ledger.people.update(agency, path.personId, body, caller, keep.of(shown)), 'person', shown),
+    { isRevocation: ({ body }) => body.role !== undefined },
+  ),
+  agencyRoute(
+    REMOVE_PERSON,
+    async ({ ledger, caller, keep, agency, path }) =>
+      settled(await ledger.people.remove(agency, path.personId, caller, keep.of(shown)), 'person', shown),
+    { isRevocation: () => true },
+  ),
+  agencyRoute(INVITE_PERSON, async ({ ledger, caller, keep, agency, path }) => {
+    const outcome = await ledger.people.invite(agency, path.personId, caller, keep.of(withoutLink))
+    if (outcome.kind !== 'done') return settled(outcome, 'person', withoutLink)
+    return JSON.stringify({ invitation: await invitationJson(ledger, agency, outcome.value) })
+  }),
 ]
+
+async function invitationJson(
+  ledger: PortalLedger,
+  agency: Agency,
+  { person, link, secret }: CreatedPerson & { readonly secret: string },
+): Promise<Invitation> {
+  const { name, email } = person
+  const { expiresAt } = link
+  const url = joinUrl(ledger.pageUrl(), secret)
+  const mailed = email !== null && (await ledger.mailInvitation({ to: email, name, agency, link: url, expiresAt }))
+  return { link: url, expiresAt: timestampOf(expiresAt), mailed }
+}
+
+function personJson({ id, name, email, role, createdAt }: Person): Static<typeof PersonJson> {
+  return { id, name, email, role, createdAt: timestampOf(createdAt) }
+}
+
+function listedJson(person: Person, access: PersonAccess | undefined, now: number): Static<typeof ListedPersonJson> {
+  const { passkeys = 0, invitedUntil = null, lastSeenAt = null } = access ?? {}
+  return {
+    ...personJson(person),
+    invitedUntil: invitedUntil !== null && invitedUntil > now ? timestampOf(invitedUntil) : null,
+    passkeys,
+    lastSeenAt: timestampOrNull(lastSeenAt),
+  }
+}

@@ -1,5 +1,5 @@
 import type { Instant } from '../domain/booking.ts'
-import type { Agency, Role } from './agency.ts'
+import type { Role } from './agency.ts'
 
 /** A person of an agency (docs/design.md#people). */
 export interface Person {
@@ -14,13 +14,6 @@ export interface Person {
   readonly removedAt: Instant | null
   /** Counts the changes: of two states, the one with the higher number is the later one. */
   readonly revision: number
-}
-
-/** A person, and the agency they belong to. */
-export interface PersonHolder {
-  readonly kind: 'person'
-  readonly member: Person
-  readonly agency: Agency
 }
 
 /** Of an agency: those removed last stay in memory. Earlier ones are only in the database. */
