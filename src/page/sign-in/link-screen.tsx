@@ -126,7 +126,7 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
             onChange={setDevice}
             error={nameError}
           />
-          <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
+          <ErrorNote problem={problem?.of('name') === undefined ? problem : null} />
           <div class="ways">
             <Button type="submit" tone="primary" icon="keys" aria-describedby={explanation} isBusy={isRunning}>
               Create passkey and sign in

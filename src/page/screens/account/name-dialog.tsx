@@ -58,7 +58,7 @@ export function NameDialog({
         onChange={setName}
         error={isSubmitted && name.trim() === '' ? 'Enter a name.' : problem?.of('name')}
       />
-      <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
+      <ErrorNote problem={problem?.of('name') === undefined ? problem : null} />
     </Dialog>
   )
 }

@@ -22,13 +22,13 @@ export function SessionsCard() {
   )
   const [ending, setEnding] = useState<string | null>(null)
   const end = useMutation({
-    send: (sessionId: string, header) =>
-      answerOf(client.DELETE('/portal/v1/me/sessions/{sessionId}', { params: { path: { sessionId }, header } })),
+    send: (sessionId: string) =>
+      answerOf(client.DELETE('/portal/v1/me/sessions/{sessionId}', { params: { path: { sessionId } } })),
     invalidates: ['sessions'],
     onDone: () => toast({ tone: 'good', text: 'The session has been ended' }),
   })
   const endOthers = useMutation({
-    send: (_: null, header) => answerOf(client.DELETE('/portal/v1/me/sessions', { params: { header } })),
+    send: (_: null) => answerOf(client.DELETE('/portal/v1/me/sessions')),
     invalidates: ['sessions'],
     onDone: () => toast({ tone: 'good', text: 'All other sessions have been ended' }),
   })

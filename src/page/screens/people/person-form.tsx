@@ -110,7 +110,9 @@ function PersonForm({
   const [role, setRole] = useState(before.role)
   const [isSubmitted, setSubmitted] = useState(false)
   const isNew = before.id === undefined
-  const isTaken = problem?.code === 'EMAIL_TAKEN'
+  const emailError =
+    problem?.code === 'EMAIL_TAKEN' ? 'Another person of this agency has this address.' : problem?.of('email')
+  const nameError = isSubmitted && name.trim() === '' ? 'Enter a name.' : problem?.of('name')
   const submit = () => {
     setSubmitted(true)
     if (name.trim() !== '') onSave({ name: name.trim(), email: email.trim() === '' ? null : email.trim(), role })
@@ -136,7 +138,7 @@ function PersonForm({
         autofocus
         value={name}
         onChange={setName}
-        error={isSubmitted && name.trim() === '' ? 'Enter a name.' : problem?.of('name')}
+        error={nameError}
       />
       <TextInput
         label="E-mail"
@@ -145,7 +147,7 @@ function PersonForm({
         autocomplete="off"
         value={email}
         onChange={setEmail}
-        error={isTaken ? 'Another person of this agency has this address.' : problem?.of('email')}
+        error={emailError}
       />
       <RoleChoice value={role} onChange={setRole} />
       {!isNew && role !== before.role && (
@@ -155,7 +157,7 @@ function PersonForm({
             : 'A new role signs the person out. They can sign in again immediately.'}
         </Note>
       )}
-      <ErrorNote problem={isTaken || (problem?.fields.length ?? 0) > 0 ? null : problem} />
+      <ErrorNote problem={nameError === undefined && emailError === undefined ? problem : null} />
     </Dialog>
   )
 }
