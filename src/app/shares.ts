@@ -17,6 +17,7 @@ import {
   REFUSAL_LINES_PER_MEMBER_MAX,
 } from '../accounts/token-rate-limit.ts'
 import { UNITS_PER_AGENCY_MAX } from '../accounts/unit-commands.ts'
+import { WRONG_TOKENS_PER_MINUTE } from '../accounts/wrong-token-throttle.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
 import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
 import { RENDERINGS_PER_AGENCY_MAX } from '../api/portal/renderings.ts'
@@ -81,7 +82,7 @@ export const SHARES = {
   waiting: share(
     'hold',
     'long polls and streams of changes',
-    `${WAITING_PER_KEY_MAX} of a key or token, ${WAITING_PER_AGENCY_MAX} of the agency`,
+    `${WAITING_PER_KEY_MAX} of a key, token or person, ${WAITING_PER_AGENCY_MAX} of the agency`,
     LIMITED,
   ),
   pings: share('hold', 'pings', `${PINGS_PER_AGENCY_MAX} at once`, LIMITED),
@@ -121,7 +122,7 @@ export const SHARES = {
   ),
   largeAnswers: share(
     'spend',
-    'large answers, to keys and access tokens',
+    'large answers',
     `one part of ${count(ANSWER_CHARS_PER_PART)} characters per ${PART_MS} ms while other agencies are served, per ${PART_ALONE_MS} ms otherwise, and ${BURST_PARTS} at once; a search counts by the stays it prices`,
     `it waits until those before it have had their time; to a key that would wait for more than ${PAUSE_MS_MAX / 1_000} s, ${LIMITED}`,
   ),
@@ -130,6 +131,12 @@ export const SHARES = {
     'requests of people and access tokens',
     `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and person or token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_PART)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
     LIMITED,
+  ),
+  signIns: share(
+    'spend',
+    'wrong tokens, passkeys and links',
+    `${WRONG_TOKENS_PER_MINUTE} per minute of an address, and as many for a person`,
+    `${LIMITED}; a right one is never refused`,
   ),
   body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
   auditLines: share(
@@ -290,8 +297,10 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`GET ${ENDPOINT}/deliveries`]: ONE('lists'),
   [`GET ${BOOKING}/deliveries`]: ONE('lists'),
   [`POST ${AGENCY}/deliveries/{deliveryId}/resend`]: WRITE('attempts'),
-  'POST /portal/session': ['tokenRequests', 'sessions', 'body'],
+  'POST /portal/session': ['tokenRequests', 'sessions', 'body', 'lists', 'signIns'],
   'DELETE /portal/session': none('it gives a place back'),
+  'POST /portal/links': ['lists', 'body', 'signIns'],
+  'POST /portal/sign-in/options': none('made without looking anything up, the same for everybody'),
 }
 
 const ONE_ROW = none('one row of the service')

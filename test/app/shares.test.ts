@@ -50,9 +50,10 @@ test('every request with a key or an access token is counted', () => {
   const uncounted = Object.entries(ROUTE_BOUNDS).filter(
     ([, bound]) => !('none' in bound) && !bound.includes('keyRequests') && !bound.includes('tokenRequests'),
   )
-  // Whoever has the address of a calendar has no credentials.
+  // Whoever has the address of a calendar, or a link, has no credentials.
   expect(uncounted.map(([route]) => route)).toEqual([
     'GET /portal/v1/agencies/{agencySlug}/units/{unitSlug}/calendar.ics',
+    'POST /portal/links',
   ])
 })
 
