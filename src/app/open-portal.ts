@@ -75,10 +75,7 @@ export function openPortal(
     newId,
     onSuspended: (agencyId) => ledger.sessions.endAllOf(agencyId),
   })
-  const { sessions } = ledger
-  const personRows = new PostgresPersonRows(sql, { lists, epochOf })
-  const passkeys = new Passkeys({ secretKey, publicUrl: people.pageUrl, clock })
-  const ofPeople = { catalogue, rows: personRows, sessions, clock, newId, random: randomBytes }
+  const { rows: personRows, ...openedPeople } = openPeople(ledger, { secretKey, people })
   const sessionRows = new PostgresSessionRows(sql)
   const fees = new FeeCommands({ catalogue, store, clock, newId })
   return {
@@ -129,9 +126,7 @@ export function openPortal(
       newId,
       makeSecret: () => newTokenSecret(randomBytes),
     }),
-    people: new PeopleCommands({ ...ofPeople, store, hasProvider: people.provider !== null }),
-    personSignIn: new PersonSignIn({ ...ofPeople, passkeys }),
-    passkeys,
+    ...openedPeople,
     personAccessOf: (agencyId) => personRows.accessOf(agencyId),
     operatorSessions: () => sessionRows.load('operator'),
     pageUrl: people.pageUrl,
@@ -165,6 +160,24 @@ export function openPortal(
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     usageDaysOf: (agencyId, from) => usageRows.daysOf(agencyId, from),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
+  }
+}
+
+/** How the people of agencies are invited, and sign in. */
+export function openPeople(ledger: Ledger, { secretKey, people }: Pick<PortalOptions, 'secretKey' | 'people'>) {
+  const { sql, lists, catalogue, sessions, clock, newId } = ledger
+  const rows = new PostgresPersonRows(sql, { lists, epochOf: (agencyId) => ledger.epochOf(agencyId) })
+  const passkeys = new Passkeys({ secretKey, publicUrl: people.pageUrl, clock })
+  const common = { catalogue, rows, sessions, clock, newId, random: randomBytes }
+  return {
+    rows,
+    passkeys,
+    people: new PeopleCommands({
+      ...common,
+      store: agencyStore(ledger),
+      hasProvider: people.provider !== null,
+    }),
+    personSignIn: new PersonSignIn({ ...common, passkeys }),
   }
 }
 

@@ -26,13 +26,14 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'publicUrl'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
   readonly service: Service
   readonly ledger: Ledger
   readonly webhooks: Webhooks
+  readonly people: Parameters<typeof openPortal>[1]['people']
   readonly entrance: Entrance
 }
 
@@ -84,11 +85,7 @@ function makeSurfaces(options: SurfaceOptions) {
     webhooks: webhooks.commands,
     draining: service.draining,
     agencies: entrance.agencies,
-    people: {
-      pageUrl: () => config.publicUrl ?? `http://localhost:${listeners.public.port}`,
-      provider: null,
-      mailInvitation: async () => false,
-    },
+    people: options.people,
   })
   const addresses = new ClientAddresses(config.trustedProxies)
   const portalOn = (
