@@ -6,6 +6,7 @@ import {
   openPortalInBrowser,
   PHONE,
   type PortalInBrowser,
+  signInWithToken,
   snapshot,
 } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
@@ -144,13 +145,13 @@ describeInBrowser('bookings', () => {
           totalAmount: booking.totalAmount,
         })
         expect(await page.locator('.history-text > p').allTextContents()).toEqual([
-          'Demo desk checked the guest out',
+          'Demo desk (access token) checked the guest out',
           'The price was kept.',
-          'Demo desk noted an expected extension',
-          'Demo desk checked the guest in',
-          'Demo desk confirmed it',
-          'Demo desk changed when the hold expires',
-          'Demo desk put the nights on hold',
+          'Demo desk (access token) noted an expected extension',
+          'Demo desk (access token) checked the guest in',
+          'Demo desk (access token) confirmed it',
+          'Demo desk (access token) changed when the hold expires',
+          'Demo desk (access token) put the nights on hold',
         ])
       })
     },
@@ -290,8 +291,7 @@ describeInBrowser('bookings', () => {
       await page.context().clearCookies()
       await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Hamilton`)
       const ended = page.getByRole('dialog', { name: 'Your session has ended' })
-      await ended.getByLabel('Access token').fill(portal.database.tokens.viewer)
-      await ended.getByRole('button', { name: 'Sign in' }).click()
+      await signInWithToken(ended, portal.database.tokens.viewer)
       await page.getByText('Nothing found for').waitFor()
       await book({ guest: { firstName: 'Margaret', lastName: 'Hamilton' } })
       await page.getByRole('link', { name: 'Margaret Hamilton' }).waitFor()
