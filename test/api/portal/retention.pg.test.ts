@@ -274,7 +274,15 @@ describe('bookings and deliveries', () => {
     const years = (n: number) => `${new Date().getUTCFullYear() - n}-06-01`
     const to = (n: number) => `${new Date().getUTCFullYear() - n}-06-03`
     now = Date.parse(`${OLDEST}T12:00:00Z`)
-    for (const n of [3, 2, -1]) await guestOf({ arrival: years(n), departure: to(n) })
+    const guest = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' }
+    const body = { unit: unit.slug, arrival: years(3), departure: to(3), guest }
+    const headers = { 'Idempotency-Key': 'sent-again' }
+    const book = () => service.ask(of('/bookings'), body, { headers })
+    const made = await book()
+    const path = of(`/bookings/${made.body.booking.id}/notes`)
+    const note = () => service.ask(path, { notes: 'late' }, { method: 'PUT', headers })
+    const noted = await note()
+    for (const n of [2, -1]) await guestOf({ arrival: years(n), departure: to(n) })
     now = Date.now()
     const bookings = async () =>
       (await service.get(of('/bookings'))).body.bookings.map((b: { arrival: string }) => b.arrival)
@@ -287,5 +295,10 @@ describe('bookings and deliveries', () => {
     expect(await run()).toMatchObject({ bookings: 2 })
     expect(await bookings()).toEqual([years(-1)])
     expect(await differences()).toEqual([])
+    // A write that is sent again is answered as the first time, without what went with the row.
+    const [madeAgain, notedAgain] = [await book(), await note()]
+    expect([madeAgain.status, madeAgain.body.booking]).toEqual([201, { ...made.body.booking, guest: null }])
+    const gone = { guest: null, notes: null }
+    expect([notedAgain.status, notedAgain.body.booking]).toEqual([200, { ...noted.body.booking, ...gone }])
   })
 })
