@@ -759,6 +759,8 @@ language sql as $$
   where exists (
     select from journal j
     where j.agency_id = n.agency_id and j.seq = n.last_seq and j.month = n.last_month and j.entry_id = n.last_id)
+    and n.first_leaf = coalesce(
+      (select c.size from checkpoint c where c.agency_id = n.agency_id order by c.first_leaf desc limit 1), 0)
   order by n.agency_id
   on conflict do nothing
   returning agency_id

@@ -336,6 +336,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     directory,
     holdTimer,
     retention,
+    checkpointBuilder: housekeeping.checkpoints,
     sandboxRows: stores.sandboxRows,
     get journal() {
       return writing().journal
