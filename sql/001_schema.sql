@@ -541,6 +541,8 @@ begin
     execute format('select not exists (select from %I) and not exists (select from %I)', 'webhook_delivery_' || part, 'webhook_attempt_' || part)
     into is_empty;
     if not is_empty then
+      -- Nothing that is requeued from here on is lost.
+      execute format('lock table %I in access exclusive mode', 'webhook_delivery_' || part);
       execute format($q$
         select exists (
           select from %I d join webhook_endpoint e on e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
@@ -2449,7 +2451,7 @@ end $$;
 ------------------------------------------------------------------------------------------------------------------------------------
 -- Functions that run with the rights of the owner are executed by the roles that roles.sql names, and by no others.
 
-revoke execute on function keep_refusals, ensure_months, retire_month, take_over, take_shards, give_up_shards, renew_epochs from public;
+revoke execute on function keep_refusals, ensure_months, forget_deliveries, retire_month, take_over, take_shards, give_up_shards, renew_epochs from public;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- The first months. Comes last, because a partition copies the indexes and checks of its table.

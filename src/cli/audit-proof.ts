@@ -72,10 +72,14 @@ export function addAuditProof(noun: Command, terminal: Terminal): void {
     )
     .option('--key <vkey>', 'the public key that must have signed it; left out: one of those in the folder')
     .action(async (folder: string, { key }: { key?: string }) => {
-      const { origin, size, firstLeaf, entries } = await verifyHistory(folder, key)
+      const { origin, size, firstLeaf, entries, vkey } = await verifyHistory(folder, key)
       terminal.out(
         `${entries} entries, ${firstLeaf + 1} to ${firstLeaf + entries} of ${size}, are as the signed checkpoint of ${origin} says.\n`,
       )
+      if (key === undefined)
+        terminal.out(
+          `The key that signed it is in the folder: ${vkey}\nCompare it with one that you have kept, or with /.well-known/nightledger-checkpoint-key of the service.\n`,
+        )
     })
 }
 
@@ -154,7 +158,8 @@ async function verifyHistory(folder: string, key: string | undefined) {
   const checkpoint = readCheckpoint(note)
   if (checkpoint === null) throw new CliError(`Cannot verify: ${join(folder, CHECKPOINT)} is not a checkpoint.`)
   const keys = key === undefined ? textIn(folder, KEYS).trim().split('\n') : [key]
-  if (!keys.some((vkey) => isSignedBy(note, vkey)))
+  const vkey = keys.find((listed) => isSignedBy(note, listed))
+  if (vkey === undefined)
     throw new CliError(`The checkpoint is not signed by ${key === undefined ? 'a key in the folder' : 'this key'}.`)
   const { firstLeaf, entries, left, right } = proofIn(folder)
   const { origin, size, root } = checkpoint
@@ -174,7 +179,7 @@ async function verifyHistory(folder: string, key: string | undefined) {
     throw new CliError(
       'The entries are not those of the checkpoint: an entry was changed, removed, added or moved, or the proof was.',
     )
-  return { origin, size, firstLeaf, entries }
+  return { origin, size, firstLeaf, entries, vkey }
 }
 
 function append(tree: TreeEdge, hashes: readonly string[], [from, to]: readonly [number, number]): void {
