@@ -300,5 +300,10 @@ describe('bookings and deliveries', () => {
     expect([madeAgain.status, madeAgain.body.booking]).toEqual([201, { ...made.body.booking, guest: null }])
     const gone = { guest: null, notes: null }
     expect([notedAgain.status, notedAgain.body.booking]).toEqual([200, { ...noted.body.booking, ...gone }])
+    // The trail says how many, and nothing of rounds that delete none.
+    expect(await run()).toMatchObject({ bookings: 0 })
+    const { audit } = (await service.get(of('/audit'))).body
+    const lines = audit.filter(({ route }: { route: string }) => route === 'retention')
+    expect(lines).toMatchObject([{ actor: { kind: 'system' }, outcome: 'OK', count: 2, change: null }])
   })
 })
