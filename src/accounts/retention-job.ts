@@ -78,6 +78,9 @@ export interface RetentionStats {
   readonly sinceSuccessMs: number
 }
 
+/** Erases a guest everywhere, if they are still due: they may have booked, or be kept, since the page was read. @returns whether they were */
+type EraseIfDue = (agency: Agency, guestId: string, before: Night, caller: Caller) => Promise<boolean>
+
 /**
  * Removes what is due of the agencies of this process. In slices with pauses, so that writes do not wait.
  * Months are archived by the operator (`nightledger journal archive`), who has the files.
@@ -87,7 +90,7 @@ export class RetentionJob {
   readonly #defaults: Retention
   readonly #agencyById: (agencyId: string) => Agency | null
   readonly #ownsDeliveries: () => boolean
-  readonly #erase: (agency: Agency, guestId: string, caller: Caller) => Promise<unknown>
+  readonly #eraseIfDue: EraseIfDue
   readonly #clock: Clock
   readonly #onFailure: (error: unknown) => void
   #cancel: (() => void) | null = null
@@ -106,8 +109,7 @@ export class RetentionJob {
     agencyById: (agencyId: string) => Agency | null
     /** Whether this process removes deliveries: one of several does. */
     ownsDeliveries: () => boolean
-    /** Erases a guest everywhere. */
-    erase: (agency: Agency, guestId: string, caller: Caller) => Promise<unknown>
+    eraseIfDue: EraseIfDue
     clock: Clock
     onFailure: (error: unknown) => void
   }) {
@@ -115,7 +117,7 @@ export class RetentionJob {
     this.#defaults = options.defaults
     this.#agencyById = options.agencyById
     this.#ownsDeliveries = options.ownsDeliveries
-    this.#erase = options.erase
+    this.#eraseIfDue = options.eraseIfDue
     this.#clock = options.clock
     this.#onFailure = options.onFailure
     this.#succeededAt = options.clock.now()
@@ -211,9 +213,12 @@ export class RetentionJob {
       if (isDryRun) count += page.guestIds.length
       for (let from = 0; !isDryRun && !this.#stopped && from < page.guestIds.length; from += ERASED_AT_ONCE) {
         const some = page.guestIds.slice(from, from + ERASED_AT_ONCE)
-        await Promise.all(some.map((guestId) => this.#erase(agency, guestId, CALLER)))
-        this.#guests += some.length
-        count += some.length
+        const wereDue = await Promise.all(
+          some.map((guestId) => this.#eraseIfDue(agency, guestId, guestsBefore, CALLER)),
+        )
+        const erased = wereDue.filter(Boolean).length
+        this.#guests += erased
+        count += erased
       }
       if (page.next === null) break
       after = page.next

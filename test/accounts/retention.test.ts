@@ -97,7 +97,10 @@ function openJob({ own = [AGENCY, OTHER], owner = true }: { own?: Agency[]; owne
     defaults: DEFAULTS,
     agencyById: (agencyId) => own.find(({ id }) => id === agencyId) ?? null,
     ownsDeliveries: () => owner,
-    erase: async (agency, guestId, { actor, route }) => erased.push(`${agency.id} ${guestId} ${actor.kind} ${route}`),
+    eraseIfDue: async (agency, guestId, before, { actor, route }) => {
+      erased.push(`${agency.id} ${guestId} ${formatNight(before)} ${actor.kind} ${route}`)
+      return true
+    },
     clock,
     onFailure: (error) => void failures.push(error),
   })
@@ -119,7 +122,7 @@ describe('a round', () => {
     })
     while (!isOver) await clock.advance(1_000)
     expect(await round).toEqual({ guests: 250, bookings: 1_200, deliveriesBefore: '2036-02-01', monthsToArchive: 3 })
-    expect(erased).toEqual(ids.map((id) => `${AGENCY.id} ${id} system retention`))
+    expect(erased).toEqual(ids.map((id) => `${AGENCY.id} ${id} 2033-05-15 system retention`))
     expect(rows.bookings.get(OTHER.id)).toBe(0)
     expect(rows.forgotten).toEqual(['2036-02-01'])
     expect(job.stats).toMatchObject({ guests: 250, bookings: 1_200, monthsToArchive: 3 })
