@@ -2,8 +2,9 @@
  * Erases people: everything that is stored of a guest, in steps that each survive a crash (docs/operating/personal-data.md).
  *
  * - G1 What is erased does not come back. The guest's row goes in the batch of the log's entry (J2), so a booking of the same moment comes
- *   before, and loses its guest too, or after, and gets a new one; so does one of the moment when retention takes the row. The texts of bookings go in the turns of their units, where nothing is
- *   decided from a row that was read before; kept answers are cleaned once no such turn can add one.
+ *   before, and loses its guest too, or after, and gets a new one; so does one of the moment when retention takes the row. The texts of
+ *   bookings go in the turns of their units, where nothing is decided from a row that was read before, and a change of notes checks in its
+ *   statement that they are still those it read; kept answers are cleaned once no such turn can add one.
  */
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { GuestList } from '../core/bookings/booking-lists.ts'
