@@ -128,7 +128,7 @@ export class RetentionJob {
     this.#startIn(FIRST_AFTER_MS)
   }
 
-  /** Waits for the statement that runs, then removes nothing more. */
+  /** Waits for the statement, or the erasures, in progress; then nothing more is removed. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
@@ -175,10 +175,13 @@ export class RetentionJob {
     if (!this.#stopped) this.#startIn(delayMs)
   }
 
-  /** What fails for one agency does not keep the others from their turn: the first failure is thrown at the end. */
+  /** What fails for one guest or agency does not hold up the others: the first failure is thrown at the end. */
   async #runRound(isDryRun: boolean): Promise<RetentionRound> {
     const now = this.#clock.now()
     const failures: unknown[] = []
+    const noteFailure = (error: unknown) => {
+      failures[0] ??= error
+    }
     const agencies = await this.#rows.agencies()
     let [guests, bookings] = [0, 0]
     for (const { agencyId, own } of agencies) {
@@ -187,10 +190,10 @@ export class RetentionJob {
       if (agency === null) continue
       const due = dueAt(now, { ...this.#defaults, ...own })
       try {
-        guests += await this.#removeGuests(agency, due, isDryRun)
+        guests += await this.#removeGuests(agency, due, isDryRun, noteFailure)
         bookings += await this.#removeBookings(agencyId, due, isDryRun)
       } catch (error) {
-        failures.push(error)
+        noteFailure(error)
       }
     }
     const settings = agencies.map(({ own }) => ({ ...this.#defaults, ...own }))
@@ -198,15 +201,19 @@ export class RetentionJob {
     const monthsToArchive = await this.#rows.countMonths(logBefore)
     if (!isDryRun && !this.#stopped) {
       this.#monthsToArchive = monthsToArchive
-      if (this.#ownsDeliveries())
-        await this.#rows.forgetDeliveries(deliveriesBefore).catch((error) => failures.push(error))
+      if (this.#ownsDeliveries()) await this.#rows.forgetDeliveries(deliveriesBefore).catch(noteFailure)
     }
     if (failures.length > 0) throw failures[0]
     if (!isDryRun && !this.#stopped) this.#succeededAt = now
     return { guests, bookings, deliveriesBefore, monthsToArchive }
   }
 
-  async #removeGuests(agency: Agency, { guestsBefore }: Due, isDryRun: boolean): Promise<number> {
+  async #removeGuests(
+    agency: Agency,
+    { guestsBefore }: Due,
+    isDryRun: boolean,
+    noteFailure: (error: unknown) => void,
+  ): Promise<number> {
     let count = 0
     for (let after: GuestPlace | null = null; !this.#stopped; ) {
       const page = await this.#rows.dueGuests(agency.id, { before: guestsBefore, after, limit: GUESTS_PER_PAGE })
@@ -214,7 +221,12 @@ export class RetentionJob {
       for (let from = 0; !isDryRun && !this.#stopped && from < page.guestIds.length; from += ERASED_AT_ONCE) {
         const some = page.guestIds.slice(from, from + ERASED_AT_ONCE)
         const wereDue = await Promise.all(
-          some.map((guestId) => this.#eraseIfDue(agency, guestId, guestsBefore, CALLER)),
+          some.map((guestId) =>
+            this.#eraseIfDue(agency, guestId, guestsBefore, CALLER).catch((error) => {
+              noteFailure(error)
+              return false
+            }),
+          ),
         )
         const erased = wereDue.filter(Boolean).length
         this.#guests += erased
