@@ -4,11 +4,13 @@
  * - L1 Nothing is removed early: no guest or booking before its agency's time, no month before that of every agency, no booking before all of
  *   its entries are archived.
  */
+import { successLine } from '../core/bookings/durable-writes.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Night } from '../core/domain/night.ts'
-import type { Caller, ChangeLine } from '../core/journal/record.ts'
+import type { AuditDraft, Caller, ChangeLine } from '../core/journal/record.ts'
 import type { Month } from '../core/journal/shard.ts'
 import { type Clock, DAY_MS, sleep } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
 import { type Due, dueAt, longest, type Retention } from './retention.ts'
 
 const FIRST_AFTER_MS = 30_000
@@ -20,7 +22,7 @@ const GUESTS_PER_PAGE = 100
 const ERASED_AT_ONCE = 4
 const BOOKINGS_PER_SLICE = 500
 const PAUSE_MS = 50
-/** Who erases guests that are due. */
+/** Who erases guests and deletes bookings that are due. */
 const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'retention', requestId: null }
 
 /** An agency whose data is removed in time, with the settings that are its own. */
@@ -50,8 +52,14 @@ export interface RetentionRows {
   ): Promise<{ readonly guestIds: readonly string[]; readonly next: GuestPlace | null }>
   /** Bookings that are due, and whose entries are archived: a booking is not removed before its history. */
   countDueBookings(agencyId: string, before: Night): Promise<number>
-  /** @returns how many were deleted, at most `limit` */
-  deleteBookings(agencyId: string, params: { readonly before: Night; readonly limit: number }): Promise<number>
+  /**
+   * @param params.audit written in the same statement with the number of bookings, if there are any
+   * @returns how many were deleted, at most `limit`
+   */
+  deleteBookings(
+    agencyId: string,
+    params: { readonly before: Night; readonly limit: number; readonly audit: AuditDraft },
+  ): Promise<number>
   /** Months of the ledger before this one. */
   countMonths(before: Month): Promise<number>
   /** Removes the deliveries of all months before this one that have none that is still due. */
@@ -92,6 +100,7 @@ export class RetentionJob {
   readonly #ownsDeliveries: () => boolean
   readonly #eraseIfDue: EraseIfDue
   readonly #clock: Clock
+  readonly #newId: IdSource
   readonly #onFailure: (error: unknown) => void
   #cancel: (() => void) | null = null
   #round: Promise<unknown> = Promise.resolve()
@@ -111,6 +120,7 @@ export class RetentionJob {
     ownsDeliveries: () => boolean
     eraseIfDue: EraseIfDue
     clock: Clock
+    newId: IdSource
     onFailure: (error: unknown) => void
   }) {
     this.#rows = options.rows
@@ -119,6 +129,7 @@ export class RetentionJob {
     this.#ownsDeliveries = options.ownsDeliveries
     this.#eraseIfDue = options.eraseIfDue
     this.#clock = options.clock
+    this.#newId = options.newId
     this.#onFailure = options.onFailure
     this.#succeededAt = options.clock.now()
   }
@@ -243,7 +254,8 @@ export class RetentionJob {
     if (isDryRun) return this.#rows.countDueBookings(agencyId, before)
     let count = 0
     while (!this.#stopped) {
-      const deleted = await this.#rows.deleteBookings(agencyId, { before, limit: BOOKINGS_PER_SLICE })
+      const audit = successLine({ clock: this.#clock, newId: this.#newId }, CALLER)
+      const deleted = await this.#rows.deleteBookings(agencyId, { before, limit: BOOKINGS_PER_SLICE, audit })
       count += deleted
       this.#bookings += deleted
       if (deleted < BOOKINGS_PER_SLICE) break

@@ -207,6 +207,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     ownsDeliveries: () => termOf(OF_SHARD_0) !== null,
     eraseIfDue: (...params) => guestErasures.eraseIfDue(...params),
     clock,
+    newId: systemIds,
     onFailure: watch.onHousekeepingFailure,
   })
   const housekeeping = openHousekeeping({

@@ -9,6 +9,7 @@ import {
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { formatNight, type Night } from '../../src/core/domain/night.ts'
 import { DAY_MS } from '../../src/lib/clock.ts'
+import { systemIds } from '../../src/lib/ids.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 
@@ -105,6 +106,7 @@ function openJob({ own = [AGENCY, OTHER], owner = true }: { own?: Agency[]; owne
       return true
     },
     clock,
+    newId: systemIds,
     onFailure: (error) => void failures.push(error),
   })
   return { clock, rows, job, erased, failing, failures }

@@ -354,5 +354,10 @@ describe('bookings and deliveries', () => {
     expect(await run()).toMatchObject({ bookings: 2 })
     expect(await bookings()).toEqual([years(-1)])
     expect(await differences()).toEqual([])
+    // The trail says how many, and nothing of rounds that delete none.
+    expect(await run()).toMatchObject({ bookings: 0 })
+    const { audit } = (await service.get(of('/audit'))).body
+    const lines = audit.filter(({ route }: { route: string }) => route === 'retention')
+    expect(lines).toMatchObject([{ actor: { kind: 'system' }, outcome: 'OK', count: 2, change: null }])
   })
 })
