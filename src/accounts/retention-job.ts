@@ -86,6 +86,9 @@ export interface RetentionStats {
   readonly sinceSuccessMs: number
 }
 
+/** Erases a guest everywhere, if they are still due: they may have booked, or be kept, since the page was read. @returns whether they were */
+type EraseIfDue = (agency: Agency, guestId: string, before: Night, caller: Caller) => Promise<boolean>
+
 /**
  * Removes what is due of the agencies of this process. In slices with pauses, so that writes do not wait.
  * Months are archived by the operator (`nightledger journal archive`), who has the files.
@@ -95,7 +98,7 @@ export class RetentionJob {
   readonly #defaults: Retention
   readonly #agencyById: (agencyId: string) => Agency | null
   readonly #ownsDeliveries: () => boolean
-  readonly #erase: (agency: Agency, guestId: string, caller: Caller) => Promise<unknown>
+  readonly #eraseIfDue: EraseIfDue
   readonly #clock: Clock
   readonly #newId: IdSource
   readonly #onFailure: (error: unknown) => void
@@ -115,8 +118,7 @@ export class RetentionJob {
     agencyById: (agencyId: string) => Agency | null
     /** Whether this process removes deliveries: one of several does. */
     ownsDeliveries: () => boolean
-    /** Erases a guest everywhere. */
-    erase: (agency: Agency, guestId: string, caller: Caller) => Promise<unknown>
+    eraseIfDue: EraseIfDue
     clock: Clock
     newId: IdSource
     onFailure: (error: unknown) => void
@@ -125,7 +127,7 @@ export class RetentionJob {
     this.#defaults = options.defaults
     this.#agencyById = options.agencyById
     this.#ownsDeliveries = options.ownsDeliveries
-    this.#erase = options.erase
+    this.#eraseIfDue = options.eraseIfDue
     this.#clock = options.clock
     this.#newId = options.newId
     this.#onFailure = options.onFailure
@@ -137,7 +139,7 @@ export class RetentionJob {
     this.#startIn(FIRST_AFTER_MS)
   }
 
-  /** Waits for the statement that runs, then removes nothing more. */
+  /** Waits for the statement, or the erasures, in progress; then nothing more is removed. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
@@ -184,10 +186,13 @@ export class RetentionJob {
     if (!this.#stopped) this.#startIn(delayMs)
   }
 
-  /** What fails for one agency does not keep the others from their turn: the first failure is thrown at the end. */
+  /** What fails for one guest or agency does not hold up the others: the first failure is thrown at the end. */
   async #runRound(isDryRun: boolean): Promise<RetentionRound> {
     const now = this.#clock.now()
     const failures: unknown[] = []
+    const noteFailure = (error: unknown) => {
+      failures[0] ??= error
+    }
     const agencies = await this.#rows.agencies()
     let [guests, bookings] = [0, 0]
     for (const { agencyId, own } of agencies) {
@@ -196,10 +201,10 @@ export class RetentionJob {
       if (agency === null) continue
       const due = dueAt(now, { ...this.#defaults, ...own })
       try {
-        guests += await this.#removeGuests(agency, due, isDryRun)
+        guests += await this.#removeGuests(agency, due, isDryRun, noteFailure)
         bookings += await this.#removeBookings(agencyId, due, isDryRun)
       } catch (error) {
-        failures.push(error)
+        noteFailure(error)
       }
     }
     const settings = agencies.map(({ own }) => ({ ...this.#defaults, ...own }))
@@ -207,24 +212,36 @@ export class RetentionJob {
     const monthsToArchive = await this.#rows.countMonths(logBefore)
     if (!isDryRun && !this.#stopped) {
       this.#monthsToArchive = monthsToArchive
-      if (this.#ownsDeliveries())
-        await this.#rows.forgetDeliveries(deliveriesBefore).catch((error) => failures.push(error))
+      if (this.#ownsDeliveries()) await this.#rows.forgetDeliveries(deliveriesBefore).catch(noteFailure)
     }
     if (failures.length > 0) throw failures[0]
     if (!isDryRun && !this.#stopped) this.#succeededAt = now
     return { guests, bookings, deliveriesBefore, monthsToArchive }
   }
 
-  async #removeGuests(agency: Agency, { guestsBefore }: Due, isDryRun: boolean): Promise<number> {
+  async #removeGuests(
+    agency: Agency,
+    { guestsBefore }: Due,
+    isDryRun: boolean,
+    noteFailure: (error: unknown) => void,
+  ): Promise<number> {
     let count = 0
     for (let after: GuestPlace | null = null; !this.#stopped; ) {
       const page = await this.#rows.dueGuests(agency.id, { before: guestsBefore, after, limit: GUESTS_PER_PAGE })
       if (isDryRun) count += page.guestIds.length
       for (let from = 0; !isDryRun && !this.#stopped && from < page.guestIds.length; from += ERASED_AT_ONCE) {
         const some = page.guestIds.slice(from, from + ERASED_AT_ONCE)
-        await Promise.all(some.map((guestId) => this.#erase(agency, guestId, CALLER)))
-        this.#guests += some.length
-        count += some.length
+        const wereDue = await Promise.all(
+          some.map((guestId) =>
+            this.#eraseIfDue(agency, guestId, guestsBefore, CALLER).catch((error) => {
+              noteFailure(error)
+              return false
+            }),
+          ),
+        )
+        const erased = wereDue.filter(Boolean).length
+        this.#guests += erased
+        count += erased
       }
       if (page.next === null) break
       after = page.next

@@ -205,7 +205,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     defaults: retentionOf(limits),
     agencyById: (agencyId) => catalogue.agencyById(agencyId),
     ownsDeliveries: () => termOf(OF_SHARD_0) !== null,
-    erase: (agency, guestId, caller) => guestErasures.erase(agency, guestId, caller),
+    eraseIfDue: (...params) => guestErasures.eraseIfDue(...params),
     clock,
     newId: systemIds,
     onFailure: watch.onHousekeepingFailure,
