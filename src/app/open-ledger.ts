@@ -139,6 +139,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     rows: stores.sandboxClockRows,
     expire: (agency, holds, until) => commands.groups.expire(agency, holds, until),
     audit: { clock, newId: systemIds },
+    clock,
     onMoved: (agencyId) => {
       options.onBookingChange?.(agencyId)
       options.onUnitChange?.(agencyId)
