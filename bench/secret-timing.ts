@@ -32,7 +32,7 @@ const tokens = storedOf(newToken)
 const [former, operator] = [newToken(), newToken()]
 const access = new PortalAccess({
   operatorTokens: [former.secret, operator.secret],
-  catalogue: { tokenHolderByHash: (hash) => (tokens.hashes.has(hash) ? impossible() : null) },
+  catalogue: { tokenHolderByHash: (hash) => (tokens.hashes.has(hash) ? impossible() : null), member: () => null },
   clock: { now: () => Date.now() },
 })
 timeGuesses('token', newToken, [tokens.victim, operator], (authorization) => {

@@ -160,7 +160,7 @@ create table api_key (
   primary key (agency_id, key_id)
 );
 
--- Access tokens: how people of an agency use the portal, each with a role.
+-- Access tokens: how programs, and the command line, use the portal for an agency, each with a role.
 create table access_token (
   agency_id     uuid not null references agency,
   token_id      uuid not null,
@@ -174,22 +174,79 @@ create table access_token (
   primary key (agency_id, token_id)
 );
 
--- The sessions of the portal's page. Each stands for the token that it was opened with: an access token, or one of the operator's.
--- `operator_hmac` is the HMAC of that token with the session's secret as the key. Only the hash of the secret is stored, so neither
--- reveals anything about the token.
+-- The people of an agency, each with a role. A person who is removed keeps the row, because the audit trail names them. `revision` counts
+-- the changes of the row, so that an older state never replaces a newer one in the memory of a process.
+create table person (
+  agency_id  uuid not null references agency,
+  person_id  uuid not null,
+  name       text not null,
+  email      text,
+  role       text not null check (role in ('viewer', 'desk', 'manager', 'owner')),
+  created_at timestamptz not null,
+  removed_at timestamptz,
+  revision   integer not null,
+  primary key (agency_id, person_id)
+);
+-- An address belongs to one person of an agency. By address first: a sign-in with OIDC looks for it in all agencies.
+create unique index person_email on person (lower(email), agency_id) where removed_at is null;
+
+-- How a person signs in (WebAuthn). `sign_count`: the authenticator's counter; 0 where it has none. `challenged_at`: when the challenge of
+-- the last sign-in was made: one that is not newer has been used. `transports`: what the browser may ask for, such as internal or usb.
+create table passkey (
+  agency_id     uuid not null,
+  passkey_id    uuid not null,
+  person_id     uuid not null,
+  credential_id text not null, -- base64url
+  name          text not null,
+  public_key    text not null, -- COSE, base64url
+  sign_count    bigint not null check (sign_count >= 0),
+  transports    text[] not null,
+  created_at    timestamptz not null,
+  last_used_at  timestamptz,
+  challenged_at timestamptz not null,
+  primary key (agency_id, passkey_id),
+  unique (agency_id, credential_id),
+  foreign key (agency_id, person_id) references person
+);
+create index passkey_of_person on passkey (agency_id, person_id);
+
+-- Links that a person opens: an invitation to make a passkey, of which a person has one at most, or one that signs in. Used once: using
+-- one deletes it. Of secrets only the hash is stored.
+create table person_link (
+  secret_sha256 text primary key check (length(secret_sha256) = 64),
+  agency_id     uuid not null,
+  person_id     uuid not null,
+  kind          text not null check (kind in ('invitation', 'sign_in')),
+  created_at    timestamptz not null,
+  expires_at    timestamptz not null,
+  foreign key (agency_id, person_id) references person
+);
+create unique index person_link_invitation on person_link (agency_id, person_id) where kind = 'invitation';
+create index person_link_of_person on person_link (agency_id, person_id);
+
+-- The sessions of the portal's page. Each stands for a person, or for the token that it was opened with: an access token, or one of the
+-- operator's. `operator_hmac` is the HMAC of that token with the session's secret as the key. Only the hash of the secret is stored, so
+-- neither reveals anything about the token. `device`: the User-Agent that opened it, and `address` where from.
 create table portal_session (
   secret_sha256 text primary key check (length(secret_sha256) = 64),
+  session_id    uuid not null unique,
   agency_id     uuid,
   token_id      uuid,
+  person_id     uuid,
   operator_hmac text check (length(operator_hmac) = 64),
+  device        text not null,
+  address       text not null,
   created_at    timestamptz not null,
   seen_at       timestamptz not null, -- to some minutes
   foreign key (agency_id, token_id) references access_token,
-  check ((agency_id is null) = (token_id is null)),
-  check ((token_id is null) <> (operator_hmac is null))
+  foreign key (agency_id, person_id) references person,
+  check ((agency_id is null) = (operator_hmac is not null)),
+  check (num_nonnulls(token_id, person_id, operator_hmac) = 1)
 );
 -- What is loaded when shards are acquired.
 create index portal_session_of_shard on portal_session (shard_of(agency_id)) where agency_id is not null;
+-- What ends with a new role, or with the person.
+create index portal_session_of_person on portal_session (agency_id, person_id) where person_id is not null;
 
 -- `seen`: [{"sha256", "seenAt"}] of sessions that were used. `ended`: hashes of sessions to delete. Those last used before `idle_since`
 -- are deleted as well. Calling it twice, or late, does no harm: an ended session does not come back. Errors: NL001.
@@ -307,7 +364,7 @@ create table journal (
   shard         smallint not null,
   is_announced  boolean not null,
   kind          text not null,
-  actor_kind    text not null check (actor_kind in ('key', 'access_token', 'portal', 'system')),
+  actor_kind    text not null check (actor_kind in ('key', 'access_token', 'person', 'portal', 'system')),
   link          bytea not null check (length(link) = 32),
   route         text not null,
   request_id    text,
@@ -681,7 +738,8 @@ select j.agency_id, j.seq, j.month, j.entry_id, concat(
   coalesce('"unt_' || encode(uuid_send(j.other_unit_id), 'hex') || '",', 'null,'),
   coalesce('"bkg_' || encode(uuid_send(j.booking_id), 'hex') || '",', 'null,'),
   '"evt_', encode(uuid_send(j.entry_id), 'hex'), '","', j.kind, case when j.is_announced then '",true,"' else '",false,"' end, j.actor_kind,
-  coalesce(case when j.actor_kind = 'access_token' then '","tok_' else '","key_' end || encode(uuid_send(j.actor_id), 'hex') || '","',
+  coalesce(case j.actor_kind when 'access_token' then '","tok_' when 'person' then '","per_' else '","key_' end
+             || encode(uuid_send(j.actor_id), 'hex') || '","',
            '",null,"'),
   j.route, '",', coalesce(to_json(j.request_id)::text, 'null'), ',', j.payload, ']') as entry
 from journal j
@@ -908,7 +966,7 @@ create table audit_line (
   line_id    uuid not null,
   actor_id   uuid,
   month      date not null check (extract(day from month) = 1),
-  actor_kind text not null check (actor_kind in ('key', 'access_token', 'portal', 'system')),
+  actor_kind text not null check (actor_kind in ('key', 'access_token', 'person', 'portal', 'system')),
   route      text not null,
   outcome    text not null,
   -- As the caller gave it: a refusal may name a booking that does not exist.

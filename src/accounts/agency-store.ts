@@ -1,5 +1,6 @@
 import type { Guest } from '../core/bookings/booking-lists.ts'
 import type { AccessToken, Agency, ApiKey, Inventory } from '../core/catalogue/agency.ts'
+import type { Person } from '../core/catalogue/people.ts'
 import type { FeeType } from '../core/domain/unit.ts'
 import type { ChangeLine } from '../core/journal/record.ts'
 
@@ -37,5 +38,6 @@ export interface AgencyStore {
   loadAgencies(): Promise<readonly Agency[]>
   loadKeys(): Promise<readonly ApiKey[]>
   loadAccessTokens(): Promise<readonly AccessToken[]>
+  loadPeople(): Promise<readonly Person[]>
   loadInventory(agencyId: string): Promise<Inventory>
 }

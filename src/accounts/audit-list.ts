@@ -19,6 +19,7 @@ export interface AuditFilter {
   readonly keyId: string | null
   /** Of an access token. */
   readonly tokenId: string | null
+  readonly personId: string | null
   readonly outcome: string | null
   readonly bookingId: string | null
   readonly requestId: string | null

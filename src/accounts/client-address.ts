@@ -63,6 +63,13 @@ export function clientNetworkOf(address: string): string {
   return ipaddr.IPv6.networkAddressFromCIDR(`${address}/${IPV6_NETWORK_BITS}`).toString()
 }
 
+/** Where an address is, in words: what it says without asking anybody. */
+export function placeOf(address: string): string {
+  const range = ipaddr.isValid(address) ? ipaddr.parse(address).range() : UNKNOWN
+  if (range === 'loopback') return 'this machine'
+  return range === 'private' || range === 'uniqueLocal' || range === 'linkLocal' ? 'the local network' : address
+}
+
 /** Reads addresses and networks in CIDR notation. @returns null when one is neither, or is the network of all addresses */
 export function parseNetworks(texts: readonly string[]): readonly Network[] | null {
   const networks = texts.map(networkOf)

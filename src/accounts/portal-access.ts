@@ -1,27 +1,32 @@
 /**
- * Who may use the portal: the operator with a token of the service's settings, and the people of an agency with its access tokens, each
- * also by a session that was opened with the token.
+ * Who may use the portal: the operator with a token of the service's settings, programs of an agency with its access tokens, each also by
+ * a session that was opened with the token, and the people of an agency by their sessions.
  * Synchronous, so that nothing changes between the look-up and the answer to it: a revocation holds from the next request on.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { RequiredRole } from '../core/catalogue/agency.ts'
-import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
+import type { Catalogue, Member } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type AnswerPace, partsOf } from './partner-access.ts'
-import type { PortalSessions, Session } from './portal-sessions.ts'
-import { isTokenValid } from './secrets.ts'
+import type { PortalSessions, Session, SessionOrigin } from './portal-sessions.ts'
+import { isMemberValid } from './secrets.ts'
 import { BODY_BYTES_PER_REQUEST, type OverBudget, type TokenRateLimit } from './token-rate-limit.ts'
 
-/** Who sends a request to the portal. `session`: the one that stands for the token; null when the token itself was sent. */
-export type PortalIdentity = { readonly session: Session | null } & (
-  | { readonly kind: 'operator' }
-  | ({ readonly kind: 'access_token' } & TokenHolder)
-)
+/** Who sends a request to the portal. `session`: by which they are known; null when a token was sent. */
+export type PortalIdentity = { readonly session: Session | null } & ({ readonly kind: 'operator' } | Member)
+
+/** Somebody who has just signed in, and the secret of their new session. */
+export interface SignedIn {
+  readonly identity: PortalIdentity
+  readonly secret: string
+}
+
+type PortalCatalogue = Pick<Catalogue, 'tokenHolderByHash' | 'member'>
 
 const OPERATOR: PortalIdentity = { kind: 'operator', session: null }
 
 export function roleOf(identity: PortalIdentity): RequiredRole {
-  return identity.kind === 'operator' ? 'operator' : identity.token.role
+  return identity.kind === 'operator' ? 'operator' : identity.member.role
 }
 
 const BEARER = /^bearer +([\x21-\x7e]+)$/i
@@ -31,7 +36,7 @@ const HEADER_CHARS_MAX = 1_024
 export class PortalAccess {
   readonly #operatorTokens: readonly string[]
   readonly #operatorDigests: readonly Buffer[]
-  readonly #catalogue: Pick<Catalogue, 'tokenHolderByHash'>
+  readonly #catalogue: PortalCatalogue
   readonly #clock: Pick<Clock, 'now'>
   /** Null where no session is accepted. */
   readonly sessions: PortalSessions | null
@@ -41,12 +46,12 @@ export class PortalAccess {
   /**
    * @param options.operatorTokens visible ASCII, at least 32 characters each; none: the operator is not admitted
    * @param options.sessions left out: no session is accepted
-   * @param options.rateLimit of each access token; left out: none
+   * @param options.rateLimit of each person and access token; left out: none
    * @param options.pace of large answers; left out: they are sent at once
    */
   constructor(options: {
     operatorTokens: readonly string[]
-    catalogue: Pick<Catalogue, 'tokenHolderByHash'>
+    catalogue: PortalCatalogue
     clock: Pick<Clock, 'now'>
     sessions?: PortalSessions | null
     rateLimit?: TokenRateLimit
@@ -74,7 +79,7 @@ export class PortalAccess {
   }
 
   /**
-   * As `admit`, by a session's secret instead of a token. A session whose token is no longer valid ends.
+   * As `admit`, by a session's secret instead of a token. A session whose holder is no longer valid ends.
    * @param options.isUse whether a person has done something; else its idle time continues
    */
   admitSession(secret: string, { isUse }: { readonly isUse: boolean }): PortalIdentity | null {
@@ -87,7 +92,7 @@ export class PortalAccess {
   }
 
   /**
-   * Takes an admitted request from the budgets of its access token and agency; the operator has none. To be called once for each request.
+   * Takes an admitted request from the budgets of its person or access token and their agency; the operator has none. To be called once for each request.
    * @param bodyBytes as the request declares them
    * @returns null when it is within the budgets; else how to refuse it, with the whole seconds to wait
    */
@@ -115,9 +120,9 @@ export class PortalAccess {
     return this.#pace?.take(identity.agency.id, parts) ?? null
   }
 
-  /** Whether a refused write of this token gets a line of its own in the audit trail; else it is counted. */
-  takeLine(holder: TokenHolder): boolean {
-    return this.#rateLimit?.takeLine(holder) ?? true
+  /** Whether a refused write of this member gets a line of its own in the audit trail; else it is counted. */
+  takeLine(member: Member): boolean {
+    return this.#rateLimit?.takeLine(member) ?? true
   }
 
   /** Who has this token, without a session. Null as `admit`. */
@@ -130,14 +135,37 @@ export class PortalAccess {
    * @returns null as `admit` does
    * @throws what the database rejects with
    */
-  async signIn(token: string): Promise<{ readonly identity: PortalIdentity; readonly secret: string } | null> {
+  async signIn(token: string, from: SessionOrigin): Promise<SignedIn | null> {
     const { sessions } = this
     const found = this.admitToken(token)
     if (sessions === null || found === null) return null
-    const { session, secret } = await sessions.open(found.kind === 'operator' ? { operatorToken: token } : found)
+    const { session, secret } = await sessions.open(found.kind === 'operator' ? { operatorToken: token } : found, from)
     // The token may have been revoked meanwhile.
     const identity = this.readmit({ ...found, session })
     if (identity === null) sessions.end(session)
+    return identity === null ? null : { identity, secret }
+  }
+
+  /**
+   * Opens a session for a person who has shown who they are.
+   * @param store makes that durable, once the session exists; false: it turned out not to hold
+   * @returns null when it did not hold, or the person or their agency was changed meanwhile
+   * @throws what the database rejects with; then there is no session
+   */
+  async signInPerson(
+    person: Member & { readonly kind: 'person' },
+    from: SessionOrigin,
+    store: (session: Session) => Promise<boolean>,
+  ): Promise<SignedIn | null> {
+    const { sessions } = this
+    if (sessions === null) return null
+    const { session, secret } = await sessions.open(person, from)
+    let identity: PortalIdentity | null = null
+    try {
+      if (await store(session)) identity = this.readmit({ ...person, session })
+    } finally {
+      if (identity === null) sessions.end(session)
+    }
     return identity === null ? null : { identity, secret }
   }
 
@@ -146,20 +174,20 @@ export class PortalAccess {
     const { session } = identity
     if (session !== null && this.sessions?.isOpen(session) !== true) return null
     if (identity.kind === 'operator') return identity
-    return this.#ifValid(this.#catalogue.tokenHolderByHash(identity.token.secretSha256), session)
+    return this.#ifValid(this.#catalogue.member(identity.kind, identity.agency.id, identity.member.id), session)
   }
 
-  /** The holder of the access token of a request that was answered with 401; null when the token is unknown. It grants no access. */
-  holderOf(authorization: string | null): TokenHolder | null {
+  /** Who has the access token of a request that was answered with 401; null when the token is unknown. It grants no access. */
+  holderOf(authorization: string | null): Member | null {
     return this.#holderOfDigest(digestIn(authorization))
   }
 
   /** The same of a token that was not let in by `signIn`. */
-  holderOfToken(token: string): TokenHolder | null {
+  holderOfToken(token: string): Member | null {
     return this.#holderOfDigest(TOKEN.test(token) ? digestOf(token) : null)
   }
 
-  #holderOfDigest(digest: Buffer | null): TokenHolder | null {
+  #holderOfDigest(digest: Buffer | null): Member | null {
     return digest === null ? null : this.#catalogue.tokenHolderByHash(digest.toString('hex'))
   }
 
@@ -171,16 +199,15 @@ export class PortalAccess {
   }
 
   #ofSession(session: Session, secret: string): PortalIdentity | null {
-    const { tokenSha256 } = session
-    if (tokenSha256 !== null) return this.#ifValid(this.#catalogue.tokenHolderByHash(tokenSha256), session)
+    const { holder } = session
+    if (holder.kind !== 'operator')
+      return this.#ifValid(this.#catalogue.member(holder.kind, holder.agencyId, holder.id), session)
     const isOperator = this.#operatorTokens.some((token) => this.sessions?.isOfOperator(session, secret, token))
     return isOperator ? { kind: 'operator', session } : null
   }
 
-  #ifValid(holder: TokenHolder | null, session: Session | null = null): PortalIdentity | null {
-    if (holder === null || !isTokenValid(holder, this.#clock.now())) return null
-    const { token, agency } = holder
-    return { kind: 'access_token', token, agency, session }
+  #ifValid(member: Member | null, session: Session | null = null): PortalIdentity | null {
+    return member !== null && isMemberValid(member, this.#clock.now()) ? { ...member, session } : null
   }
 }
 

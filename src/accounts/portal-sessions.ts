@@ -1,22 +1,23 @@
 /**
- * The sessions of the portal's page (docs/design.md#sessions). A session stands for the token that it was opened with, and is worth no
- * more than that: each request looks at the token again. All of them are in memory, by the hash of their secret. One is stored before
+ * The sessions of the portal's page (docs/design.md#sessions). A session stands for a person, or for the token that it was opened with, and
+ * is worth no more than that: each request looks at the person or the token again. All of them are in memory, by the hash of their secret. One is stored before
  * its cookie is given out. When it ends, it ends here first and is then deleted, so that ending never waits for the database.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Catalogue, TokenHolder } from '../core/catalogue/catalogue.ts'
+import type { Catalogue, Member } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { Clock } from '../lib/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
 import { FlushTimer } from './flush-timer.ts'
-import { isTokenValid } from './secrets.ts'
+import { isMemberValid } from './secrets.ts'
 
 /** A session that nobody has used for longer has ended. */
 export const SESSION_IDLE_MS_MAX = 12 * HOUR_MS
-/** Of one token, and of the operator. The one that was not used for longest ends when another is opened. */
-export const SESSIONS_PER_TOKEN_MAX = 50
+/** Of one person or token, and of the operator. The one that was not used for longest ends when another is opened. */
+export const SESSIONS_PER_MEMBER_MAX = 50
 /**
- * Of one agency, all its tokens together, about 0.5 KB each. Beyond it, only the agency's own sessions end: one limit for the whole process would
+ * Of one agency, about 1 KB each. Beyond it, only the agency's own sessions end: one limit for the whole process would
  * let one agency sign out the others and the operator.
  */
 export const SESSIONS_PER_AGENCY_MAX = 500
@@ -31,12 +32,28 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/
 
 /** Whom a session stands for. */
 export type SessionHolder =
-  | { readonly kind: 'access_token'; readonly agencyId: string; readonly tokenId: string }
+  /** `id`: of the access token or the person. */
+  | { readonly kind: Member['kind']; readonly agencyId: string; readonly id: string }
   /** `tokenHmac`: of the operator's token, with the session's secret as the key: it says nothing to whoever reads the database. */
   | { readonly kind: 'operator'; readonly tokenHmac: string }
 
+/** Whose sessions are counted and listed together. */
+type SessionOwner = { readonly kind: 'operator' } | { readonly kind: Member['kind']; readonly id: string }
+
+/** What a session was opened with, as its holder sees it in the list of their sessions. */
+export interface SessionOrigin {
+  /** The `User-Agent`, cut to `DEVICE_LENGTH_MAX`; empty when there was none. */
+  readonly device: string
+  /** Of the client (client-address.ts). */
+  readonly address: string
+}
+
+export const DEVICE_LENGTH_MAX = 200
+
 /** A session as it is stored. */
-export interface StoredSession {
+export interface StoredSession extends SessionOrigin {
+  /** `ses_…`: names it to its holder, and opens nothing. */
+  readonly id: string
   /** Of its secret, lower-case hex. */
   readonly sha256: string
   readonly holder: SessionHolder
@@ -48,8 +65,6 @@ export interface Session extends StoredSession {
   seenAt: Instant
   /** As it is stored. */
   storedSeenAt: Instant
-  /** Of the access token; null for the operator. */
-  readonly tokenSha256: string | null
 }
 
 /** What is written of sessions that exist already. */
@@ -69,11 +84,12 @@ export interface SessionRows {
 
 export class PortalSessions {
   readonly #rows: SessionRows
-  readonly #catalogue: Pick<Catalogue, 'accessTokenById' | 'tokenHolderByHash'>
+  readonly #catalogue: Pick<Catalogue, 'member'>
   readonly #clock: Clock
+  readonly #newId: IdSource
   /** By hash; the one that was not used for longest comes first, to five minutes. */
   readonly #open = new Map<string, Session>()
-  /** The same by token, and by agency. */
+  /** The same by person or token, and by agency. */
   readonly #byOwner = new Map<string, Set<Session>>()
   readonly #seen = new Set<Session>()
   /** Ended, and perhaps still stored. */
@@ -83,14 +99,16 @@ export class PortalSessions {
 
   constructor(options: {
     rows: SessionRows
-    catalogue: Pick<Catalogue, 'accessTokenById' | 'tokenHolderByHash'>
+    catalogue: Pick<Catalogue, 'member'>
     clock: Clock
+    newId: IdSource
     /** Called for each write that has failed. It is repeated. */
     onFailure: (error: unknown) => void
   }) {
     this.#rows = options.rows
     this.#catalogue = options.catalogue
     this.#clock = options.clock
+    this.#newId = options.newId
     this.#timer = new FlushTimer({
       flushed: { isDirty: () => this.#seen.size > 0 || this.#ended.size > 0, write: () => this.#write() },
       clock: options.clock,
@@ -112,10 +130,10 @@ export class PortalSessions {
   /** Takes over what is stored, except what has ended meanwhile. */
   adopt(stored: readonly StoredSession[]): void {
     for (const session of stored.toSorted((a, b) => a.seenAt - b.seenAt)) {
-      const tokenSha256 = this.#tokenSha256Of(session.holder)
-      if (tokenSha256 === undefined) this.#delete(session.sha256)
+      const { holder } = session
+      if (holder.kind !== 'operator' && this.#memberOf(holder) === null) this.#delete(session.sha256)
       else if (!this.#open.has(session.sha256) && !this.#ended.has(session.sha256))
-        this.#add({ ...session, storedSeenAt: session.seenAt, tokenSha256 })
+        this.#add({ ...session, storedSeenAt: session.seenAt })
     }
   }
 
@@ -131,11 +149,11 @@ export class PortalSessions {
     else if (stored.seenAt > known.seenAt) known.seenAt = stored.seenAt
   }
 
-  /** Another process has these agencies now, with the sessions of their tokens: here they are unknown, and continue there. */
+  /** Another process has these agencies now, with their sessions: here they are unknown, and continue there. */
   forget(isIncluded: (agencyId: string) => boolean): void {
     for (const session of [...this.#open.values()]) {
       const { holder } = session
-      if (holder.kind === 'access_token' && isIncluded(holder.agencyId)) this.#remove(session)
+      if (holder.kind !== 'operator' && isIncluded(holder.agencyId)) this.#remove(session)
     }
   }
 
@@ -149,29 +167,29 @@ export class PortalSessions {
 
   /**
    * Opens a session with a secret that nobody has known before.
-   * @param by the access token, or the operator's token as it was sent
+   * @param by the person or the access token, or the operator's token as it was sent
    * @returns the secret: it is in this answer and nowhere else
    * @throws what the database rejects with; then there is no session
    */
-  async open(by: TokenHolder | { readonly operatorToken: string }): Promise<{ session: Session; secret: string }> {
+  async open(
+    by: Member | { readonly operatorToken: string },
+    { device, address }: SessionOrigin,
+  ): Promise<{ session: Session; secret: string }> {
     const secret = randomBytes(SECRET_BYTES).toString('base64url')
     const now = this.#clock.now()
     const holder: SessionHolder =
       'operatorToken' in by
         ? { kind: 'operator', tokenHmac: hmacOf(secret, by.operatorToken) }
-        : { kind: 'access_token', agencyId: by.agency.id, tokenId: by.token.id }
-    const stored = { sha256: sha256Of(secret), holder, createdAt: now, seenAt: now }
+        : { kind: by.kind, agencyId: by.agency.id, id: by.member.id }
+    const origin = { device: device.slice(0, DEVICE_LENGTH_MAX).toWellFormed(), address }
+    const stored = { id: this.#newId('ses'), sha256: sha256Of(secret), holder, ...origin, createdAt: now, seenAt: now }
     await this.#rows.insert(stored)
-    const session: Session = {
-      ...stored,
-      storedSeenAt: now,
-      tokenSha256: 'operatorToken' in by ? null : by.token.secretSha256,
-    }
+    const session: Session = { ...stored, storedSeenAt: now }
     this.#add(session)
     return { session, secret }
   }
 
-  /** The open session with this secret. It says nothing about the token. Null for any other text. */
+  /** The open session with this secret. It says nothing about its holder. Null for any other text. */
   find(secret: string): Session | null {
     const session = SECRET.test(secret) ? this.#open.get(sha256Of(secret)) : undefined
     return session !== undefined && this.isOpen(session) ? session : null
@@ -205,9 +223,18 @@ export class PortalSessions {
     if (this.#remove(session)) this.#delete(session.sha256)
   }
 
-  /** All sessions of an agency's tokens end: they do not come back with the agency. */
-  endOfAgency(agencyId: string): void {
-    for (const session of [...(this.#byOwner.get(agencyId) ?? [])]) this.end(session)
+  /** The open sessions of the same holder, the last used first. */
+  like(holder: SessionOwner): Session[] {
+    const all = [...(this.#byOwner.get(ownerIdOf(holder)) ?? [])]
+    return all.filter((session) => this.isOpen(session)).sort((a, b) => b.seenAt - a.seenAt)
+  }
+
+  /**
+   * All sessions of an agency, a person or a token end. Those of an agency do not come back with it.
+   * @param except this one continues
+   */
+  endAllOf(ownerId: string, except: Session | null = null): void {
+    for (const session of [...(this.#byOwner.get(ownerId) ?? [])]) if (session !== except) this.end(session)
   }
 
   endBySecret(secret: string): void {
@@ -224,14 +251,23 @@ export class PortalSessions {
     if (SECRET.test(secret) && this.#ended.has(sha256Of(secret))) await this.#timer.flush()
   }
 
-  /** Ends what has not been used, or whose token is no longer valid. */
+  /**
+   * Ends these, and stores that.
+   * @throws as `endStored`
+   */
+  async endAllStored(sessions: readonly Session[]): Promise<void> {
+    for (const session of sessions) this.end(session)
+    if (sessions.some(({ sha256 }) => this.#ended.has(sha256))) await this.#timer.flush()
+  }
+
+  /** Ends what has not been used, or whose holder is no longer valid. */
   sweep(): void {
     this.#cancelSweep()
     const now = this.#clock.now()
     for (const session of [...this.#open.values()]) {
       // Another node may have seen the operator since: the database knows when its session has ended.
       if (this.#isIdle(session) && session.holder.kind === 'operator') this.#remove(session)
-      else if (this.#isIdle(session) || !this.#hasValidToken(session, now)) this.end(session)
+      else if (this.#isIdle(session) || !this.#hasValidHolder(session, now)) this.end(session)
     }
     this.#cancelSweep = this.#clock.after(SWEEP_EVERY_MS, () => this.sweep())
   }
@@ -246,16 +282,14 @@ export class PortalSessions {
     return this.#clock.now() - seenAt > SESSION_IDLE_MS_MAX
   }
 
-  #hasValidToken({ tokenSha256 }: Session, now: number): boolean {
-    if (tokenSha256 === null) return true
-    const holder = this.#catalogue.tokenHolderByHash(tokenSha256)
-    return holder !== null && isTokenValid(holder, now)
+  #hasValidHolder({ holder }: Session, now: number): boolean {
+    if (holder.kind === 'operator') return true
+    const member = this.#memberOf(holder)
+    return member !== null && isMemberValid(member, now)
   }
 
-  /** Undefined: there is no such token. */
-  #tokenSha256Of(holder: SessionHolder): string | null | undefined {
-    if (holder.kind === 'operator') return null
-    return this.#catalogue.accessTokenById(holder.agencyId, holder.tokenId)?.secretSha256
+  #memberOf({ kind, agencyId, id }: Exclude<SessionHolder, { readonly kind: 'operator' }>): Member | null {
+    return this.#catalogue.member(kind, agencyId, id)
   }
 
   #add(session: Session): void {
@@ -306,11 +340,12 @@ export class PortalSessions {
 
 /** Whose shares a session takes a place of. */
 function ownersOf({ holder }: Session): readonly { readonly id: string; readonly sessionsMax: number }[] {
-  if (holder.kind === 'operator') return [{ id: 'operator', sessionsMax: SESSIONS_PER_TOKEN_MAX }]
-  return [
-    { id: holder.tokenId, sessionsMax: SESSIONS_PER_TOKEN_MAX },
-    { id: holder.agencyId, sessionsMax: SESSIONS_PER_AGENCY_MAX },
-  ]
+  const own = { id: ownerIdOf(holder), sessionsMax: SESSIONS_PER_MEMBER_MAX }
+  return holder.kind === 'operator' ? [own] : [own, { id: holder.agencyId, sessionsMax: SESSIONS_PER_AGENCY_MAX }]
+}
+
+function ownerIdOf(holder: SessionOwner): string {
+  return holder.kind === 'operator' ? 'operator' : holder.id
 }
 
 function sha256Of(secret: string): string {

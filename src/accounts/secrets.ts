@@ -1,5 +1,5 @@
-import { KEY_PREFIX, TOKEN_PREFIX } from '../core/catalogue/agency.ts'
-import type { TokenHolder } from '../core/catalogue/catalogue.ts'
+import { isLive, KEY_PREFIX, TOKEN_PREFIX } from '../core/catalogue/agency.ts'
+import type { Member } from '../core/catalogue/catalogue.ts'
 import { sha256Hex } from '../lib/ids.ts'
 import type { NewSecret } from './credential-writes.ts'
 
@@ -40,8 +40,11 @@ export function tokenSecretOf(secret: string): NewSecret {
   return secretWith(TOKEN_PREFIX, secret)
 }
 
-/** Whether an access token opens its agency at `now`: it is not revoked and has not expired, and the agency is active. */
-export function isTokenValid({ token, agency }: TokenHolder, now: number): boolean {
-  if (token.revokedAt !== null || agency.status !== 'active') return false
-  return token.expiresAt === null || now <= token.expiresAt
+/**
+ * Whether somebody may act for the agency at `now`: the agency is active, and the person was not removed, or the access token is neither
+ * revoked nor expired.
+ */
+export function isMemberValid({ kind, member, agency }: Member, now: number): boolean {
+  if (agency.status !== 'active') return false
+  return kind === 'person' ? member.removedAt === null : isLive(member, now)
 }

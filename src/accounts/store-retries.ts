@@ -20,10 +20,18 @@ interface SandboxExists {
   readonly slug: string
 }
 
-/** Another guest of the agency has the e-mail: guests are matched by it, so it must be unique (docs/design.md#data-outside-units). */
+/**
+ * Another guest of the agency has the e-mail: guests are matched by it, so it must be unique (docs/design.md#data-outside-units). Or another
+ * person has it: a provider signs them in by it.
+ */
 interface EmailTaken {
   readonly code: 'EMAIL_TAKEN'
   readonly email: string
+}
+
+/** The agency would have no owner left who can sign in, or the person no passkey. */
+interface LastOne {
+  readonly code: 'LAST_OWNER' | 'LAST_PASSKEY'
 }
 
 /** The unit no longer has the rates, or the restrictions, that the change was based on. */
@@ -39,7 +47,7 @@ interface NotesChanged {
 }
 
 /** Why a change of the agency's own data is refused. A value, never thrown. */
-type AgencyRefusal = SlugTaken | SandboxExists | EmailTaken | RulesChanged | NotesChanged | InvalidChange
+type AgencyRefusal = SlugTaken | SandboxExists | EmailTaken | LastOne | RulesChanged | NotesChanged | InvalidChange
 
 export type AgencyOutcome<T> =
   | { readonly kind: 'done'; readonly value: T }
@@ -113,7 +121,7 @@ export class StoreRetries {
 }
 
 /** What gives others access. */
-export type Access = 'key' | 'access_token' | 'agency' | 'calendar_address' | 'session'
+export type Access = 'key' | 'access_token' | 'person' | 'agency' | 'calendar_address' | 'session'
 
 /**
  * Access was revoked in this process until it exits, but it is not known whether the revocation is stored. Repeating the request

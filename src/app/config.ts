@@ -22,6 +22,8 @@ export type Config = {
   readonly dataDir: string
   /** As `parsePortalTokens` returns them. null only without a DATABASE_URL: then one is made and kept in `dataDir` (src/app/secrets.ts). */
   readonly portalTokens: readonly string[] | null
+  /** Origin of the page, as people open it; null: localhost on the port. Passkeys are bound to it. */
+  readonly publicUrl: string | null
   /** 32 bytes; null as for `portalTokens`. */
   readonly secretKey: Uint8Array | null
   /** Where erasures are written down outside the database; null: nowhere. */
@@ -128,6 +130,7 @@ export function readConfig(env: Env): Config {
     requireSynchronousStandby: read(env, 'REQUIRE_SYNCHRONOUS_STANDBY', faults, parseSwitch) ?? false,
     dataDir: env['DATA_DIR'] || './data',
     portalTokens: read(env, 'PORTAL_TOKEN', faults, parsePortalTokens),
+    publicUrl: read(env, 'PUBLIC_URL', faults, parsePublicUrl),
     secretKey: read(env, 'SECRET_KEY', faults, parseSecretKey),
     erasuresFile: env['ERASURES_FILE'] || null,
     logLevel: read(env, 'LOG_LEVEL', faults, (text) => oneOf(LOG_LEVELS, text)) ?? 'info',
@@ -155,6 +158,8 @@ const WHAT_PASSES = {
   REQUIRE_SYNCHRONOUS_STANDBY: 'true or false',
   PORTAL_TOKEN: `at least ${PORTAL_TOKEN_LENGTH_MIN} visible ASCII characters without spaces or commas, or two such tokens separated by a comma`,
   SECRET_KEY: `${SECRET_KEY_BYTES} random bytes as ${2 * SECRET_KEY_BYTES} hexadecimal digits or in base64 (openssl rand -hex ${SECRET_KEY_BYTES})`,
+  PUBLIC_URL:
+    'the origin of the page, such as https://bookings.example.com, or http://localhost:3000 on the same machine',
   PORT: 'a whole number from 0 to 65535',
   HOST: 'a host name or an address to listen on, such as 127.0.0.1 or 0.0.0.0',
   ADMIN_PORT: 'a whole number from 0 to 65535',
@@ -272,6 +277,15 @@ export function parsePortalTokens(text: string): readonly string[] | null {
   const tokens = text.split(',')
   const isEach = tokens.every((token) => token.length >= PORTAL_TOKEN_LENGTH_MIN && /^[\x21-\x7e]+$/.test(token))
   return isEach && tokens.length <= PORTAL_TOKENS_MAX ? Object.freeze(tokens) : null
+}
+
+/** Browsers have passkeys over TLS, and on localhost; never for an address without a name. */
+function parsePublicUrl(text: string): string | null {
+  const url = URL.parse(text)
+  if (url === null || (text !== url.origin && text !== url.href) || url.href !== `${url.origin}/`) return null
+  const isLocal = url.hostname === 'localhost' || url.hostname.endsWith('.localhost')
+  const isNamed = /[a-z]/.test(url.hostname) && !url.hostname.includes(':')
+  return isNamed && (url.protocol === 'https:' || (url.protocol === 'http:' && isLocal)) ? url.origin : null
 }
 
 function parseTrustedProxies(text: string): readonly string[] | null {

@@ -11,6 +11,7 @@ import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import type { Clock } from '../lib/clock.ts'
 import { bootTime } from '../lib/clock.ts'
+import { systemIds } from '../lib/ids.ts'
 import { classifyDatabaseError } from '../postgres/client/database-error.ts'
 import type { LedgerWatch } from './ledger.ts'
 import type { LedgerStores } from './ledger-stores.ts'
@@ -60,6 +61,7 @@ export function openCounters(options: CounterOptions) {
     },
     catalogue,
     clock,
+    newId: systemIds,
     onFailure: watch.onHousekeepingFailure,
   })
   /** Those of this writer: they must not count from an earlier moment. */

@@ -8,6 +8,9 @@ import { CalendarFeeds } from '../accounts/calendar-feeds.ts'
 import { FeeCommands } from '../accounts/fee-commands.ts'
 import { GuestCommands } from '../accounts/guest-commands.ts'
 import { KeyCommands } from '../accounts/key-commands.ts'
+import { Passkeys } from '../accounts/passkeys.ts'
+import { PeopleCommands } from '../accounts/people-commands.ts'
+import { PersonSignIn } from '../accounts/person-sign-in.ts'
 import { RetentionCommands } from '../accounts/retention-commands.ts'
 import { Sandboxes } from '../accounts/sandboxes.ts'
 import { newKeySecret, newTokenSecret } from '../accounts/secrets.ts'
@@ -22,7 +25,9 @@ import { PostgresAgencyBookings } from '../postgres/stores/postgres-agency-booki
 import { PostgresAgencyStore } from '../postgres/stores/postgres-agency-store.ts'
 import { PostgresAuditList } from '../postgres/stores/postgres-audit-list.ts'
 import { PostgresCalendarFeedRows } from '../postgres/stores/postgres-calendar-feed-rows.ts'
+import { PostgresPersonRows } from '../postgres/stores/postgres-person-rows.ts'
 import { PostgresRetentionRows } from '../postgres/stores/postgres-retention-rows.ts'
+import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import { PostgresTapeStays } from '../postgres/stores/postgres-tape-stays.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
 import { type PeekUnit, RUN_VERIFICATION, VerificationProcess } from '../verify/verification-process.ts'
@@ -35,6 +40,8 @@ interface PortalOptions {
   readonly webhooks: WebhookCommands
   /** Aborted when the service stops: a verification is not waited for. */
   readonly draining: AbortSignal
+  /** How people sign in, and are invited. */
+  readonly people: Pick<PortalLedger, 'pageUrl' | 'provider' | 'mailInvitation'>
   /** Of this process's memory, or of the database. */
   readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
 }
@@ -42,7 +49,7 @@ interface PortalOptions {
 /** What the portal's routes need, whichever listener serves them. */
 export function openPortal(
   ledger: Ledger,
-  { secretKey, webhooks, draining, agencies }: PortalOptions,
+  { secretKey, webhooks, draining, agencies, people }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
   const { agencyChanges: changes, tags, bookingHistory, unitsAsOf } = ledger
@@ -66,8 +73,13 @@ export function openPortal(
     store,
     clock,
     newId,
-    onSuspended: (agencyId) => ledger.sessions.endOfAgency(agencyId),
+    onSuspended: (agencyId) => ledger.sessions.endAllOf(agencyId),
   })
+  const { sessions } = ledger
+  const personRows = new PostgresPersonRows(sql, { lists, epochOf })
+  const passkeys = new Passkeys({ secretKey, publicUrl: people.pageUrl, clock })
+  const ofPeople = { catalogue, rows: personRows, sessions, clock, newId, random: randomBytes }
+  const sessionRows = new PostgresSessionRows(sql)
   const fees = new FeeCommands({ catalogue, store, clock, newId })
   return {
     clock,
@@ -117,6 +129,14 @@ export function openPortal(
       newId,
       makeSecret: () => newTokenSecret(randomBytes),
     }),
+    people: new PeopleCommands({ ...ofPeople, store, hasProvider: people.provider !== null }),
+    personSignIn: new PersonSignIn({ ...ofPeople, passkeys }),
+    passkeys,
+    personAccessOf: (agencyId) => personRows.accessOf(agencyId),
+    operatorSessions: () => sessionRows.load('operator'),
+    pageUrl: people.pageUrl,
+    provider: people.provider,
+    mailInvitation: people.mailInvitation,
     units: new UnitCommands({ catalogue, commands, newId }),
     fees,
     guestErasures: ledger.guestErasures,

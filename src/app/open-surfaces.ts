@@ -11,6 +11,7 @@ import type { Listener } from '../http/server/listener.ts'
 import { withoutIdleTimeout } from '../http/server/listener.ts'
 import { withoutCors } from '../http/server/served-routes.ts'
 import { systemClock } from '../lib/clock.ts'
+import { sha256Hex } from '../lib/ids.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
 import type { Config } from './config.ts'
@@ -25,7 +26,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies' | 'limits'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'publicUrl'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -73,21 +74,32 @@ function makeSurfaces(options: SurfaceOptions) {
     clock: systemClock,
     onThrottled: (address) => log.warn({ address }, 'wrong tokens throttled'),
   })
+  /** Of the people for whom wrong passkeys come, whether they exist or not. */
+  const claimThrottle = new WrongTokenThrottle({
+    clock: systemClock,
+    onThrottled: () => log.warn('wrong passkeys for one person throttled'),
+  })
   const portalLedger = openPortal(ledger, {
     secretKey: secrets.secretKey,
     webhooks: webhooks.commands,
     draining: service.draining,
     agencies: entrance.agencies,
+    people: {
+      pageUrl: () => config.publicUrl ?? `http://localhost:${listeners.public.port}`,
+      provider: null,
+      mailInvitation: async () => false,
+    },
   })
   const addresses = new ClientAddresses(config.trustedProxies)
   const portalOn = (
     listener: Listener,
     admitted: Omit<ConstructorParameters<typeof PortalAccess>[0], 'clock'>,
   ): PortalOptions => {
-    const countWrong = (request: Request) => {
+    const addressOf = (request: Request) => {
       const forwardedFor = request.headers.get('x-forwarded-for')
-      return throttle.take(addresses.of({ peer: entrance.peerOf(listener, request), forwardedFor }))
+      return addresses.of({ peer: entrance.peerOf(listener, request), forwardedFor })
     }
+    const countWrong = (request: Request) => throttle.take(addressOf(request))
     return {
       ledger: {
         ...portalLedger,
@@ -100,7 +112,11 @@ function makeSurfaces(options: SurfaceOptions) {
         throttle.countMissing()
         return null
       },
-      throttledSignIn: countWrong,
+      throttledSignIn: (request, claim) => {
+        const ofClaim = claim === null ? null : claimThrottle.take(sha256Hex(claim))
+        return countWrong(request) ?? ofClaim
+      },
+      addressOf,
     }
   }
   const routeOptions = { requestStats, newId: ledger.newId }
@@ -115,8 +131,7 @@ function makeSurfaces(options: SurfaceOptions) {
     sessions,
     rateLimit,
   })
-  const adminPortal =
-    admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_ACCESS_TOKENS })
+  const adminPortal = admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_MEMBERS })
   const operating = [
     healthRoutes(
       {
@@ -154,10 +169,10 @@ function makeSurfaces(options: SurfaceOptions) {
 }
 
 /**
- * On ADMIN_PORT access tokens are unknown: they are for people outside the operator's network, who use PORT. Nor is there a session: a
+ * On ADMIN_PORT people and access tokens are unknown: they are outside the operator's network, and use PORT. Nor is there a session: a
  * browser sends the cookies of one port to every other.
  */
-const NO_ACCESS_TOKENS = { tokenHolderByHash: () => null }
+const NO_MEMBERS = { tokenHolderByHash: () => null, member: () => null }
 
 function withPort(url: string, port: number): string {
   const changed = URL.parse(url)

@@ -8,14 +8,16 @@
 
 import { FEE_TYPES_PER_AGENCY_MAX } from '../accounts/fee-commands.ts'
 import { ANSWER_CHARS_PER_PART, BURST_PARTS, PART_ALONE_MS, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
-import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_TOKEN_MAX } from '../accounts/portal-sessions.ts'
+import { PASSKEYS_PER_PERSON_MAX } from '../accounts/passkeys.ts'
+import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_MEMBER_MAX } from '../accounts/portal-sessions.ts'
 import {
   AGENCY_BUDGET_FACTOR,
   BODY_BYTES_PER_REQUEST,
   REFUSAL_LINES_PER_AGENCY_MAX,
-  REFUSAL_LINES_PER_TOKEN_MAX,
+  REFUSAL_LINES_PER_MEMBER_MAX,
 } from '../accounts/token-rate-limit.ts'
 import { UNITS_PER_AGENCY_MAX } from '../accounts/unit-commands.ts'
+import { WRONG_TOKENS_PER_MINUTE } from '../accounts/wrong-token-throttle.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
 import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
 import { RENDERINGS_PER_AGENCY_MAX } from '../api/portal/renderings.ts'
@@ -52,6 +54,12 @@ const BUSY = '500 `INTERNAL`, `Retry-After`; nothing was done'
 export const SHARES = {
   keys: share('make', 'API keys', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
   tokens: share('make', 'access tokens', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
+  people: share(
+    'make',
+    'people',
+    `${LIVE_CREDENTIALS_MAX}, each with ${PASSKEYS_PER_PERSON_MAX} passkeys and one unused invitation`,
+    VALIDATION,
+  ),
   endpoints: share('make', 'webhook endpoints', String(ENDPOINTS_PER_AGENCY_MAX), VALIDATION),
   sandbox: share('make', 'sandboxes', '1', '409 `SANDBOX_EXISTS`'),
   units: share('make', 'units', `${count(UNITS_PER_AGENCY_MAX)}, archived ones included`, VALIDATION),
@@ -68,13 +76,13 @@ export const SHARES = {
   sessions: share(
     'hold',
     'sessions of the page',
-    `${SESSIONS_PER_TOKEN_MAX} of a token, ${SESSIONS_PER_AGENCY_MAX} of the agency`,
+    `${SESSIONS_PER_MEMBER_MAX} of a person or token, ${SESSIONS_PER_AGENCY_MAX} of the agency`,
     "the agency's own that was not used for longest ends",
   ),
   waiting: share(
     'hold',
     'long polls and streams of changes',
-    `${WAITING_PER_KEY_MAX} of a key or token, ${WAITING_PER_AGENCY_MAX} of the agency`,
+    `${WAITING_PER_KEY_MAX} of a key, token or person, ${WAITING_PER_AGENCY_MAX} of the agency`,
     LIMITED,
   ),
   pings: share('hold', 'pings', `${PINGS_PER_AGENCY_MAX} at once`, LIMITED),
@@ -114,21 +122,27 @@ export const SHARES = {
   ),
   largeAnswers: share(
     'spend',
-    'large answers, to keys and access tokens',
+    'large answers',
     `one part of ${count(ANSWER_CHARS_PER_PART)} characters per ${PART_MS} ms while other agencies are served, per ${PART_ALONE_MS} ms otherwise, and ${BURST_PARTS} at once; a search counts by the stays it prices`,
     `it waits until those before it have had their time; to a key that would wait for more than ${PAUSE_MS_MAX / 1_000} s, ${LIMITED}`,
   ),
   tokenRequests: share(
     'spend',
-    'requests of access tokens',
-    `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_PART)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
+    'requests of people and access tokens',
+    `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and person or token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_PART)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
     LIMITED,
+  ),
+  signIns: share(
+    'spend',
+    'wrong tokens, passkeys and links',
+    `${WRONG_TOKENS_PER_MINUTE} per minute of an address, and as many for a person`,
+    `${LIMITED}; a right one is never refused`,
   ),
   body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
   auditLines: share(
     'spend',
-    'audit lines of refused writes by tokens',
-    `${REFUSAL_LINES_PER_TOKEN_MAX} per minute of a token, ${REFUSAL_LINES_PER_AGENCY_MAX} of the agency`,
+    'audit lines of refused writes in the portal',
+    `${REFUSAL_LINES_PER_MEMBER_MAX} per minute of a person or token, ${REFUSAL_LINES_PER_AGENCY_MAX} of the agency`,
     'further ones are counted in one line per outcome and minute',
   ),
   attempts: share(
@@ -209,6 +223,14 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   'POST /partner/v1/test/events': ['keyRequests', 'body', 'attempts'],
   'POST /mcp': ['keyRequests', 'body', 'lists', 'searches', 'largeAnswers'],
   'GET /portal/v1/me': ONE(),
+  'GET /portal/v1/me/sessions': ONE('sessions'),
+  'DELETE /portal/v1/me/sessions': WRITE(),
+  'DELETE /portal/v1/me/sessions/{sessionId}': WRITE(),
+  'GET /portal/v1/me/passkeys': ONE('people'),
+  'POST /portal/v1/me/passkeys/options': ONE('people'),
+  'POST /portal/v1/me/passkeys': WRITE('people'),
+  'PATCH /portal/v1/me/passkeys/{passkeyId}': WRITE(),
+  'DELETE /portal/v1/me/passkeys/{passkeyId}': WRITE(),
   'POST /portal/v1/agencies': OPERATORS,
   'GET /portal/v1/agencies': OPERATORS,
   [`GET ${AGENCY}`]: ONE(),
@@ -218,6 +240,11 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`DELETE ${AGENCY}/sandbox`]: WRITE('sandbox'),
   [`POST ${AGENCY}/sandbox/reset`]: WRITE('sandbox', 'units', 'feeTypes', 'mailbox'),
   [`POST ${AGENCY}/sandbox/clock`]: WRITE('sandbox'),
+  [`POST ${AGENCY}/people`]: WRITE('people'),
+  [`GET ${AGENCY}/people`]: ONE('people', 'lists'),
+  [`PATCH ${AGENCY}/people/{personId}`]: WRITE(),
+  [`DELETE ${AGENCY}/people/{personId}`]: WRITE(),
+  [`POST ${AGENCY}/people/{personId}/invitations`]: WRITE('people'),
   [`POST ${AGENCY}/access-tokens`]: WRITE('tokens'),
   [`GET ${AGENCY}/access-tokens`]: ONE('tokens'),
   [`DELETE ${AGENCY}/access-tokens/{tokenId}`]: WRITE(),
@@ -275,8 +302,10 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`GET ${ENDPOINT}/deliveries`]: ONE('lists'),
   [`GET ${BOOKING}/deliveries`]: ONE('lists'),
   [`POST ${AGENCY}/deliveries/{deliveryId}/resend`]: WRITE('attempts'),
-  'POST /portal/session': ['tokenRequests', 'sessions', 'body'],
+  'POST /portal/session': ['tokenRequests', 'sessions', 'body', 'lists', 'signIns'],
   'DELETE /portal/session': none('it gives a place back'),
+  'POST /portal/links': ['lists', 'body', 'signIns'],
+  'POST /portal/sign-in/options': none('made without looking anything up, the same for everybody'),
 }
 
 const ONE_ROW = none('one row of the service')
@@ -300,6 +329,9 @@ export const TABLE_BOUNDS: Readonly<Record<string, Bound>> = {
   idempotency: ['keyRequests', 'tokenRequests'],
   journal: ['keyRequests', 'tokenRequests'],
   ledger: ONE_ROW,
+  passkey: ['people'],
+  person: ['people', 'tokenRequests'],
+  person_link: ['people', 'tokenRequests'],
   portal_session: ['sessions'],
   rate_slot: ['keys'],
   secret_key_check: ONE_ROW,

@@ -36,7 +36,9 @@ export async function ensureDemoTokens(
 
 function isUsable(catalogue: Catalogue, path: string): boolean {
   const secret = readIfPresent(path)
-  return secret !== null && catalogue.tokenHolderByHash(sha256Hex(secret))?.token.revokedAt === null
+  if (secret === null) return false
+  const holder = catalogue.tokenHolderByHash(sha256Hex(secret))
+  return holder?.kind === 'access_token' && holder.member.revokedAt === null
 }
 
 function randomBytes(count: number): Uint8Array {

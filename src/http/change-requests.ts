@@ -59,7 +59,7 @@ interface ChangeRequest<C extends ChangeInLog> {
     'include' | 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed' | 'isSandbox'
   >
   /** What the reader's places are counted by. */
-  readonly of: 'key' | 'access token'
+  readonly of: 'key' | 'access token' | 'person'
   readonly stream: StreamCall
   /** The changes as they are answered, in the same order. */
   render(changes: readonly C[]): readonly Change[] | Promise<readonly Change[]>
@@ -148,6 +148,7 @@ const EXPIRED = problem(
 const FULL = {
   key: full('key', WAITING_PER_KEY_MAX),
   'access token': full('access token', WAITING_PER_KEY_MAX),
+  person: full('person', WAITING_PER_KEY_MAX),
 } as const
 const AGENCY_FULL = full('agency', WAITING_PER_AGENCY_MAX)
 const PROCESS_FULL = problem(

@@ -20,6 +20,11 @@ type RequestCode =
   | 'SCOPE_MISSING'
   | 'ROLE_MISSING'
   | 'CROSS_ORIGIN'
+  | 'PEOPLE_ONLY'
+  | 'OIDC_ONLY'
+  | 'LINK_NOT_VALID'
+  | 'LAST_OWNER'
+  | 'LAST_PASSKEY'
   | 'NOT_FOUND'
   | 'SLUG_TAKEN'
   | 'EMAIL_TAKEN'
@@ -103,6 +108,36 @@ export const PROBLEMS = {
     example: {
       title: 'This request did not come from the page: send the header X-Nightledger-Page: 1, from the same origin',
     },
+  },
+  PEOPLE_ONLY: {
+    status: 403,
+    when: 'Something that only people have, asked for with an access token, or by the operator.',
+    members: {},
+    example: { title: 'Only people have passkeys: sign in as a person of the agency' },
+  },
+  OIDC_ONLY: {
+    status: 403,
+    when: 'The operator lets people sign in with the OpenID provider only.',
+    members: {},
+    example: { title: 'Sign in through your provider: this service accepts no other way' },
+  },
+  LINK_NOT_VALID: {
+    status: 401,
+    when: 'The link is unknown, has been used, has expired, or was replaced by a later one.',
+    members: {},
+    example: { title: 'This link is not valid: it may have been used, expired or replaced. Ask for another one' },
+  },
+  LAST_OWNER: {
+    status: 409,
+    when: 'The agency would have no owner left who can sign in. The operator can make the change.',
+    members: {},
+    example: { title: 'This is the last owner who can sign in: make another person an owner first' },
+  },
+  LAST_PASSKEY: {
+    status: 409,
+    when: 'The person would have no passkey left.',
+    members: {},
+    example: { title: 'This is your last passkey: add another one first' },
   },
   NOT_FOUND: {
     status: 404,
@@ -194,7 +229,7 @@ export const PROBLEMS = {
   },
   EMAIL_TAKEN: {
     status: 409,
-    when: 'Another guest of the agency has this e-mail address.',
+    when: 'Another guest, or another person, of the agency has this e-mail address.',
     members: { email: Type.String() },
     example: { title: 'Another guest already has the e-mail address ana@example.com', email: 'ana@example.com' },
   },
@@ -423,6 +458,9 @@ type Thing =
   | 'sandbox'
   | 'key'
   | 'access token'
+  | 'person'
+  | 'passkey'
+  | 'session'
   | 'fee type'
   | 'webhook endpoint'
   | 'delivery'

@@ -50,12 +50,12 @@ function collect(error: ValueError, whole: string, faults: Map<string, FieldErro
   faults.set(field, { field, message: `${field} ${verb} ${expectation(error.schema)}` })
 }
 
-/** For a nullable object that is one: what is wrong inside it. */
+/** For a nullable object, or one of several: what is wrong inside it. Of several, in the one that it is nearest to. */
 function innerErrors(error: ValueError): ValueError[] | null {
   if (typeof error.value !== 'object' || error.value === null || Array.isArray(error.value)) return null
   const variants = error.schema['anyOf'] as TSchema[]
-  const index = variants.findIndex((variant) => variant['type'] === 'object')
-  return index === -1 ? null : [...(error.errors[index] ?? [])]
+  const faults = variants.flatMap((variant, i) => (variant['type'] === 'object' ? [[...(error.errors[i] ?? [])]] : []))
+  return faults.toSorted((a, b) => a.length - b.length)[0] ?? null
 }
 
 /** `/guest/firstName` as `guest.firstName`, `/seasons/0/from` as `seasons[0].from`. */

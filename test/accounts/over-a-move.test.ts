@@ -62,6 +62,7 @@ beforeEach(async () => {
     loadAgencies: async () => [stored.agency],
     loadKeys: async () => [],
     loadAccessTokens: async () => [],
+    loadPeople: async () => [],
     loadInventory: async () => new Inventory([], stored.fees),
   }
   catalogue = new Catalogue(store, { termOf: () => term, refusal: () => new Error('elsewhere') })
@@ -73,7 +74,7 @@ beforeEach(async () => {
 })
 
 function comes(): void {
-  catalogue.putPart({ agencies: [stored.agency], keys: [], accessTokens: [] })
+  catalogue.putPart({ agencies: [stored.agency], keys: [], accessTokens: [], people: [] })
 }
 
 function leaves(): void {

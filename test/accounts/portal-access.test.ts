@@ -5,6 +5,7 @@ import { newTokenSecret } from '../../src/accounts/secrets.ts'
 import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { type AccessToken, type RequiredRole, ROLES, suffices } from '../../src/core/catalogue/agency.ts'
+import type { Member } from '../../src/core/catalogue/catalogue.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 
@@ -25,10 +26,13 @@ const TOKEN: AccessToken = {
 
 function accessTo(options: { token?: Partial<AccessToken>; agency?: Partial<Agency>; pace?: AnswerPace } = {}) {
   const { token = {}, agency = {}, pace = new AnswerPace(new FakeClock()) } = options
-  const holder = { token: { ...TOKEN, ...token }, agency: { ...AGENCY, ...agency } }
-  const tokenHolderByHash = (hash: string) => (hash === sha256 ? holder : null)
+  const holder: Member = { kind: 'access_token', member: { ...TOKEN, ...token }, agency: { ...AGENCY, ...agency } }
+  const catalogue = {
+    tokenHolderByHash: (hash: string) => (hash === sha256 ? holder : null),
+    member: (_: string, __: string, id: string) => (id === TOKEN.id ? holder : null),
+  }
   const clock = { now: () => NOW }
-  return new PortalAccess({ operatorTokens: OPERATOR_TOKENS, catalogue: { tokenHolderByHash }, clock, pace })
+  return new PortalAccess({ operatorTokens: OPERATOR_TOKENS, catalogue, clock, pace })
 }
 
 describe('the portal', () => {
@@ -38,7 +42,7 @@ describe('the portal', () => {
 
   test('takes an access token, which begins with hp_live_', () => {
     expect(secret).toBe(`hp_live_${Buffer.alloc(32, 7).toString('base64url')}`)
-    expect(accessTo().admit(`bearer  ${secret}`)).toMatchObject({ kind: 'access_token', token: TOKEN, agency: AGENCY })
+    expect(accessTo().admit(`bearer  ${secret}`)).toMatchObject({ kind: 'access_token', member: TOKEN, agency: AGENCY })
   })
 
   test.each([
@@ -65,7 +69,7 @@ describe('the portal', () => {
     if (admitted === null) throw new Error('Expected to be admitted')
     expect(accessTo(state).admit(`Bearer ${secret}`)).toBeNull()
     expect(accessTo(state).readmit(admitted)).toBeNull()
-    expect(accessTo(state).holderOf(`Bearer ${secret}`)?.token.id).toBe(TOKEN.id)
+    expect(accessTo(state).holderOf(`Bearer ${secret}`)?.member.id).toBe(TOKEN.id)
   })
 
   test('A1: notes that an agency is served, so that the large answers of others are farther apart', () => {
@@ -86,7 +90,7 @@ describe('the portal', () => {
   })
 
   test('without the operator’s tokens takes access tokens only', () => {
-    const catalogue = { tokenHolderByHash: () => null }
+    const catalogue = { tokenHolderByHash: () => null, member: () => null }
     const access = new PortalAccess({ operatorTokens: [], catalogue, clock: { now: () => NOW } })
     expect(access.admit(`Bearer ${OPERATOR_TOKENS[0]}`)).toBeNull()
   })
@@ -102,10 +106,10 @@ test('a role suffices for itself and for those below it; nothing but the operato
 test('work that the length of an answer does not show counts against the budget of the token and the pace of the agency', () => {
   const clock = new FakeClock()
   const rateLimit = new TokenRateLimit({ clock, requestsPerMinute: 10 })
-  const tokenHolderByHash = () => ({ token: TOKEN, agency: AGENCY })
+  const holder: Member = { kind: 'access_token', member: TOKEN, agency: AGENCY }
   const access = new PortalAccess({
     operatorTokens: OPERATOR_TOKENS,
-    catalogue: { tokenHolderByHash },
+    catalogue: { tokenHolderByHash: () => holder, member: () => holder },
     clock: { now: () => NOW },
     rateLimit,
     pace: new AnswerPace(clock),

@@ -4,13 +4,14 @@ import {
   PortalSessions,
   SESSION_IDLE_MS_MAX,
   SESSIONS_PER_AGENCY_MAX,
-  SESSIONS_PER_TOKEN_MAX,
+  SESSIONS_PER_MEMBER_MAX,
   type SessionsToKeep,
   type StoredSession,
 } from '../../src/accounts/portal-sessions.ts'
 import { newTokenSecret } from '../../src/accounts/secrets.ts'
 import type { AccessToken, Agency } from '../../src/core/catalogue/agency.ts'
-import { sha256Hex } from '../../src/lib/ids.ts'
+import type { Member } from '../../src/core/catalogue/catalogue.ts'
+import { sha256Hex, systemIds } from '../../src/lib/ids.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 
@@ -45,6 +46,8 @@ class Rows {
   }
 }
 
+const FROM = { device: 'Firefox', address: '192.0.2.1' }
+
 function setUp({ rows = new Rows(), clock = new FakeClock(), operatorTokens = OPERATOR_TOKENS, stored = true } = {}) {
   const failures: unknown[] = []
   let token: AccessToken = {
@@ -60,10 +63,18 @@ function setUp({ rows = new Rows(), clock = new FakeClock(), operatorTokens = OP
   }
   let agency: Agency = AGENCY
   const catalogue = {
-    tokenHolderByHash: (hash: string) => (hash === sha256 ? { token, agency } : null),
-    accessTokenById: (agencyId: string, id: string) => (agencyId === agency.id && id === token.id ? token : null),
+    tokenHolderByHash: (hash: string): Member | null =>
+      hash === sha256 ? { kind: 'access_token', member: token, agency } : null,
+    member: (kind: Member['kind'], agencyId: string, id: string): Member | null =>
+      kind === 'access_token' && agencyId === agency.id && id === token.id ? { kind, member: token, agency } : null,
   }
-  const sessions = new PortalSessions({ rows, catalogue, clock, onFailure: (error) => failures.push(error) })
+  const sessions = new PortalSessions({
+    rows,
+    catalogue,
+    clock,
+    newId: systemIds,
+    onFailure: (error) => failures.push(error),
+  })
   sessions.start(stored ? [...rows.stored.values()] : [])
   const access = new PortalAccess({ operatorTokens, catalogue, clock, sessions })
   return {
@@ -77,7 +88,7 @@ function setUp({ rows = new Rows(), clock = new FakeClock(), operatorTokens = OP
       agency = { ...agency, ...changedAgency }
     },
     open: async (sent = TOKEN): Promise<string> => {
-      const signedIn = await access.signIn(sent)
+      const signedIn = await access.signIn(sent, FROM)
       if (signedIn === null) throw new Error('Expected to be signed in')
       return signedIn.secret
     },
@@ -92,7 +103,7 @@ describe('a session', () => {
     expect(secret).toMatch(/^[A-Za-z0-9_-]{43}$/)
     expect(access.admitSession(secret, { isUse: true })).toMatchObject({
       kind: 'access_token',
-      token: { name: 'Maria' },
+      member: { name: 'Maria' },
     })
     expect([...rows.stored.keys()]).toEqual([sha256Hex(secret)])
     expect(JSON.stringify([...rows.stored.values()])).not.toContain(secret)
@@ -110,7 +121,7 @@ describe('a session', () => {
   test('is opened by no wrong token', async () => {
     const { access, rows } = setUp()
     for (const token of ['', 'x', sha256, `${TOKEN}x`, `Bearer ${TOKEN}`, OPERATOR_TOKENS.join(',')])
-      expect(await access.signIn(token)).toBeNull()
+      expect(await access.signIn(token, FROM)).toBeNull()
     expect(rows.stored.size).toBe(0)
   })
 
@@ -125,7 +136,7 @@ describe('a session', () => {
   test('that cannot be stored is not opened', async () => {
     const { access, rows, sessions } = setUp()
     rows.isAway = true
-    expect(await access.signIn(TOKEN).catch((error: Error) => error.message)).toBe('away')
+    expect(await access.signIn(TOKEN, FROM).catch((error: Error) => error.message)).toBe('away')
     expect(sessions.count).toBe(0)
   })
 
@@ -136,7 +147,7 @@ describe('a session', () => {
       await insert(session)
       change({ revokedAt: 1 })
     }
-    expect(await access.signIn(TOKEN)).toBeNull()
+    expect(await access.signIn(TOKEN, FROM)).toBeNull()
     expect(sessions.count).toBe(0)
     await clock.advance(1_000)
     expect(rows.stored.size).toBe(0)
@@ -193,9 +204,9 @@ describe('a session ends', () => {
   test('with its agency, for good', async () => {
     const { open, admits, sessions } = setUp()
     const [secret, operators] = [await open(), await open(OPERATOR_TOKENS[1])]
-    sessions.endOfAgency(sampleId('agc', 'another'))
+    sessions.endAllOf(sampleId('agc', 'another'))
     expect(admits(secret)).toBe(true)
-    sessions.endOfAgency(AGENCY.id)
+    sessions.endAllOf(AGENCY.id)
     expect([admits(secret), admits(operators)]).toEqual([false, true])
   })
 
@@ -219,7 +230,7 @@ describe('a session ends', () => {
     const { open, sessions, rows, clock } = setUp()
     await open()
     rows.isAway = true
-    sessions.endOfAgency(AGENCY.id)
+    sessions.endAllOf(AGENCY.id)
     await clock.advance(5_000)
     expect(rows.stored.size).toBe(1)
     rows.isAway = false
@@ -283,31 +294,33 @@ describe('of too many sessions', () => {
   test('the one of the token that was not used for longest ends', async () => {
     const { open, admits, clock, sessions } = setUp()
     const [first, second] = [await open(), await open()]
-    for (let i = 2; i < SESSIONS_PER_TOKEN_MAX; i++) await open()
+    for (let i = 2; i < SESSIONS_PER_MEMBER_MAX; i++) await open()
     const operators = await open(OPERATOR_TOKENS[0])
     await clock.advance(6 * MINUTE_MS)
     expect(admits(first)).toBe(true)
     await open()
     expect([admits(first), admits(second), admits(operators)]).toEqual([true, false, true])
-    expect(sessions.count).toBe(SESSIONS_PER_TOKEN_MAX + 1)
+    expect(sessions.count).toBe(SESSIONS_PER_MEMBER_MAX + 1)
   })
 
   test("an agency's own that was not used for longest ends, never another agency's or the operator's", () => {
     const token = { expiresAt: null, revokedAt: null } as AccessToken
     const catalogue = {
-      tokenHolderByHash: () => ({ token, agency: AGENCY }),
-      accessTokenById: (_: string, id: string) => ({ ...token, secretSha256: id }),
+      member: (): Member => ({ kind: 'access_token', member: token, agency: AGENCY }),
     }
-    const sessions = new PortalSessions({ rows: new Rows(), catalogue, clock: new FakeClock(), onFailure: () => {} })
+    const options = { rows: new Rows(), clock: new FakeClock(), newId: systemIds, onFailure: () => {} }
+    const sessions = new PortalSessions({ ...options, catalogue })
     const now = new FakeClock().now()
     const session = (name: string, holder: StoredSession['holder'], seenAt: number): StoredSession => ({
+      id: sampleId('ses', name),
       sha256: sha256Hex(name.padStart(43, '0')),
       holder,
+      ...FROM,
       createdAt: now,
       seenAt,
     })
     const ofAgency = (agencyId: string, name: string) =>
-      ({ kind: 'access_token', agencyId, tokenId: sampleId('tok', name) }) as const
+      ({ kind: 'access_token', agencyId, id: sampleId('tok', name) }) as const
     const flood = Array.from({ length: 12_000 }, (_, i) => String(i))
     sessions.start([
       session('other', ofAgency(sampleId('agc', 'other'), 'other'), now - 10),
@@ -317,7 +330,7 @@ describe('of too many sessions', () => {
     const isOpen = (name: string) => sessions.find(name.padStart(43, '0')) !== null
     expect([isOpen('other'), isOpen('operator')]).toEqual([true, true])
     expect(flood.filter(isOpen)).toEqual(flood.slice(-SESSIONS_PER_AGENCY_MAX))
-    sessions.endOfAgency(AGENCY.id)
+    sessions.endAllOf(AGENCY.id)
     expect(sessions.count).toBe(2)
   })
 })

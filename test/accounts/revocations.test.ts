@@ -108,6 +108,7 @@ class MemoryStore implements AgencyStore {
   loadAgencies = () => this.#read(() => [this.agency])
   loadKeys = () => this.#read(() => [this.key])
   loadAccessTokens = () => this.#read(() => [this.token])
+  loadPeople = () => this.#read(() => [])
   loadInventory = () => this.#read(() => new Inventory([], [this.fee]))
   version = () => this.#read(() => this.feedVersion)
   async raiseVersion(): Promise<number> {
@@ -170,7 +171,7 @@ const REVOCATIONS = [
     of: 'access_token' as const,
     revoke: () => commands.tokens.revoke(AGENCY, TOKEN.id, CALLER),
     revokedAt: () => catalogue.accessTokenById(AGENCY.id, TOKEN.id)?.revokedAt ?? null,
-    foundByHash: () => catalogue.tokenHolderByHash(TOKEN.secretSha256)?.token,
+    foundByHash: () => catalogue.tokenHolderByHash(TOKEN.secretSha256)?.member as AccessToken | undefined,
     storedAt: () => store.token.revokedAt,
     readAgain: async () => {
       for (const token of await store.loadAccessTokens()) catalogue.putAccessToken(token)
@@ -351,6 +352,7 @@ describe('an agency that another process of the cluster has had meanwhile', () =
       agencies: await store.loadAgencies(),
       keys: await store.loadKeys(),
       accessTokens: await store.loadAccessTokens(),
+      people: [],
     })
 
   test('is not suspended by a suspension that was not stored here', async () => {

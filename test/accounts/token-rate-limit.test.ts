@@ -2,15 +2,15 @@ import { expect, test } from 'bun:test'
 import {
   AGENCY_BUDGET_FACTOR,
   REFUSAL_LINES_PER_AGENCY_MAX,
-  REFUSAL_LINES_PER_TOKEN_MAX,
+  REFUSAL_LINES_PER_MEMBER_MAX,
   TokenRateLimit,
 } from '../../src/accounts/token-rate-limit.ts'
-import type { TokenHolder } from '../../src/core/catalogue/catalogue.ts'
+import type { Member } from '../../src/core/catalogue/catalogue.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY } from '../support/samples.ts'
 
 const holder = (n: number, agency: { id: string } = AGENCY) =>
-  ({ token: { id: `token ${n}` }, agency }) as unknown as TokenHolder
+  ({ kind: 'access_token', member: { id: `token ${n}` }, agency }) as unknown as Member
 
 test('each token has its own minute; a request that is refused does not count', async () => {
   const clock = new FakeClock()
@@ -50,10 +50,10 @@ test('refused writes have so many lines of their own: of a token, and of all tok
   const limit = new TokenRateLimit({ clock, requestsPerMinute: 2 })
   const lines = (n: number, params: number) =>
     Array.from({ length: params }, () => limit.takeLine(holder(n))).filter(Boolean).length
-  expect(lines(0, 100)).toBe(REFUSAL_LINES_PER_TOKEN_MAX)
+  expect(lines(0, 100)).toBe(REFUSAL_LINES_PER_MEMBER_MAX)
   let all = 0
   for (let n = 1; n < 100; n++) all += lines(n, 10)
-  expect(all).toBe(REFUSAL_LINES_PER_AGENCY_MAX - REFUSAL_LINES_PER_TOKEN_MAX)
+  expect(all).toBe(REFUSAL_LINES_PER_AGENCY_MAX - REFUSAL_LINES_PER_MEMBER_MAX)
   await clock.advance(61_000)
-  expect(lines(0, 100)).toBe(REFUSAL_LINES_PER_TOKEN_MAX)
+  expect(lines(0, 100)).toBe(REFUSAL_LINES_PER_MEMBER_MAX)
 })

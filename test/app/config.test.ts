@@ -27,6 +27,7 @@ describe('readConfig', () => {
       admin: null,
       trustedProxies: [],
       portalTokens: null,
+      publicUrl: null,
       secretKey: null,
       logLevel: 'info',
       environment: 'development',

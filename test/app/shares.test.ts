@@ -14,7 +14,7 @@ function routeNames(): string[] {
   const watch = { requestStats: new RequestStats({ clock: systemClock, log: null }), newId: systemIds }
   const app = createApp({
     ledger,
-    portal: { ledger, access: {} as never, throttled: () => null, throttledSignIn: () => null },
+    portal: { ledger, access: {} as never, throttled: () => null, throttledSignIn: () => null, addressOf: () => '' },
     mounts: [() => ({ path: '/mcp', fetch: () => new Response() })],
     log: { error: () => {} },
     onBug: () => {},
@@ -50,9 +50,10 @@ test('every request with a key or an access token is counted', () => {
   const uncounted = Object.entries(ROUTE_BOUNDS).filter(
     ([, bound]) => !('none' in bound) && !bound.includes('keyRequests') && !bound.includes('tokenRequests'),
   )
-  // Whoever has the address of a calendar has no credentials.
+  // Whoever has the address of a calendar, or a link, has no credentials.
   expect(uncounted.map(([route]) => route)).toEqual([
     'GET /portal/v1/agencies/{agencySlug}/units/{unitSlug}/calendar.ics',
+    'POST /portal/links',
   ])
 })
 

@@ -42,7 +42,7 @@ function open() {
   const load = async (shards: readonly number[]): Promise<ShardContents> => {
     await step('load')
     const agencies = [A, B].filter((id) => shards.includes(shardOf(id))).map((id) => ({ ...AGENCY, id }))
-    return { agencies, keys: [], accessTokens: [], used: [], passed: [], sessions: [] }
+    return { agencies, keys: [], accessTokens: [], people: [], used: [], passed: [], sessions: [] }
   }
   const shards = new NodeShards({ clock, store, load, onFailure: (error) => failures.push(error) })
   const agencies = new Set<string>()

@@ -161,13 +161,6 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'The recorder writes nothing while nothing waits.',
     },
   ],
-  'src/postgres/stores/postgres-session-rows.ts': [
-    {
-      before: 'if (agencyId !== null && tokenId !== null) {',
-      after: 'if (agencyId !== null || tokenId !== null) {',
-      why: 'A check of portal_session makes agency_id and token_id null together or not at all, so no row tells the two conditions apart.',
-    },
-  ],
 }
 
 export function isEquivalent(file: string, { before, after }: { before: string; after: string }): boolean {

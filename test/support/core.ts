@@ -55,6 +55,7 @@ export function openCore(options: {
     loadAgencies: async () => [...agencies],
     loadKeys: async () => [],
     loadAccessTokens: async () => [],
+    loadPeople: async () => [],
     loadInventory: async (agencyId) => new Inventory(options.units(agencyId), []),
   })
   for (const agency of agencies) catalogue.putAgency(agency)

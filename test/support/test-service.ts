@@ -42,6 +42,9 @@ export interface TestService extends TestLedger {
   mcpClient(secret: string): Promise<Client>
 }
 
+/** What passkeys of a test are bound to. */
+export const TEST_PAGE_URL = 'http://localhost:3000'
+
 /** Exchanges of one surface that are kept for the check at the end. */
 const SEEN_MAX = 100_000
 /** Answers of the portal that are not JSON, or the document itself. */
@@ -130,7 +133,8 @@ export function appOver(
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
   const { catalogue, newId } = ledger
   const agencies = { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }
-  const portal = openPortal(ledger, { secretKey, webhooks, agencies, draining: new AbortController().signal })
+  const people = { pageUrl: () => TEST_PAGE_URL, provider: null, mailInvitation: async () => false }
+  const portal = openPortal(ledger, { secretKey, webhooks, agencies, people, draining: new AbortController().signal })
   return createApp({
     ledger,
     portal: {
@@ -142,6 +146,7 @@ export function appOver(
       }),
       throttled: () => null,
       throttledSignIn: () => null,
+      addressOf: () => '127.0.0.1',
     },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],
     ...watch,

@@ -41,10 +41,10 @@ const CREATE_ACCESS_TOKEN = {
   method: 'POST',
   path: `${AGENCY_PATH}/access-tokens`,
   tag: 'Access',
-  summary: 'Create an access token for a person of the agency',
+  summary: 'Create an access token for a program of the agency',
   description: `The secret is shown only in this response. An agency has at most ${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired.`,
   body: Type.Object({
-    name: label(120, 'The holder, as shown in the audit trail.'),
+    name: label(120, 'The program, as shown in the audit trail.'),
     role: choice(ROLES, {
       description:
         '`viewer` reads everything but secrets; `desk` also writes bookings and guests; `manager` also units, rates, fee types and ' +
@@ -88,7 +88,7 @@ const REVOKE_ACCESS_TOKEN = {
 
 const shown = (token: AccessToken) => ({ accessToken: accessTokenJson(token) })
 
-const NO_PEOPLE = problem(
+export const NO_PEOPLE = problem(
   'FEATURE_DISABLED',
   'A sandbox has no people of its own: owners of its agency open it with their own access',
   {},

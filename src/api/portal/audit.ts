@@ -19,10 +19,10 @@ const AuditEntryJson = Type.Object(
     actor: Type.Object({
       kind: choice(ACTOR_KINDS, {
         description:
-          '`key`: a partner; `access_token`: a person of the agency; `portal`: the operator; `system`: a timer.',
+          '`key`: a partner; `access_token`: a program of the agency; `person`: one of its people; `portal`: the operator; `system`: a timer.',
       }),
-      id: nullable(Type.String({ description: 'Id of the API key or access token.' })),
-      name: nullable(Type.String({ description: 'Name of the API key or access token.' })),
+      id: nullable(Type.String({ description: 'Id of the API key, access token or person.' })),
+      name: nullable(Type.String({ description: 'Name of the API key, access token or person.' })),
     }),
     route: Type.String({ description: 'Method and path template.' }),
     outcome: Type.String({
@@ -62,11 +62,13 @@ function auditEntryJson(
   }
 }
 
-/** Keys and tokens keep their names after they are revoked. */
+/** Keys, tokens and people keep their names after they have ended. */
 function nameOf({ kind, id }: Actor, agency: Agency, catalogue: Catalogue): string | null {
   if (id === null) return null
-  const found = kind === 'access_token' ? catalogue.accessTokenById(agency.id, id) : catalogue.keyById(agency.id, id)
-  return found?.name ?? null
+  if (kind === 'key') return catalogue.keyById(agency.id, id)?.name ?? null
+  if (kind !== 'access_token' && kind !== 'person') return null
+  // The people of a sandbox are those of its live agency.
+  return catalogue.member(kind, agency.sandboxOf ?? agency.id, id)?.member.name ?? null
 }
 
 const LIST_AUDIT = {
@@ -83,6 +85,7 @@ const LIST_AUDIT = {
     actor: Type.Optional(choice(ACTOR_KINDS)),
     key: Type.Optional(text({ description: 'Id of the API key.' })),
     token: Type.Optional(text({ description: 'Id of the access token.' })),
+    person: Type.Optional(text({ description: 'Id of the person.' })),
     outcome: Type.Optional(text({ description: '`OK`, or the code of a refusal.' })),
     booking: Type.Optional(text({ description: 'Id of the booking.' })),
     request: Type.Optional(text({ description: 'Request id.' })),
@@ -101,6 +104,7 @@ export const AUDIT = [
         actorKind: query.actor ?? null,
         keyId: query.key ?? null,
         tokenId: query.token ?? null,
+        personId: query.person ?? null,
         outcome: query.outcome ?? null,
         bookingId: query.booking ?? null,
         requestId: query.request ?? null,

@@ -7,11 +7,13 @@ import { portalRoute } from './portal-route.ts'
 
 export const ActorJson = Type.Object(
   {
-    kind: choice(['operator', 'access_token']),
-    id: nullable(Type.String({ description: 'Id of the access token.' })),
-    name: nullable(Type.String({ description: 'Name of the access token.' })),
+    kind: choice(['operator', 'access_token', 'person']),
+    id: nullable(Type.String({ description: 'Id of the person or the access token.' })),
+    name: nullable(Type.String({ description: 'Name of the person or the access token.' })),
     role: choice([...ROLES, 'operator']),
-    agency: nullable(Type.String({ description: 'Slug of the agency that the access token opens.' })),
+    agency: nullable(
+      Type.String({ description: 'Slug of the agency that the person belongs to, or the access token opens.' }),
+    ),
   },
   { $id: 'Actor' },
 )
@@ -20,8 +22,8 @@ export function actorJson(identity: PortalIdentity): Static<typeof ActorJson> {
   const { kind } = identity
   const role = roleOf(identity)
   if (kind === 'operator') return { kind, id: null, name: null, role, agency: null }
-  const { token, agency } = identity
-  return { kind, id: token.id, name: token.name, role, agency: agency.slug }
+  const { member, agency } = identity
+  return { kind, id: member.id, name: member.name, role, agency: agency.slug }
 }
 
 const GET_ME = {
@@ -30,7 +32,7 @@ const GET_ME = {
   method: 'GET',
   path: '/portal/v1/me',
   tag: 'Access',
-  summary: 'Get the holder of the token',
+  summary: 'Get who you are',
   answer: { status: 200, description: 'Who you are.', schema: Type.Object({ actor: ActorJson }) },
 } as const satisfies PortalOperation
 

@@ -1,6 +1,6 @@
 /**
- * Admission to the portal: the operator, or a person of the agency in the path whose role suffices. A refused write leaves its line in
- * the audit trail of the agency: that of the token, and for the operator that of the path.
+ * Admission to the portal: the operator, or a person or token of the agency in the path whose role suffices. A refused write leaves its line
+ * in the audit trail of their agency, and for the operator in that of the path.
  */
 import { type PortalAccess, type PortalIdentity, roleOf } from '../../accounts/portal-access.ts'
 import type { RefusedWrite } from '../../accounts/refusal-counter.ts'
@@ -8,7 +8,7 @@ import type { OverBudget } from '../../accounts/token-rate-limit.ts'
 import { WRONG_TOKENS_PER_MINUTE } from '../../accounts/wrong-token-throttle.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { type RequiredRole, suffices } from '../../core/catalogue/agency.ts'
-import type { TokenHolder } from '../../core/catalogue/catalogue.ts'
+import type { Member } from '../../core/catalogue/catalogue.ts'
 import type { Actor, Caller } from '../../core/journal/record.ts'
 import type { Tagged } from '../../http/answer.ts'
 import { plainHeaders, plainTaggedAnswer } from '../../http/answer.ts'
@@ -73,13 +73,13 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
 
   refused(request: Request): Problem {
     const retryAfterS = this.#throttled(request)
-    return retryAfterS === null ? UNAUTHORIZED : tooManyWrongTokens(retryAfterS)
+    return retryAfterS === null ? UNAUTHORIZED : tooManyWrong('token', retryAfterS)
   }
 
   readmit({ admission: { identity, refusal }, requestId }: Open<PortalAdmitted>): PortalAdmitted | null {
     const current = this.#access.readmit(identity)
     if (current !== null) return { identity: current, refusal }
-    if (this.#isWrite && identity.kind === 'access_token') this.#count(identity, 'UNAUTHORIZED', requestId)
+    if (this.#isWrite && identity.kind !== 'operator') this.#count(identity, 'UNAUTHORIZED', requestId)
     return null
   }
 
@@ -111,7 +111,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   recordRefusal(open: Open<PortalAdmitted>, { code }: Problem, path: PathValues): Promise<void> | null {
     const { identity } = open.admission
     // What is over a limit has no line of its own, and other refusals have so many: lines are kept for good.
-    if (identity.kind === 'access_token' && (code === 'RATE_LIMITED' || !this.#access.takeLine(identity))) {
+    if (identity.kind !== 'operator' && (code === 'RATE_LIMITED' || !this.#access.takeLine(identity))) {
       this.#count(identity, code, open.requestId)
       return null
     }
@@ -123,9 +123,9 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     return this.#ledger.commands.auditRefusal(agency, this.callerOf(open), code, knownId)
   }
 
-  /** Failures are counted per token. For the operator, whose requests belong to no agency, they are not counted. */
+  /** Failures are counted per person or token. For the operator, whose requests belong to no agency, they are not counted. */
   recordFailure({ admission: { identity }, requestId }: Open<PortalAdmitted>, outcome: Failure['outcome']): void {
-    if (identity.kind === 'access_token') this.#count(identity, outcome, requestId)
+    if (identity.kind !== 'operator') this.#count(identity, outcome, requestId)
   }
 
   callerOf({ admission: { identity }, requestId }: Open<PortalAdmitted>): Caller {
@@ -133,7 +133,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   }
 
   /**
-   * For a token, a path of another agency is refused first, exactly as one of an agency that does not exist: which of the two it is
+   * For people and tokens, a path of another agency is refused first, exactly as one of an agency that does not exist: which of the two it is
    * is not even looked up.
    */
   #refusalOf(identity: PortalIdentity, request: Request): Problem | null {
@@ -141,7 +141,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
       const crossOrigin = crossOriginProblem(request)
       if (crossOrigin !== null) return crossOrigin
     }
-    if (identity.kind === 'access_token' && this.#agencySegment !== null) {
+    if (identity.kind !== 'operator' && this.#agencySegment !== null) {
       const segment = targetOf(request.url).path.split('/')[this.#agencySegment] ?? ''
       const slug = decodeStrictly(segment)
       if (slug !== identity.agency.slug && !this.#isOwnSandbox(identity, slug)) return NO_SUCH_AGENCY
@@ -151,8 +151,8 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   }
 
   /** Owners of a live agency open its sandbox too. */
-  #isOwnSandbox({ token, agency }: TokenHolder, slug: string | null): boolean {
-    if (slug === null || !suffices(token.role, 'owner')) return false
+  #isOwnSandbox({ member, agency }: Member, slug: string | null): boolean {
+    if (slug === null || !suffices(member.role, 'owner')) return false
     return this.#ledger.catalogue.agencyBySlug(slug)?.sandboxOf === agency.id
   }
 
@@ -162,8 +162,8 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     return this.#access.admitSession(secret, { isUse: !this.#isAutomatic && !isAutomatic(request) })
   }
 
-  #count({ token, agency }: TokenHolder, code: RefusedWrite['code'], requestId: string): void {
-    const actor: Actor = { kind: 'access_token', id: token.id }
+  #count({ kind, member, agency }: Member, code: RefusedWrite['code'], requestId: string): void {
+    const actor: Actor = { kind, id: member.id }
     this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
   }
 }
@@ -173,15 +173,16 @@ function cookieOf(request: Request): string | null {
   return request.headers.has('authorization') ? null : sessionSecretIn(request)
 }
 
-/** The answer to a wrong token from an address that has sent many. */
-export function tooManyWrongTokens(retryAfterS: number): Problem {
-  const title = `Invalid portal token, after ${WRONG_TOKENS_PER_MINUTE} others from your address within a minute: send a valid one, or wait ${retryAfterS} s`
+/** The answer to a wrong token, passkey or link from an address that has sent many, or for a person for whom many were sent. */
+export function tooManyWrong(what: 'token' | 'passkey' | 'link', retryAfterS: number): Problem {
+  const name = what === 'token' ? 'portal token' : what
+  const title = `Invalid ${name}, after ${WRONG_TOKENS_PER_MINUTE} others from your address within a minute: send a valid one, or wait ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 
 /** The answer to a valid token that has used up its minute, or its agency's. */
 export function tooManyRequests({ limit, of, retryAfterS }: OverBudget): Problem {
-  const title = `Rate limit of ${limit} requests per minute of an ${of} exceeded: retry in ${retryAfterS} s`
+  const title = `Rate limit of ${limit} requests per minute of ${of === 'person' ? 'a' : 'an'} ${of} exceeded: retry in ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 
@@ -197,7 +198,7 @@ const NO_SUCH_AGENCY = notFound('agency')
 function roleMissing(needed: RequiredRole, own: RequiredRole): Problem {
   const title =
     needed === 'operator'
-      ? 'Only the operator can do this; access tokens are not accepted'
+      ? 'Only the operator can do this'
       : `This needs the role ${nameOf(needed)}${needed === 'owner' ? '' : ' or a higher one'}; yours is ${nameOf(own)}`
   return problem('ROLE_MISSING', title, { role: needed })
 }
@@ -207,7 +208,7 @@ function nameOf(role: RequiredRole): string {
 }
 
 function actorOf(identity: PortalIdentity): Actor {
-  return identity.kind === 'operator' ? { kind: 'portal', id: null } : { kind: 'access_token', id: identity.token.id }
+  return identity.kind === 'operator' ? { kind: 'portal', id: null } : { kind: identity.kind, id: identity.member.id }
 }
 
 export function agencyIn({ catalogue }: PortalLedger, { agencySlug }: PathValues): Agency | null {

@@ -7,7 +7,12 @@ import type { FeeCommands } from '../../accounts/fee-commands.ts'
 import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { GuestErasures } from '../../accounts/guest-erasures.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
+import type { Passkeys } from '../../accounts/passkeys.ts'
+import type { PeopleCommands } from '../../accounts/people-commands.ts'
+import type { PersonAccess } from '../../accounts/person-rows.ts'
+import type { PersonSignIn } from '../../accounts/person-sign-in.ts'
 import type { PortalAccess } from '../../accounts/portal-access.ts'
+import type { StoredSession } from '../../accounts/portal-sessions.ts'
 import type { RefusalCounter } from '../../accounts/refusal-counter.ts'
 import type { RetentionCommands } from '../../accounts/retention-commands.ts'
 import type { Sandboxes } from '../../accounts/sandboxes.ts'
@@ -45,6 +50,15 @@ export interface PortalListener {
   publicUrl(request: Request): string
 }
 
+/** An invitation to be mailed. */
+export interface InvitationMail {
+  readonly to: string
+  readonly name: string
+  readonly agency: Agency
+  readonly link: string
+  readonly expiresAt: number
+}
+
 /** What the portal needs from the running core. */
 export interface PortalLedger extends PortalListener {
   readonly clock: Clock
@@ -57,6 +71,19 @@ export interface PortalLedger extends PortalListener {
   readonly sandboxClocks: SandboxClocks
   readonly keys: KeyCommands
   readonly accessTokens: AccessTokenCommands
+  readonly people: PeopleCommands
+  readonly personSignIn: PersonSignIn
+  readonly passkeys: Passkeys
+  /** Of everybody in the agency who was not removed. */
+  personAccessOf(agencyId: string): Promise<readonly PersonAccess[]>
+  /** The operator's sessions, as they are stored now. */
+  operatorSessions(): Promise<readonly StoredSession[]>
+  /** The origin of the page, as people open it. */
+  pageUrl(): string
+  /** The OpenID provider that signs people in; null when there is none. `isOnly`: nothing else does, but the operator's token. */
+  readonly provider: { readonly name: string; readonly isOnly: boolean } | null
+  /** Mails an invitation. @returns whether a mail server has accepted it; never rejects */
+  mailInvitation(invitation: InvitationMail): Promise<boolean>
   readonly units: UnitCommands
   readonly fees: FeeCommands
   readonly guests: GuestCommands
@@ -105,8 +132,13 @@ export interface PortalDependencies {
    * @returns null: answer 401. Otherwise 429, with the whole seconds to wait
    */
   throttled(request: Request): number | null
-  /** The same for a wrong token in a body. */
-  throttledSignIn(request: Request): number | null
+  /**
+   * The same for a wrong token, passkey or link in a body.
+   * @param claim whom it claims to be from, in whatever words; null when it does not say
+   */
+  throttledSignIn(request: Request, claim: string | null): number | null
+  /** Of the client (client-address.ts). */
+  addressOf(request: Request): string
   readonly requestStats: RequestStats
   onFailure(report: FailureReport): void
 }

@@ -5,7 +5,7 @@ import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller } from '../../core/journal/record.ts'
 import type { Outcome } from '../../http/answer.ts'
 import { type BodyOf, isWrite, type PathOf, type QueryOf } from '../../http/operation.ts'
-import { invalid, notFound, problem } from '../../http/problems.ts'
+import { invalid, notFound, PROBLEMS, problem } from '../../http/problems.ts'
 import { asksForDryRun } from '../../http/request.ts'
 import { type Route, type Serve, type StreamCall, served, streamCall } from '../../http/route.ts'
 import { unreachable } from '../../lib/assert.ts'
@@ -31,7 +31,7 @@ interface CheckedRequest<O> {
   stream(): StreamCall
 }
 
-interface PortalCall<O> extends CheckedRequest<O> {
+export interface PortalCall<O> extends CheckedRequest<O> {
   /** Of a write: what is kept of its answer for an `Idempotency-Key`. */
   readonly keep: AnswerKeeper
 }
@@ -57,7 +57,7 @@ interface Repeated<C> {
   isRevocation?(call: C): boolean
 }
 
-/** A route that belongs to no agency, such as creating and listing agencies. */
+/** A route without an agency in its path: the operator's, such as creating agencies, or about the one who asks. */
 export function portalRoute<const O extends PortalOperation>(
   operation: O,
   handle: Handle<PortalCall<O>>,
@@ -68,7 +68,8 @@ export function portalRoute<const O extends PortalOperation>(
     serve: (dependencies) =>
       servedPortal(dependencies, operation, (request) => {
         const withKeeper = (keep: AnswerKeeper) => ({ ...request, keep })
-        return answered(operation, null, withKeeper, handle, repeated)
+        const agency = request.identity.kind === 'operator' ? null : request.identity.agency
+        return answered(operation, agency, withKeeper, handle, repeated)
       }),
   }
 }
@@ -144,9 +145,13 @@ export function settled<T>(
     case 'SLUG_TAKEN':
       return problem('SLUG_TAKEN', `The slug ${refusal.slug} is already in use`, { slug: refusal.slug })
     case 'EMAIL_TAKEN':
-      return problem('EMAIL_TAKEN', `Another guest already has the e-mail address ${refusal.email}`, {
+      return problem('EMAIL_TAKEN', `Another ${what} already has the e-mail address ${refusal.email}`, {
         email: refusal.email,
       })
+    case 'LAST_OWNER':
+      return problem('LAST_OWNER', PROBLEMS.LAST_OWNER.example.title, {})
+    case 'LAST_PASSKEY':
+      return problem('LAST_PASSKEY', PROBLEMS.LAST_PASSKEY.example.title, {})
     case 'SANDBOX_EXISTS':
       return problem('SANDBOX_EXISTS', `The agency already has a sandbox: ${refusal.slug}`, { slug: refusal.slug })
     case 'RATES_CHANGED':

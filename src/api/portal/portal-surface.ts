@@ -18,6 +18,9 @@ import { GUEST_ERASURE } from './guest-erasure.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
+import { OWN_PASSKEYS } from './own-passkeys.ts'
+import { OWN_SESSIONS } from './own-sessions.ts'
+import { PEOPLE } from './people.ts'
 import type { PortalDependencies } from './portal-dependencies.ts'
 import { PORTAL_DESCRIPTION } from './portal-description.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -40,9 +43,12 @@ import { WEBHOOK_RESEND } from './webhook-resend.ts'
 
 const ROUTES = [
   ...ME,
+  ...OWN_SESSIONS,
+  ...OWN_PASSKEYS,
   ...AGENCIES,
   ...SANDBOX,
   ...RETENTION_ROUTES,
+  ...PEOPLE,
   ...ACCESS_TOKENS,
   ...KEYS,
   ...UNITS,

@@ -70,7 +70,7 @@ export async function writeOnce(
 
   const scope = {
     agencyId: once.agency?.id ?? NO_AGENCY,
-    keyId: identity.kind === 'operator' ? OPERATOR_ID : identity.token.id,
+    keyId: identity.kind === 'operator' ? OPERATOR_ID : identity.member.id,
     route: caller.route,
     idempotencyKey: sent.key,
     requestHash: requestHashOf(request.method, targetOf(request.url).path, canonicalJson(call.body)),

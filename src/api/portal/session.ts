@@ -1,20 +1,29 @@
 /**
- * Signing in to the page, and out. These two routes need no token in a header, but must come from the page, as every write with a
- * session does: otherwise another site could sign somebody in as somebody else.
+ * Signing in to the page, and out, and what somebody asks before. These routes need no token in a header, but must come from the page, as
+ * every write with a session does: otherwise another site could sign somebody in as somebody else.
  */
 import { Type } from '@sinclair/typebox'
+import type { PasskeyAnswer } from '../../accounts/passkeys.ts'
+import { NOT_VERIFIED, type PasskeyDraft } from '../../accounts/person-sign-in.ts'
+import type { PortalIdentity, SignedIn } from '../../accounts/portal-access.ts'
+import type { Session, SessionOrigin } from '../../accounts/portal-sessions.ts'
 import type { CountedOutcome } from '../../accounts/refusal-counter.ts'
 import { RevocationNotStoredError } from '../../accounts/store-retries.ts'
-import type { TokenHolder } from '../../core/catalogue/catalogue.ts'
+import type { Member } from '../../core/catalogue/catalogue.ts'
+import type { Caller } from '../../core/journal/record.ts'
 import { plainHeaders } from '../../http/answer.ts'
+import { timestampOf } from '../../http/json/booking-json.ts'
 import { type BodyOf, type Operation, routeNameOf } from '../../http/operation.ts'
-import { type Problem, problem } from '../../http/problems.ts'
+import { invalid, invalidField, PROBLEMS, type Problem, problem } from '../../http/problems.ts'
 import type { Open, RouteAdmission } from '../../http/route.ts'
 import { type Route, served } from '../../http/route.ts'
 import { ActorJson, actorJson } from './me.ts'
-import { tooManyRequests, tooManyWrongTokens } from './portal-admission.ts'
-import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
+import { PASSKEY_NAME } from './own-passkeys.ts'
+import { NewPasskeyJson, PasskeyAnswerJson } from './passkey-json.ts'
+import { tooManyRequests, tooManyWrong } from './portal-admission.ts'
+import type { PortalDependencies } from './portal-dependencies.ts'
 import { crossOriginProblem, noSessionCookie, sessionCookie, sessionSecretIn } from './session-cookie.ts'
+import { LINK_SECRET, SHOW_LINK, SIGN_IN_OPTIONS } from './sign-in.ts'
 
 const TOKEN_CHARS_MAX = 1_024
 
@@ -23,22 +32,33 @@ const SIGN_IN = {
   method: 'POST',
   path: '/portal/session',
   tag: 'Access',
-  summary: 'Sign in to the page with a token',
+  summary: 'Sign in to the page',
   description:
-    'Sets the session cookie, which stands for the token until it is unused for 12 hours or the token is no longer valid. A session ' +
-    'of the same browser ends. Takes the header `X-Nightledger-Page: 1`, from the same origin only.',
+    'Sets the session cookie, which stands for the person or the token until it is unused for 12 hours, or they are no longer valid. A ' +
+    'session of the same browser ends. Takes the header `X-Nightledger-Page: 1`, from the same origin only.',
   isOpen: true,
   isWrite: false,
-  body: Type.Object({
-    token: Type.String({
-      minLength: 1,
-      maxLength: TOKEN_CHARS_MAX,
-      description: 'An access token of the agency, or the PORTAL_TOKEN.',
-    }),
-  }),
+  body: Type.Union(
+    [
+      Type.Object({
+        token: Type.String({
+          minLength: 1,
+          maxLength: TOKEN_CHARS_MAX,
+          description: 'An access token of the agency, or the PORTAL_TOKEN.',
+        }),
+      }),
+      Type.Object({ passkey: PasskeyAnswerJson }),
+      Type.Object({ link: LINK_SECRET, name: PASSKEY_NAME, passkey: NewPasskeyJson }),
+      Type.Object({ link: LINK_SECRET }),
+    ],
+    {
+      description:
+        'A passkey; or an invitation, with the passkey that was made with it and a name for that; or a link that signs in; or a token.',
+    },
+  ),
   bodyExample: { token: `hp_live_${'x'.repeat(43)}` },
   answer: { status: 200, description: 'Who you are.', schema: Type.Object({ actor: ActorJson }) },
-  problems: ['VALIDATION', 'UNAUTHORIZED', 'CROSS_ORIGIN', 'RATE_LIMITED', 'INTERNAL'],
+  problems: ['VALIDATION', 'UNAUTHORIZED', 'LINK_NOT_VALID', 'OIDC_ONLY', 'CROSS_ORIGIN', 'RATE_LIMITED', 'INTERNAL'],
 } as const satisfies Operation
 
 const SIGN_OUT = {
@@ -55,9 +75,17 @@ const SIGN_OUT = {
   problems: ['CROSS_ORIGIN', 'INTERNAL'],
 } as const satisfies Operation
 
-export const SESSION_OPERATIONS = [SIGN_IN, SIGN_OUT] as const
+export const SESSION_OPERATIONS = [SIGN_IN, SIGN_OUT, SHOW_LINK, SIGN_IN_OPTIONS] as const
 
 const WRONG_TOKEN = problem('UNAUTHORIZED', 'This token is not valid: it may be mistyped, revoked or expired', {})
+const WRONG_PASSKEY = problem(
+  'UNAUTHORIZED',
+  'This passkey does not open anything here: it may have been removed. Try again, or ask an owner of your agency for a link',
+  {},
+)
+const LINK_NOT_VALID = problem('LINK_NOT_VALID', PROBLEMS.LINK_NOT_VALID.example.title, {})
+const OIDC_ONLY = problem('OIDC_ONLY', PROBLEMS.OIDC_ONLY.example.title, {})
+const PASSKEY_MISSING = invalidField('passkey', 'is required with an invitation')
 
 /** Lets in whatever comes from the page. */
 const FROM_THE_PAGE: RouteAdmission<object> = {
@@ -77,30 +105,11 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
     operation: SIGN_IN,
     serve: (dependencies) =>
       served(servingOf(dependencies, SIGN_IN), FROM_THE_PAGE, async (open, _path, _query, body) => {
-        const { ledger, access, throttledSignIn } = dependencies
-        const { request, requestId } = open
-        // Copied tokens often come with a blank or a line break.
-        const token = (body as BodyOf<typeof SIGN_IN>).token.trim()
-        const holder = access.admitToken(token)
-        const over = holder === null ? null : access.take(holder)
-        if (over !== null) {
-          count(ledger, access.holderOfToken(token), 'RATE_LIMITED', requestId)
-          return tooManyRequests(over)
-        }
-        const signedIn = await access.signIn(token)
-        if (signedIn === null) {
-          count(ledger, access.holderOfToken(token), 'UNAUTHORIZED', requestId)
-          return refusal(throttledSignIn(request))
-        }
+        const { access } = dependencies
+        const { request } = open
+        const signedIn = await signInBy(body as BodyOf<typeof SIGN_IN>, new SignIn(dependencies, open))
+        if (!('identity' in signedIn)) return signedIn
         const { identity, secret } = signedIn
-        if (identity.kind === 'access_token')
-          await ledger.commands
-            .auditSuccess(identity.agency, lineOf(identity.token.id, SIGN_IN, requestId))
-            .catch((error: unknown) => {
-              // Nobody is signed in without a line.
-              access.sessions?.endBySecret(secret)
-              throw error
-            })
         const before = sessionSecretIn(request)
         if (before !== null) access.sessions?.endBySecret(before)
         return answer(open, { actor: actorJson(identity) }, sessionCookie(request, secret))
@@ -120,7 +129,145 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
         return answer(open, { actor: null }, noSessionCookie(request))
       }),
   },
+  {
+    operation: SHOW_LINK,
+    serve: (dependencies) =>
+      served(servingOf(dependencies, SHOW_LINK), FROM_THE_PAGE, async ({ request }, _path, _query, body) => {
+        const { ledger, throttledSignIn } = dependencies
+        const found = await ledger.personSignIn.findLink((body as BodyOf<typeof SHOW_LINK>).link)
+        if (found === null) return wrongLink(throttledSignIn(request, null))
+        const { link, member } = found
+        const { kind, expiresAt } = link
+        if (kind === 'invitation' && ledger.provider?.isOnly === true) return OIDC_ONLY
+        return JSON.stringify({
+          kind,
+          agency: { name: member.agency.name, slug: member.agency.slug },
+          person: { name: member.member.name, role: member.member.role },
+          expiresAt: timestampOf(expiresAt),
+          // Those that the person has end with the invitation.
+          options: kind === 'invitation' ? ledger.passkeys.creationOptions(member, []) : null,
+        })
+      }),
+  },
+  {
+    operation: SIGN_IN_OPTIONS,
+    serve: (dependencies) =>
+      served(servingOf(dependencies, SIGN_IN_OPTIONS), FROM_THE_PAGE, () => {
+        const { passkeys, provider } = dependencies.ledger
+        const oidc = provider === null ? null : { name: provider.name }
+        return JSON.stringify({ options: passkeys.requestOptions(), oidc, only: provider?.isOnly ?? false })
+      }),
+  },
 ]
+
+/** One request to sign in. */
+class SignIn {
+  readonly dependencies: PortalDependencies
+  readonly request: Request
+  readonly requestId: string
+
+  constructor(dependencies: PortalDependencies, { request, requestId }: Open<object>) {
+    this.dependencies = dependencies
+    this.request = request
+    this.requestId = requestId
+  }
+
+  get from(): SessionOrigin {
+    const { request } = this
+    return { device: request.headers.get('user-agent') ?? '', address: this.dependencies.addressOf(request) }
+  }
+
+  /** Takes the request from the budgets of the member. Null: it is within them. */
+  over(member: PortalIdentity | Member): Problem | null {
+    const { access } = this.dependencies
+    const over = access.take('session' in member ? member : { ...member, session: null })
+    if (over === null) return null
+    if (member.kind !== 'operator') this.count(member, 'RATE_LIMITED')
+    return tooManyRequests(over)
+  }
+
+  callerFor({ kind, member }: Member): Caller {
+    return { actor: { kind, id: member.id }, route: routeNameOf(SIGN_IN), requestId: this.requestId }
+  }
+
+  /** Counts a refused sign-in in the audit trail of the agency. */
+  count(member: Member, code: CountedOutcome | 'PASSKEY_CLONED'): void {
+    const { refusals } = this.dependencies.ledger
+    refusals.count({ agencyId: member.agency.id, code, ...this.callerFor(member), requestId: this.requestId })
+  }
+}
+
+function signInBy(way: BodyOf<typeof SIGN_IN>, signIn: SignIn): Promise<SignedIn | Problem> {
+  const isOnly = signIn.dependencies.ledger.provider?.isOnly === true
+  if ('token' in way) return byToken(way.token, signIn)
+  if (!('passkey' in way)) return byLink(way.link, signIn)
+  if (isOnly) return Promise.resolve(OIDC_ONLY)
+  return 'link' in way ? byInvitation(way, signIn) : byPasskey(way.passkey, signIn)
+}
+
+async function byToken(given: string, signIn: SignIn): Promise<SignedIn | Problem> {
+  const { ledger, access, throttledSignIn } = signIn.dependencies
+  // Copied tokens often come with a blank or a line break.
+  const token = given.trim()
+  const found = access.admitToken(token)
+  if (found !== null && found.kind !== 'operator' && ledger.provider?.isOnly === true) return OIDC_ONLY
+  const over = found === null ? null : signIn.over(found)
+  if (over !== null) return over
+  const signedIn = await access.signIn(token, signIn.from)
+  if (signedIn === null) {
+    const holder = access.holderOfToken(token)
+    if (holder !== null) signIn.count(holder, 'UNAUTHORIZED')
+    return refusal(throttledSignIn(signIn.request, null))
+  }
+  const { identity, secret } = signedIn
+  if (identity.kind !== 'operator')
+    await ledger.commands.auditSuccess(identity.agency, signIn.callerFor(identity)).catch((error: unknown) => {
+      // Nobody is signed in without a line.
+      access.sessions?.endBySecret(secret)
+      throw error
+    })
+  return signedIn
+}
+
+async function byPasskey(passkey: PasskeyAnswer, signIn: SignIn): Promise<SignedIn | Problem> {
+  const { ledger, access, throttledSignIn } = signIn.dependencies
+  const wrong = () => wrongPasskey(throttledSignIn(signIn.request, passkey.response.userHandle))
+  const member = ledger.personSignIn.claimedBy(passkey)
+  if (member === null) return wrong()
+  const over = signIn.over(member)
+  if (over !== null) return over
+  const verified = await ledger.personSignIn.verify(member, passkey)
+  if (verified === null || verified === 'cloned') {
+    signIn.count(member, verified === null ? 'UNAUTHORIZED' : 'PASSKEY_CLONED')
+    return wrong()
+  }
+  const use = () => ledger.personSignIn.usePasskey(verified, signIn.callerFor(member))
+  return (await access.signInPerson(member, signIn.from, use)) ?? wrong()
+}
+
+async function byLink(secret: string, signIn: SignIn): Promise<SignedIn | Problem> {
+  const { ledger, access, throttledSignIn } = signIn.dependencies
+  const found = await ledger.personSignIn.findLink(secret)
+  if (found === null) return wrongLink(throttledSignIn(signIn.request, null))
+  if (found.link.kind !== 'sign_in') return PASSKEY_MISSING
+  const over = signIn.over(found.member)
+  if (over !== null) return over
+  const use = () => ledger.personSignIn.useLink(found, signIn.callerFor(found.member))
+  return (await access.signInPerson(found.member, signIn.from, use)) ?? LINK_NOT_VALID
+}
+
+async function byInvitation(draft: PasskeyDraft & { readonly link: string }, signIn: SignIn) {
+  const { ledger, access, throttledSignIn } = signIn.dependencies
+  const found = await ledger.personSignIn.findLink(draft.link)
+  if (found?.link.kind !== 'invitation') return wrongLink(throttledSignIn(signIn.request, null))
+  const over = signIn.over(found.member)
+  if (over !== null) return over
+  const passkey = await ledger.personSignIn.verifyNew(found, draft)
+  if (passkey === null) return invalid([NOT_VERIFIED])
+  const use = (session: Session) =>
+    ledger.personSignIn.useInvitation(found, passkey, session, signIn.callerFor(found.member))
+  return (await access.signInPerson(found.member, signIn.from, use)) ?? LINK_NOT_VALID
+}
 
 /**
  * Ends the session at once, then stores that and leaves its line in the audit trail of the agency.
@@ -131,23 +278,10 @@ async function signOut({ access, ledger }: PortalDependencies, secret: string, r
   if (sessions === null) return
   const holder = sessions.find(secret)?.holder
   const ended = sessions.endStored(secret)
-  const agency = holder?.kind === 'access_token' ? ledger.catalogue.agencyById(holder.agencyId) : null
-  const isLined = holder?.kind === 'access_token' && agency !== null
-  await Promise.all([
-    ended,
-    isLined && ledger.commands.auditSuccess(agency, lineOf(holder.tokenId, SIGN_OUT, requestId)),
-  ])
-}
-
-/** Counts a refused sign-in in the audit trail of the agency, if it is known whose token it is. */
-function count(ledger: PortalLedger, holder: TokenHolder | null, code: CountedOutcome, requestId: string): void {
-  if (holder !== null)
-    ledger.refusals.count({ agencyId: holder.agency.id, code, ...lineOf(holder.token.id, SIGN_IN, requestId) })
-}
-
-/** Who signed in or out, as the audit trail names it. */
-function lineOf(tokenId: string, operation: Operation, requestId: string) {
-  return { actor: { kind: 'access_token', id: tokenId }, route: routeNameOf(operation), requestId } as const
+  if (holder === undefined || holder.kind === 'operator') return ended
+  const agency = ledger.catalogue.agencyById(holder.agencyId)
+  const caller = { actor: { kind: holder.kind, id: holder.id }, route: routeNameOf(SIGN_OUT), requestId }
+  await Promise.all([ended, agency !== null && ledger.commands.auditSuccess(agency, caller)])
 }
 
 function servingOf({ ledger, requestStats, onFailure }: PortalDependencies, operation: Operation) {
@@ -161,5 +295,14 @@ function answer({ requestId }: Open<object>, body: object, setCookie: string): R
 }
 
 function refusal(retryAfterS: number | null): Problem {
-  return retryAfterS === null ? WRONG_TOKEN : tooManyWrongTokens(retryAfterS)
+  return retryAfterS === null ? WRONG_TOKEN : tooManyWrong('token', retryAfterS)
+}
+
+/** Does not tell a person who has no such passkey from one who does not exist. */
+function wrongPasskey(retryAfterS: number | null): Problem {
+  return retryAfterS === null ? WRONG_PASSKEY : tooManyWrong('passkey', retryAfterS)
+}
+
+function wrongLink(retryAfterS: number | null): Problem {
+  return retryAfterS === null ? LINK_NOT_VALID : tooManyWrong('link', retryAfterS)
 }

@@ -1,5 +1,5 @@
 /**
- * Agencies, API keys, access tokens, units' master data and fee types in memory: every request needs them. All but the last two are
+ * Agencies, API keys, access tokens, people, units' master data and fee types in memory: every request needs them. All but the last two are
  * loaded at start. An agency's inventory of units and fees is loaded on first use, so that start-up time does not grow with the
  * number of units.
  *
@@ -10,6 +10,7 @@
 import type { FeeType, Unit, UnitRules } from '../domain/unit.ts'
 import type { AccessToken, Agency, ApiKey, Inventory } from './agency.ts'
 import { Credentials } from './agency.ts'
+import { People, type Person } from './people.ts'
 
 /** The port that the catalogue is loaded from. */
 export interface CatalogueStore {
@@ -19,20 +20,23 @@ export interface CatalogueStore {
   loadKeys(since: CatalogueMoment | null): Promise<readonly ApiKey[]>
   /** The same of access tokens. */
   loadAccessTokens(since: CatalogueMoment | null): Promise<readonly AccessToken[]>
+  /** Of each agency all people, and those who were removed last (People). */
+  loadPeople(since: CatalogueMoment | null): Promise<readonly Person[]>
   loadInventory(agencyId: string): Promise<Inventory>
 }
 
 /** A moment of the store, for reading later what has changed since. */
 export type CatalogueMoment = string & { readonly __moment: never }
 
-/** Agencies with their keys and access tokens. */
+/** Agencies with their keys, access tokens and people. */
 export interface CataloguePart {
   readonly agencies: readonly Agency[]
   readonly keys: readonly ApiKey[]
   readonly accessTokens: readonly AccessToken[]
+  readonly people: readonly Person[]
 }
 
-/** All agencies, keys and access tokens as they were read at or after `moment`. */
+/** All agencies, keys, access tokens and people as they were read at or after `moment`. */
 export interface CatalogueRead extends CataloguePart {
   readonly moment: CatalogueMoment
 }
@@ -45,11 +49,11 @@ export interface KeyHolder {
   counters?: object | null
 }
 
-/** The access token of a request, and the agency it belongs to. */
-export interface TokenHolder {
-  readonly token: AccessToken
-  readonly agency: Agency
-}
+/** Who acts for an agency in the portal: a program with an access token, or a person. */
+export type Member = { readonly agency: Agency } & (
+  | { readonly kind: 'access_token'; readonly member: AccessToken }
+  | { readonly kind: 'person'; readonly member: Person }
+)
 
 /** The agencies of this process. */
 interface ServedAgencies {
@@ -85,7 +89,12 @@ export class Catalogue {
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
   readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency, counters: null }))
-  readonly #accessTokens = new Credentials<AccessToken, TokenHolder>((token, agency) => ({ token, agency }))
+  readonly #accessTokens = new Credentials<AccessToken, Member>((member, agency) => ({
+    kind: 'access_token',
+    member,
+    agency,
+  }))
+  readonly #people = new People()
   /** In the order in which eviction visits them. */
   readonly #inventories = new Map<string, Cached>()
   readonly #loading = new Map<string, Loading>()
@@ -98,7 +107,7 @@ export class Catalogue {
   }
 
   /**
-   * Loads agencies, keys and access tokens. The catalogue is empty before.
+   * Loads agencies, keys, access tokens and people. The catalogue is empty before.
    * @param earlier what was read before: then only what has changed since is read, which is little
    */
   async load(earlier: CatalogueRead | null = null): Promise<void> {
@@ -107,14 +116,16 @@ export class Catalogue {
     for (const key of updated(earlier?.keys, await this.#store.loadKeys(since))) this.putKey(key)
     const tokens = updated(earlier?.accessTokens, await this.#store.loadAccessTokens(since))
     for (const token of tokens) this.putAccessToken(token)
+    for (const person of updated(earlier?.people, await this.#store.loadPeople(since))) this.putPerson(person)
   }
 
   /** Puts agencies that this process gets, as they are stored now. What it may still have of them from before is forgotten. */
-  putPart({ agencies, keys, accessTokens }: CataloguePart): void {
+  putPart({ agencies, keys, accessTokens, people }: CataloguePart): void {
     for (const { id } of agencies) this.forget(id)
     for (const agency of agencies) this.#put(agency)
     for (const key of keys) this.putKey(key)
     for (const token of accessTokens) this.putAccessToken(token)
+    for (const person of people) this.putPerson(person)
   }
 
   /** Another process has the agency now. */
@@ -125,6 +136,7 @@ export class Catalogue {
     this.#agencies.delete(agencyId)
     this.#keys.forget(agencyId)
     this.#accessTokens.forget(agencyId)
+    this.#people.forget(agencyId)
     this.dropInventory(agencyId)
   }
 
@@ -175,7 +187,7 @@ export class Catalogue {
   }
 
   /** As `holderByHash`, of an access token. */
-  tokenHolderByHash(sha256: string): TokenHolder | null {
+  tokenHolderByHash(sha256: string): Member | null {
     return this.#accessTokens.holderByHash(sha256)
   }
 
@@ -186,6 +198,28 @@ export class Catalogue {
 
   accessTokenById(agencyId: string, tokenId: string): AccessToken | null {
     return this.#accessTokens.byId(agencyId, tokenId)
+  }
+
+  /** Without those who were removed, oldest first. */
+  peopleOf(agencyId: string): Person[] {
+    return this.#people.of(agencyId)
+  }
+
+  /** In any state. */
+  personById(agencyId: string, personId: string): Person | null {
+    return this.#people.byId(agencyId, personId)
+  }
+
+  /** In any state, even revoked or removed. */
+  member(kind: Member['kind'], agencyId: string, id: string): Member | null {
+    const agency = this.agencyById(agencyId)
+    if (agency === null) return null
+    if (kind === 'person') {
+      const member = this.personById(agencyId, id)
+      return member === null ? null : { kind, member, agency }
+    }
+    const member = this.accessTokenById(agencyId, id)
+    return member === null ? null : { kind, member, agency }
   }
 
   /** As `forgetEndedKeys`. */
@@ -250,6 +284,11 @@ export class Catalogue {
   putAccessToken(token: AccessToken): void {
     const agency = this.#agencies.get(token.agencyId)
     if (agency !== undefined) this.#accessTokens.put(token, agency)
+  }
+
+  /** Never replaces a later state. */
+  putPerson(person: Person): void {
+    if (this.#agencies.has(person.agencyId)) this.#people.put(person)
   }
 
   putUnit(agencyId: string, unit: Unit): void {

@@ -1,18 +1,22 @@
 import { idOf } from '../../lib/ids.ts'
 import type { Instant, LedgerEvent } from '../domain/booking.ts'
 
-export const ACTOR_KINDS = ['key', 'access_token', 'portal', 'system'] as const
+export const ACTOR_KINDS = ['key', 'access_token', 'person', 'portal', 'system'] as const
 
-/** Who did it. `key`: a partner; `access_token`: a person of the agency; `portal`: the operator; `system`: a timer of ours. */
+/**
+ * Who did it. `key`: a partner; `access_token`: a program of the agency; `person`: one of its people; `portal`: the operator; `system`: a
+ * timer of ours.
+ */
 export interface Actor {
   readonly kind: (typeof ACTOR_KINDS)[number]
-  /** The id of the API key or access token; null if there is none to name. */
+  /** The id of the API key, access token or person; null if there is none to name. */
   readonly id: string | null
 }
 
 /** The actor of a stored line. `uuid`: as the database returns it. */
 export function actorOf(kind: Actor['kind'], uuid: string | null): Actor {
-  return { kind, id: uuid === null ? null : idOf(kind === 'access_token' ? 'tok' : 'key', uuid) }
+  const prefix = kind === 'access_token' ? 'tok' : kind === 'person' ? 'per' : 'key'
+  return { kind, id: uuid === null ? null : idOf(prefix, uuid) }
 }
 
 /** On whose behalf a write is done; what the audit trail says about it. */
@@ -49,7 +53,7 @@ export interface GuestDraft {
 
 /** The first answer to a request with an `Idempotency-Key` (docs/design.md#additive-headers). */
 export interface IdempotencyDraft {
-  /** Of the API key or access token; of the operator, `OPERATOR_ID`. */
+  /** Of the API key, access token or person; of the operator, `OPERATOR_ID`. */
   readonly keyId: string
   readonly route: string
   readonly idempotencyKey: string

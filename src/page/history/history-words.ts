@@ -92,6 +92,7 @@ export function actorWords({ actor: { kind, name }, route }: Pick<AuditEntry, 'a
     case 'key':
       return { name: nameText(name ?? 'A key without a name'), kind: 'API key' }
     case 'access_token':
+    case 'person':
       return { name: nameText(name ?? 'Someone at the agency'), kind: null }
     case 'portal':
       return { name: 'The operator', kind: null }

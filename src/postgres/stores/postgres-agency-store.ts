@@ -2,6 +2,7 @@ import type { AgencyStore, GuestWritten } from '../../accounts/agency-store.ts'
 import type { Guest } from '../../core/bookings/booking-lists.ts'
 import { WriteError } from '../../core/bookings/write-error.ts'
 import type { AccessToken, Agency, ApiKey, Inventory } from '../../core/catalogue/agency.ts'
+import type { Person } from '../../core/catalogue/people.ts'
 import { HOLD_EXPIRED } from '../../core/domain/booking.ts'
 import type { FeeType } from '../../core/domain/unit.ts'
 import { encodeInstant, encoderOf } from '../../core/journal/fields.ts'
@@ -139,6 +140,10 @@ export class PostgresAgencyStore implements AgencyStore {
 
   loadAccessTokens(): Promise<readonly AccessToken[]> {
     return this.#catalogue.loadAccessTokens()
+  }
+
+  loadPeople(): Promise<readonly Person[]> {
+    return this.#catalogue.loadPeople()
   }
 
   loadInventory(agencyId: string): Promise<Inventory> {

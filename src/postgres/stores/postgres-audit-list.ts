@@ -157,6 +157,7 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
     ${filter.actorKind === null ? sql`` : sql`and actor_kind = ${filter.actorKind}`}
     ${filter.keyId === null ? sql`` : sql`and actor_kind = 'key' and actor_id = ${uuidIn('key', filter.keyId)}::text::uuid`}
     ${filter.tokenId === null ? sql`` : sql`and actor_kind = 'access_token' and actor_id = ${uuidIn('tok', filter.tokenId)}::text::uuid`}
+    ${filter.personId === null ? sql`` : sql`and actor_kind = 'person' and actor_id = ${uuidIn('per', filter.personId)}::text::uuid`}
     ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
 }
 

@@ -1,6 +1,7 @@
 import type { AccessToken, Agency, ApiKey } from '../../core/catalogue/agency.ts'
 import { ENDED_CREDENTIALS_KEPT_MAX, Inventory } from '../../core/catalogue/agency.ts'
 import type { CatalogueMoment, CataloguePart, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
+import { type Person, REMOVED_PEOPLE_KEPT_MAX } from '../../core/catalogue/people.ts'
 import type { FeeType, Unit } from '../../core/domain/unit.ts'
 import { decodeRates, decodeRestrictions } from '../../core/journal/entry-codec.ts'
 import { decoderOf, type Stored } from '../../core/journal/fields.ts'
@@ -14,13 +15,14 @@ import {
   API_KEY,
   CLOCK_FIELDS,
   FEE_TYPE,
+  PERSON,
   PLAN_FIELDS,
   UNIT,
   UNIT_MASTER_FIELDS,
   UNIT_RULE_FIELDS,
 } from './tables.ts'
 
-/** Reads agencies, API keys, access tokens, units and fees. Units are written by the journal, the others by `PostgresAgencyStore`. */
+/** Reads agencies, API keys, access tokens, people, units and fees. Units are written by the journal, the others by `PostgresAgencyStore`. */
 export class PostgresCatalogueStore implements CatalogueStore {
   readonly #sql: Sql
 
@@ -28,30 +30,32 @@ export class PostgresCatalogueStore implements CatalogueStore {
     this.#sql = sql
   }
 
-  /** All agencies, keys and access tokens, and the moment since which later changes are found. */
+  /** All agencies, keys, access tokens and people, and the moment since which later changes are found. */
   async read(): Promise<CatalogueRead> {
     // Before the rows: every transaction that they do not show is younger, or still running.
     const [row] = await this.#sql<{ moment: CatalogueMoment }[]>`
       select pg_snapshot_xmin(pg_current_snapshot())::xid::text as moment`
     if (row === undefined) throw new Error('Cannot read the catalogue: no answer')
-    const [agencies, keys, accessTokens] = await Promise.all([
+    const [agencies, keys, accessTokens, people] = await Promise.all([
       this.loadAgencies(null),
       this.loadKeys(null),
       this.loadAccessTokens(null),
+      this.loadPeople(null),
     ])
-    return { moment: row.moment, agencies, keys, accessTokens }
+    return { moment: row.moment, agencies, keys, accessTokens, people }
   }
 
-  /** The agencies of these shards, with their keys and access tokens. */
+  /** The agencies of these shards, with their keys, access tokens and people. */
   async readShards(shards: readonly number[]): Promise<CataloguePart> {
     const of = () => this.#sql`shard_of(agency_id) = any (${`{${shards.join()}}`}::text::smallint[])`
     const ofAgencies = () => this.#sql`agency_id in (select agency_id from agency where ${of()})`
-    const [agencies, keys, accessTokens] = await Promise.all([
+    const [agencies, keys, accessTokens, people] = await Promise.all([
       this.#agencies(of()),
       this.#keys(ofAgencies()),
       this.#accessTokens(ofAgencies()),
+      this.#people(ofAgencies()),
     ])
-    return { agencies, keys, accessTokens }
+    return { agencies, keys, accessTokens, people }
   }
 
   loadAgencies(since: CatalogueMoment | null = null): Promise<readonly Agency[]> {
@@ -64,6 +68,10 @@ export class PostgresCatalogueStore implements CatalogueStore {
 
   loadAccessTokens(since: CatalogueMoment | null = null): Promise<readonly AccessToken[]> {
     return this.#accessTokens(this.#changed(since))
+  }
+
+  loadPeople(since: CatalogueMoment | null = null): Promise<readonly Person[]> {
+    return this.#people(this.#changed(since))
   }
 
   async #agencies(which: Fragment): Promise<readonly Agency[]> {
@@ -82,6 +90,15 @@ export class PostgresCatalogueStore implements CatalogueStore {
     const rows = await this.#sql<Stored<typeof ACCESS_TOKEN.fields>[]>`
       select ${selected(this.#sql, ACCESS_TOKEN)} from ${this.#kept('access_token', which)}`
     return rows.map(decodeAccessToken)
+  }
+
+  async #people(which: Fragment): Promise<readonly Person[]> {
+    const rows = await this.#sql<Stored<typeof PERSON.fields>[]>`
+      select ${selected(this.#sql, PERSON)} from (
+        select *, row_number() over (partition by agency_id, removed_at is null order by removed_at desc) as place
+        from person where ${which}) as person
+      where removed_at is null or place <= ${REMOVED_PEOPLE_KEPT_MAX}`
+    return rows.map(decodePerson)
   }
 
   /** Of each agency, the credentials that are live and the newest that have ended: however many there were, a start reads few. */
@@ -131,6 +148,7 @@ const decodeAgency = decoderOf(AGENCY_OWN_FIELDS)
 const decodePlan = decoderOf(PLAN_FIELDS)
 const decodeClock = decoderOf(CLOCK_FIELDS)
 const decodeAccessToken: (row: Stored<typeof ACCESS_TOKEN.fields>) => AccessToken = decoderOf(ACCESS_TOKEN.fields)
+const decodePerson: (row: Stored<typeof PERSON.fields>) => Person = decoderOf(PERSON.fields)
 const decodeKey: (row: Stored<typeof API_KEY.fields>) => ApiKey = decoderOf(API_KEY.fields)
 const decodeUnit = decoderOf(UNIT_MASTER_FIELDS)
 const decodeUnitRules = decoderOf(UNIT_RULE_FIELDS)

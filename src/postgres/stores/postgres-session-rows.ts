@@ -6,10 +6,14 @@ import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 
 interface SessionRow {
+  id: string
   sha256: string
   agencyId: string | null
   tokenId: string | null
+  personId: string | null
   tokenHmac: string | null
+  device: string
+  address: string
   createdAt: Date
   seenAt: Date
 }
@@ -38,8 +42,8 @@ export class PostgresSessionRows {
 
   #select(which: Fragment): Promise<SessionRow[]> {
     return this.#sql<SessionRow[]>`
-      select secret_sha256 as "sha256", agency_id as "agencyId", token_id as "tokenId", operator_hmac as "tokenHmac",
-             created_at as "createdAt", seen_at as "seenAt"
+      select session_id as "id", secret_sha256 as "sha256", agency_id as "agencyId", token_id as "tokenId",
+             person_id as "personId", operator_hmac as "tokenHmac", device, address, created_at as "createdAt", seen_at as "seenAt"
       from portal_session where ${which}`
   }
 
@@ -50,7 +54,7 @@ export class PostgresSessionRows {
   }
 
   /**
-   * The port for a node of several: a token's session is written under the fence of its agency's shard, the operator's under none.
+   * The port for a node of several: a session of an agency is written under the fence of its agency's shard, the operator's under none.
    * @param shards that the node owns now
    */
   writtenByNode(epochOf: (agencyId: string) => number, shards: () => Iterable<number>): SessionRows {
@@ -80,18 +84,20 @@ export class PostgresSessionRows {
     }
   }
 
-  async #insert(fence: ShardEpoch | null, { sha256, holder, createdAt, seenAt }: StoredSession): Promise<void> {
-    const { agencyId, tokenId, tokenHmac } =
-      holder.kind === 'operator'
-        ? { agencyId: null, tokenId: null, tokenHmac: holder.tokenHmac }
-        : { agencyId: uuidOf(holder.agencyId), tokenId: uuidOf(holder.tokenId), tokenHmac: null }
+  async #insert(fence: ShardEpoch | null, session: StoredSession): Promise<void> {
+    const { id, sha256, holder, device, address, createdAt, seenAt } = session
+    const agencyId = holder.kind === 'operator' ? null : uuidOf(holder.agencyId)
+    const tokenId = holder.kind === 'access_token' ? uuidOf(holder.id) : null
+    const personId = holder.kind === 'person' ? uuidOf(holder.id) : null
+    const tokenHmac = holder.kind === 'operator' ? holder.tokenHmac : null
     const held =
       fence === null ? this.#sql`true` : this.#sql`check_fence(${fence.shard}::smallint, ${fence.epoch}::text::bigint)`
     await this.#sql`
       with fence as (select ${held} as held)
-      insert into portal_session (secret_sha256, agency_id, token_id, operator_hmac, created_at, seen_at)
-      select ${sha256}, ${agencyId}::text::uuid, ${tokenId}::text::uuid, ${tokenHmac}, ${encodeInstant(createdAt)}::text::timestamptz,
-             ${encodeInstant(seenAt)}::text::timestamptz
+      insert into portal_session (session_id, secret_sha256, agency_id, token_id, person_id, operator_hmac, device, address,
+                                  created_at, seen_at)
+      select ${uuidOf(id)}::text::uuid, ${sha256}, ${agencyId}::text::uuid, ${tokenId}::text::uuid, ${personId}::text::uuid, ${tokenHmac},
+             ${device}, ${address}, ${encodeInstant(createdAt)}::text::timestamptz, ${encodeInstant(seenAt)}::text::timestamptz
       from fence where held`
   }
 
@@ -106,12 +112,17 @@ function seenText(seen: SessionsToKeep['seen']): string {
   return JSON.stringify(seen.map(({ sha256, seenAt }) => ({ sha256, seenAt: encodeInstant(seenAt) })))
 }
 
-function sessionOf({ sha256, agencyId, tokenId, tokenHmac, createdAt, seenAt }: SessionRow): StoredSession {
-  const times = { createdAt: createdAt.getTime(), seenAt: seenAt.getTime() }
-  if (agencyId !== null && tokenId !== null) {
-    const holder = { kind: 'access_token', agencyId: idOf('agc', agencyId), tokenId: idOf('tok', tokenId) } as const
-    return { sha256, holder, ...times }
-  }
-  if (tokenHmac === null) throw new Error('Cannot read a session: its row names no token')
-  return { sha256, holder: { kind: 'operator', tokenHmac }, ...times }
+function sessionOf(row: SessionRow): StoredSession {
+  const { sha256, device, address } = row
+  const times = { createdAt: row.createdAt.getTime(), seenAt: row.seenAt.getTime() }
+  return { id: idOf('ses', row.id), sha256, holder: holderOf(row), device, address, ...times }
+}
+
+function holderOf({ agencyId, tokenId, personId, tokenHmac }: SessionRow): StoredSession['holder'] {
+  if (agencyId !== null && tokenId !== null)
+    return { kind: 'access_token', agencyId: idOf('agc', agencyId), id: idOf('tok', tokenId) }
+  if (agencyId !== null && personId !== null)
+    return { kind: 'person', agencyId: idOf('agc', agencyId), id: idOf('per', personId) }
+  if (tokenHmac === null) throw new Error('Cannot read a session: its row names no holder')
+  return { kind: 'operator', tokenHmac }
 }

@@ -1,6 +1,10 @@
 /** The columns that this process reads and writes, each spelled once. A test compares them with the database. */
+
+import type { Passkey } from '../../accounts/passkeys.ts'
+import type { PersonLink } from '../../accounts/person-links.ts'
 import type { Guest } from '../../core/bookings/booking-lists.ts'
 import type { AccessToken, Agency, ApiKey, Plan, Role, Scope } from '../../core/catalogue/agency.ts'
+import type { Person } from '../../core/catalogue/people.ts'
 import type { WebhookEventKind } from '../../core/domain/booking.ts'
 import type { FeeType, Unit, UnitRules, UnitStatus } from '../../core/domain/unit.ts'
 import { BOOKING_FIELDS } from '../../core/journal/entry-codec.ts'
@@ -188,6 +192,52 @@ export const ACCESS_TOKEN = table(
     revokedAt: nullable(instant()),
   } as const satisfies FieldsOf<AccessToken>,
   { id: 'token_id', secretSha256: 'secret_sha256' },
+)
+
+export const PERSON = table(
+  'person',
+  {
+    id: id('per'),
+    ...ofAgency,
+    name: text(),
+    email: nullable(text()),
+    role: text<Role>(),
+    createdAt: instant(),
+    removedAt: nullable(instant()),
+    revision: integer(),
+  } as const satisfies FieldsOf<Person>,
+  { id: 'person_id' },
+)
+
+export const PASSKEY = table(
+  'passkey',
+  {
+    id: id('pky'),
+    ...ofAgency,
+    personId: id('per'),
+    credentialId: text(),
+    name: text(),
+    publicKey: text(),
+    signCount: bigint(),
+    transports: texts(),
+    createdAt: instant(),
+    lastUsedAt: nullable(instant()),
+    challengedAt: instant(),
+  } as const satisfies FieldsOf<Passkey>,
+  { id: 'passkey_id' },
+)
+
+export const PERSON_LINK = table(
+  'person_link',
+  {
+    sha256: text(),
+    ...ofAgency,
+    personId: id('per'),
+    kind: text<PersonLink['kind']>(),
+    createdAt: instant(),
+    expiresAt: instant(),
+  } as const satisfies FieldsOf<PersonLink>,
+  { sha256: 'secret_sha256' },
 )
 
 const feeType = {

@@ -1,10 +1,13 @@
-/** Everything of agency B, tried with an owner's token of agency A on A's own paths, answers as if it did not exist. */
+/** Everything of agency B, tried by an owner of agency A, a token and a person, on A's own paths, answers as if it did not exist. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { PortalOperation } from '../../../src/api/portal/portal-operation.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { isWrite } from '../../../src/http/operation.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import type { HttpAnswer } from '../../support/http-call.ts'
+import { FROM_THE_PAGE } from '../../support/page-sessions.ts'
+import { joined } from '../../support/people.ts'
 import { sampleId } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -12,6 +15,8 @@ let service: TestService
 let a: Agency
 let b: Agency
 let owner: string
+/** How the owners of A ask. */
+let owners: Record<'token' | 'person', { token: string | null; headers?: Record<string, string> }>
 /** Of each parameter of a path, what B has. */
 const ofB: Record<string, string> = {}
 
@@ -21,6 +26,8 @@ beforeAll(async () => {
   b = await service.agency()
   for (const { slug } of [a, b]) await service.ask(`/agencies/${slug}/sandbox`, undefined, { method: 'POST' })
   owner = (await service.accessToken(a, 'owner')).secret
+  const { cookie } = await joined(service, a, 'owner')
+  owners = { token: { token: owner }, person: { token: null, headers: { ...FROM_THE_PAGE, cookie } } }
   await fill(a, 'own')
   Object.assign(ofB, await fill(b, 'hidden'))
 })
@@ -40,6 +47,9 @@ async function fill(agency: Agency, name: string): Promise<Record<string, string
   const { deliveries } = (await service.get(`${path}/webhook-endpoints/${webhookEndpoint.id}/deliveries`)).body
   const { key } = await service.key(agency, { name })
   const { token } = await service.accessToken(agency, 'desk', { name })
+  const { person, cookie } = await joined(service, agency, 'owner', name)
+  const own = (at: string) => service.ask(at, undefined, { token: null, headers: { cookie } })
+  const [{ passkeys }, { sessions }] = [(await own('/me/passkeys')).body, (await own('/me/sessions')).body]
   const { id: feeTypeId } = await service.feeType(agency, { label: name })
   const stays = ['2027-04-01', '2027-04-03'].map((arrival) => ({
     unit: unitSlug,
@@ -56,6 +66,9 @@ async function fill(agency: Agency, name: string): Promise<Record<string, string
     deliveryId: deliveries[0].id,
     keyId: key.id,
     tokenId: token.id,
+    personId: person.id,
+    passkeyId: passkeys[0].id,
+    sessionId: sessions[0].id,
     groupId,
   }
 }
@@ -74,6 +87,9 @@ const NONE: Record<string, string> = {
   ),
   keyId: sampleId('key', 'none'),
   tokenId: sampleId('tok', 'none'),
+  personId: sampleId('per', 'none'),
+  passkeyId: sampleId('pky', 'none'),
+  sessionId: sampleId('ses', 'none'),
 }
 
 function comparable({ status, body }: HttpAnswer) {
@@ -81,6 +97,9 @@ function comparable({ status, body }: HttpAnswer) {
   return { status, body: rest }
 }
 
+/** Only people have passkeys. */
+const WAYS_OF = ({ problems = [] }: PortalOperation) =>
+  problems.includes('PEOPLE_ONLY') ? (['person'] as const) : (['token', 'person'] as const)
 const NAMING = PORTAL_OPERATIONS.filter(({ path }) => /\{(?!agencySlug)/.test(path))
 
 describe('isolation in the portal', () => {
@@ -91,15 +110,15 @@ describe('isolation in the portal', () => {
     )
   })
 
-  test.each(NAMING.map((operation) => [operation.id, operation] as const))(
-    '%s does not know what belongs to B',
-    async (_, operation) => {
+  test.each(NAMING.flatMap((operation) => WAYS_OF(operation).map((way) => [operation.id, way, operation] as const)))(
+    '%s does not know what belongs to B, asked by a %s',
+    async (_, way, operation) => {
       const answerTo = (names: Record<string, string>) => {
         const values: Record<string, string> = { ...names, agencySlug: a.slug }
         const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? name)
         const query = operation.id === 'getUnitCalendar' ? '?from=2027-03-01&to=2027-03-09' : ''
         const json = 'body' in operation ? operation.bodyExample : undefined
-        return service.ask(`/${path}${query}`, json, { method: operation.method, token: owner })
+        return service.ask(`/${path}${query}`, json, { method: operation.method, ...owners[way] })
       }
       const answer = await answerTo(ofB)
       expect(answer.status).toBe(404)
@@ -118,6 +137,7 @@ describe('isolation in the portal', () => {
     for (const filter of [
       ...[`bookings?unit=${ofB['unitSlug']}`, `bookings?guest=${ofB['guestId']}`, 'bookings?sourceRef=secret-1'],
       ...['guests?search=hidden', `audit?key=${ofB['keyId']}`, `audit?token=${ofB['tokenId']}`],
+      `audit?person=${ofB['personId']}`,
       `audit?booking=${ofB['bookingId']}&outcome=OK`,
     ])
       expect([filter, (await as(`/${filter}`)).body.totalItems]).toEqual([filter, 0])
@@ -150,6 +170,7 @@ describe('isolation in the portal', () => {
       Array.from({ length: 3 }, () => ['confirmed', 1]),
     )
     expect((await service.get(`/agencies/${b.slug}/audit?actor=access_token`)).body.totalItems).toBe(0)
+    expect((await service.get(`/agencies/${b.slug}/audit?actor=person&outcome=NOT_FOUND`)).body.totalItems).toBe(0)
     const keys = (await service.get(`/agencies/${b.slug}/keys`)).body.keys
     expect(keys.map(({ revokedAt }: Record<string, unknown>) => revokedAt)).toEqual([null])
     expect(PORTAL_OPERATIONS.filter(isWrite).length).toBeGreaterThan(15)

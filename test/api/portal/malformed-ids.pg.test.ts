@@ -2,13 +2,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { auditTrail } from '../../support/audit-trail.ts'
+import { FROM_THE_PAGE } from '../../support/page-sessions.ts'
+import { joined } from '../../support/people.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let service: TestService
 let agency: Agency
+/** Who has passkeys and sessions of their own. */
+let asPerson: { token: null; headers: Record<string, string> }
 beforeAll(async () => {
   service = await startTestService()
   agency = await service.agency()
+  const { cookie } = await joined(service, agency, 'viewer')
+  asPerson = { token: null, headers: { ...FROM_THE_PAGE, cookie } }
 })
 afterAll(async () => {
   expect([service.logged, service.bugs]).toEqual([[], []])
@@ -33,6 +39,8 @@ const BODIES: Record<string, object> = {
   'PUT /bookings': { notes: null },
   'PATCH /guests': { phone: '1' },
   'PATCH /fee-types': { active: false },
+  'PATCH /people': { name: 'x' },
+  'PATCH /{passkeyId}': { name: 'x' },
   'PATCH /webhook-endpoints': { description: 'x' },
   'POST /webhook-endpoints': { since: '2027-03-01T00:00:00Z' },
 }
@@ -41,6 +49,9 @@ const PREFIXES: Record<string, string> = {
   guestId: 'gst',
   keyId: 'key',
   tokenId: 'tok',
+  personId: 'per',
+  passkeyId: 'pky',
+  sessionId: 'ses',
   feeTypeId: 'fee',
   endpointId: 'whe',
   deliveryId: 'dlv',
@@ -60,7 +71,7 @@ test('404 on every route that names one by id', async () => {
     for (const id of malformed(PREFIXES[name] ?? name)) {
       const probe = path.replace('{agencySlug}', agency.slug).replace(`{${name}}`, id)
       const body = BODIES[`${method} /${path.split('/')[5]}`] ?? (method === 'POST' ? {} : undefined)
-      const answer = await service.ask(`/${probe}`, body, { method })
+      const answer = await service.ask(`/${probe}`, body, { method, ...(path.includes('/me/') ? asPerson : {}) })
       expect([method, probe, answer.status, answer.body.code]).toEqual([method, probe, 404, 'NOT_FOUND'])
     }
   }

@@ -15,12 +15,18 @@ describe("the portal's document", () => {
 
   test("has every route of the design's table, and those that were added to it", () => {
     expect(PORTAL_OPERATIONS.map(({ method, path }) => `${method} ${path.replace(A, '{a}')}`).sort()).toEqual([
+      'DELETE /portal/v1/me/passkeys/{passkeyId}',
+      'DELETE /portal/v1/me/sessions',
+      'DELETE /portal/v1/me/sessions/{sessionId}',
       'DELETE {a}/access-tokens/{tokenId}',
       'DELETE {a}/keys/{keyId}',
+      'DELETE {a}/people/{personId}',
       'DELETE {a}/sandbox',
       'DELETE {a}/webhook-endpoints/{endpointId}',
       'GET /portal/v1/agencies',
       'GET /portal/v1/me',
+      'GET /portal/v1/me/passkeys',
+      'GET /portal/v1/me/sessions',
       'GET /portal/v1/verification',
       'GET {a}',
       'GET {a}/access-tokens',
@@ -35,6 +41,7 @@ describe("the portal's document", () => {
       'GET {a}/guests',
       'GET {a}/guests/{guestId}',
       'GET {a}/keys',
+      'GET {a}/people',
       'GET {a}/retention',
       'GET {a}/sandbox',
       'GET {a}/tape',
@@ -48,13 +55,17 @@ describe("the portal's document", () => {
       'GET {a}/webhook-endpoints',
       'GET {a}/webhook-endpoints/{endpointId}',
       'GET {a}/webhook-endpoints/{endpointId}/deliveries',
+      'PATCH /portal/v1/me/passkeys/{passkeyId}',
       'PATCH {a}',
       'PATCH {a}/bookings/{bookingId}',
       'PATCH {a}/fee-types/{feeTypeId}',
       'PATCH {a}/guests/{guestId}',
+      'PATCH {a}/people/{personId}',
       'PATCH {a}/units/{unitSlug}',
       'PATCH {a}/webhook-endpoints/{endpointId}',
       'POST /portal/v1/agencies',
+      'POST /portal/v1/me/passkeys',
+      'POST /portal/v1/me/passkeys/options',
       'POST /portal/v1/retention/run',
       'POST {a}/access-tokens',
       'POST {a}/bookings',
@@ -66,6 +77,8 @@ describe("the portal's document", () => {
       'POST {a}/fee-types',
       'POST {a}/guests/{guestId}/erase',
       'POST {a}/keys',
+      'POST {a}/people',
+      'POST {a}/people/{personId}/invitations',
       'POST {a}/sandbox',
       'POST {a}/sandbox/clock',
       'POST {a}/sandbox/reset',
@@ -88,7 +101,7 @@ describe("the portal's document", () => {
     const document = JSON.parse(await portalDocument())
     expect(Object.keys(document.components.schemas).join(' ')).toBe(
       'AccessToken Actor Agency AgencyGuest AgencyGuestWithStays AuditChange AuditEntry AuditedStay BOOKING_CONFLICT_problem BOOKING_CONFLICT_problemOfStays Booking BookingChange BookingHistoryEntry CROSS_ORIGIN_problem CURSOR_EXPIRED_problem CalendarFeed Delivery EMAIL_TAKEN_problem ErasedGuest FEATURE_DISABLED_problem FeeType Guest GuestChange GuestErasure ' +
-        'HISTORY_EXPIRED_problem IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Key NOTES_CHANGED_problem NOT_FOUND_problem NOT_FOUND_problemOfStays QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions Retention RetentionSettings SANDBOX_EXISTS_problem SLUG_TAKEN_problem Tape TestClock UNAUTHORIZED_problem ' +
+        'HISTORY_EXPIRED_problem IDEMPOTENCY_KEY_REUSED_problem INTERNAL_problem INVALID_TRANSITION_problem Invitation Key LAST_OWNER_problem LAST_PASSKEY_problem LINK_NOT_VALID_problem ListedPerson NOTES_CHANGED_problem NOT_FOUND_problem NOT_FOUND_problemOfStays NewPasskey OIDC_ONLY_problem PEOPLE_ONLY_problem Passkey PasskeyAnswer PasskeyCreationOptions PasskeyRequestOptions Person QuoteLine RATES_CHANGED_problem RATE_LIMITED_problem RESTRICTIONS_CHANGED_problem ROLE_MISSING_problem Rates RatesChange Restrictions Retention RetentionSettings SANDBOX_EXISTS_problem SLUG_TAKEN_problem Session Tape TestClock UNAUTHORIZED_problem ' +
         'Unit UnitChange UsageDay UsageMonth VALIDATION_problem VERSION_CHANGED_problem Verification WebhookEndpoint',
     )
     expect(JSON.stringify(document)).not.toContain('"headers"')

@@ -6,14 +6,15 @@ import { type RequiredRole, ROLES, type Role, suffices } from '../../../src/core
 import { isWrite } from '../../../src/http/operation.ts'
 import type { HttpAnswer, HttpCall } from '../../support/http-call.ts'
 import { FROM_THE_PAGE, signIn } from '../../support/page-sessions.ts'
+import { joined } from '../../support/people.ts'
 import { sampleId } from '../../support/samples.ts'
 import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
 /*
  * Every operation of the portal, for every role, on the paths of the own agency, of another one and of one that does not exist, and
- * with tokens that are no longer valid; each with the token itself and with a session of the page. The cases are made from the
- * definitions of the routes.
+ * with credentials that are no longer valid; each with a token, with a session of the page that was opened with it, and with the session of
+ * a person. The cases are made from the definitions of the routes.
  */
 
 let service: TestService
@@ -22,11 +23,13 @@ let other: Agency
 /** The operator can suspend it. */
 let third: Agency
 const ENDED = ['expired', 'revoked', 'of a suspended agency'] as const
-const WAYS = ['a token', 'a session'] as const
+const WAYS = ['a token', 'a session', 'a person'] as const
 type Way = (typeof WAYS)[number]
 type Whose = Role | 'operator' | (typeof ENDED)[number]
 const secrets = {} as Record<Whose, string>
 const cookies = {} as Record<Whose, string>
+/** Of people; the operator is none, and a person expires by being removed. */
+const people = {} as Record<Whose, string>
 
 beforeAll(async () => {
   service = await startTestService()
@@ -41,6 +44,18 @@ beforeAll(async () => {
   secrets['of a suspended agency'] = (await service.accessToken(closed, 'owner')).secret
   for (const whose of [...ROLES, 'operator', ...ENDED] as const)
     cookies[whose] = (await signIn(service.url, secrets[whose])).cookie
+  for (const role of ROLES) people[role] = (await joined(service, own, role)).cookie
+  people.operator = cookies.operator
+  // So that the removed one is not the last.
+  const [left, removed] = [await joined(service, own, 'owner'), await joined(service, own, 'owner')]
+  for (const [state, { person, cookie }] of [
+    ['expired', left],
+    ['revoked', removed],
+  ] as const) {
+    people[state] = cookie
+    await service.delete(`/agencies/${own.slug}/people/${person.id}`)
+  }
+  people['of a suspended agency'] = (await joined(service, closed, 'owner')).cookie
   const { catalogue } = service.ledger
   catalogue.putAccessToken({ ...expired.token, expiresAt: Date.UTC(2026, 0, 2) })
   catalogue.putAccessToken({ ...revoked.token, revokedAt: Date.UTC(2026, 0, 2) })
@@ -55,6 +70,9 @@ const NOTHING = {
   guestId: sampleId('gst', 'none'),
   keyId: sampleId('key', 'none'),
   tokenId: sampleId('tok', 'none'),
+  personId: sampleId('per', 'none'),
+  passkeyId: sampleId('pky', 'none'),
+  sessionId: sampleId('ses', 'none'),
   feeTypeId: sampleId('fee', 'none'),
   endpointId: sampleId('whe', 'none'),
   deliveryId: sampleId('dlv', 'none'),
@@ -62,7 +80,10 @@ const NOTHING = {
 
 function askAs(whose: Whose, way: Way, operation: PortalOperation, slug: string): Promise<HttpAnswer> {
   if (way === 'a token') return ask(operation, slug, { token: secrets[whose] })
-  return ask(operation, slug, { token: null, headers: { ...FROM_THE_PAGE, cookie: cookies[whose] } })
+  return ask(operation, slug, {
+    token: null,
+    headers: { ...FROM_THE_PAGE, cookie: (way === 'a person' ? people : cookies)[whose] },
+  })
 }
 
 function ask(operation: PortalOperation, slug: string, credentials: Pick<HttpCall, 'token' | 'headers'>) {
@@ -76,7 +97,9 @@ function ask(operation: PortalOperation, slug: string, credentials: Pick<HttpCal
   })
 }
 
-const OPERATIONS: readonly PortalOperation[] = PORTAL_OPERATIONS
+/** Without the one that ends the sessions which the others are tried with. */
+const OPERATIONS: readonly PortalOperation[] = PORTAL_OPERATIONS.filter(({ id }) => id !== 'endOtherSessions')
+const isForPeople = ({ problems = [] }: PortalOperation) => problems.includes('PEOPLE_ONLY')
 const EACH = OPERATIONS.map((operation) => [operation.id, operation] as const)
 const OF_AN_AGENCY = EACH.filter(([, { path }]) => path.includes('{agencySlug}'))
 
@@ -86,7 +109,9 @@ const EVERY_WAY = <T extends string>(whose: readonly T[]) =>
 describe.each(EACH)('%s', (_, operation) => {
   test.each(EVERY_WAY(ROLES))(`asks for the role ${operation.role}: as %s, with %s`, async (role, way) => {
     const answer = await askAs(role, way, operation, own.slug)
-    if (suffices(role, operation.role)) {
+    if (isForPeople(operation) && way !== 'a person') {
+      expect([answer.status, answer.body.code]).toEqual([403, 'PEOPLE_ONLY'])
+    } else if (suffices(role, operation.role)) {
       expect([401, 403, 500]).not.toContain(answer.status)
       expect(answer.body.title).not.toBe('No such agency')
     } else {
@@ -96,7 +121,9 @@ describe.each(EACH)('%s', (_, operation) => {
   })
 
   test.each(WAYS)('is open to the operator, with %s', async (way) => {
-    expect([401, 403]).not.toContain((await askAs('operator', way, operation, third.slug)).status)
+    const { status, body } = await askAs('operator', way, operation, third.slug)
+    if (isForPeople(operation)) expect([status, body.code]).toEqual([403, 'PEOPLE_ONLY'])
+    else expect([401, 403]).not.toContain(status)
   })
 
   test.each(EVERY_WAY(ENDED))('answers 401 to a token that is %s, and to %s of it', async (state, way) => {
@@ -147,6 +174,7 @@ test('the roles are those of the design', () => {
   expect(idsOf('owner')).toEqual([
     ...['getSandbox', 'createSandbox', 'resetSandbox', 'deleteSandbox', 'moveSandboxClock'],
     'setRetention',
+    ...['listPeople', 'createPerson', 'updatePerson', 'removePerson', 'invitePerson'],
     ...['createAccessToken', 'revokeAccessToken', 'createKey', 'revokeKey', 'eraseBookingTexts', 'eraseGuest'],
     ...['createWebhookEndpoint', 'changeWebhookEndpoint', 'deleteWebhookEndpoint', 'rotateWebhookSecret'],
   ])
@@ -159,7 +187,8 @@ test('the roles are those of the design', () => {
     ...['createBooking', 'changeBooking', 'cancelBooking', 'createGroup', 'cancelGroup'],
     ...['setBookingNotes', 'changeGuest'],
   ])
-  expect(OPERATIONS.filter(({ role }) => role === 'viewer').every((operation) => !isWrite(operation))).toBe(true)
+  const ofViewers = OPERATIONS.filter((operation) => operation.role === 'viewer' && isWrite(operation))
+  expect(ofViewers.map(({ id }) => id)).toEqual(['createPasskey', 'updatePasskey', 'deletePasskey'])
 })
 
 interface Line {

@@ -14,6 +14,7 @@ function catalogue() {
     loadAgencies: async () => [],
     loadKeys: async () => [],
     loadAccessTokens: async () => [],
+    loadPeople: async () => [],
     loadInventory: async (agencyId) => {
       loads.push(agencyId)
       return inventory
@@ -41,13 +42,14 @@ for (const [how, use] of USES) {
 
 test('in a cluster, an agency that another process has is not kept, and one that comes back is as it is stored then', async () => {
   const served = new Set([AGENCY.id])
-  const stored = { agencies: [AGENCY], keys: [sampleKey().key], accessTokens: [] }
+  const stored = { agencies: [AGENCY], keys: [sampleKey().key], accessTokens: [], people: [] }
   let units = [sampleUnit()]
   const made = new Catalogue(
     {
       loadAgencies: async () => [],
       loadKeys: async () => [],
       loadAccessTokens: async () => [],
+      loadPeople: async () => [],
       loadInventory: async () => new Inventory(units, []),
     },
     { termOf: (agencyId) => (served.has(agencyId) ? 1 : null), refusal: () => new Error('elsewhere') },

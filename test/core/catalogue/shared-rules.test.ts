@@ -10,6 +10,7 @@ async function catalogueOf(): Promise<Catalogue> {
     loadAgencies: async () => [],
     loadKeys: async () => [],
     loadAccessTokens: async () => [],
+    loadPeople: async () => [],
     loadInventory: async () => new Inventory([structuredClone(UNIT)], []),
   })
   await catalogue.inventory(AGENCY.id)

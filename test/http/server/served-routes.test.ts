@@ -13,7 +13,13 @@ const LEDGER = {
   newId: systemIds,
   access: { enter: () => null },
 } as unknown as AppOptions['ledger']
-const PORTAL = { ledger: LEDGER as never, access: {} as never, throttled: () => null, throttledSignIn: () => null }
+const PORTAL = {
+  ledger: LEDGER as never,
+  access: {} as never,
+  throttled: () => null,
+  throttledSignIn: () => null,
+  addressOf: () => '',
+}
 const ALIVE = new Elysia().get('/healthz', () => new Response('alive'))
 
 /** All surfaces of the service over nothing: their routes are looked at, not asked. */

@@ -16,6 +16,7 @@ const ANY: AuditFilter = {
   actorKind: null,
   keyId: null,
   tokenId: null,
+  personId: null,
   outcome: null,
   bookingId: null,
   requestId: null,

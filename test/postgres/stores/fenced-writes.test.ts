@@ -54,6 +54,16 @@ const WRITES: Record<string, string> = {
   'postgres-journal-store.ts: take_over()': 'function',
   'append-batch.ts: renew_epochs()': 'function',
   'postgres-months.ts: ensure_months()': 'any process may create partitions; it waits for others that do',
+  'postgres-person-rows.ts: delete from passkey': 'audited',
+  'postgres-person-rows.ts: delete from person_link':
+    'audited; or a link that has expired, which opens nothing whichever process deletes it',
+  'postgres-person-rows.ts: delete from portal_session': 'audited',
+  'postgres-person-rows.ts: inserted PASSKEY': 'audited',
+  'postgres-person-rows.ts: inserted PERSON': 'audited',
+  'postgres-person-rows.ts: inserted PERSON_LINK':
+    'audited; or a link that signs in, of which nothing is in memory: any node may make one',
+  'postgres-person-rows.ts: update passkey': 'audited',
+  'postgres-person-rows.ts: update person': 'audited',
   'postgres-rate-rows.ts: keep_node_rate()': 'the counts of this node alone, under its own term',
   'postgres-rate-rows.ts: keep_rate()': 'function',
   'postgres-refusal-rows.ts: keep_refusals()':

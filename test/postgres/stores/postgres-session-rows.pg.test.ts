@@ -24,28 +24,47 @@ async function tokenOf(agencyId: string): Promise<SessionHolder> {
   await database.sql`
     insert into access_token (agency_id, token_id, name, role, prefix, secret_sha256, created_at)
     values (${uuidOf(agencyId)}, ${uuidOf(tokenId)}, 'Ada', 'manager', 'nl_', ${sha256(agencyId)}, now())`
-  return { kind: 'access_token', agencyId, tokenId }
+  return { kind: 'access_token', agencyId, id: tokenId }
+}
+
+async function personOf(agencyId: string): Promise<SessionHolder> {
+  const id = systemIds('per')
+  await database.sql`
+    insert into person (agency_id, person_id, name, role, created_at, revision)
+    values (${uuidOf(agencyId)}, ${uuidOf(id)}, 'Rui', 'desk', now(), 0)`
+  return { kind: 'person', agencyId, id }
 }
 
 const sha256 = (text: string) => new Bun.CryptoHasher('sha256').update(text).digest('hex')
+const session = (name: string, holder: SessionHolder): StoredSession => ({
+  id: systemIds('ses'),
+  sha256: sha256(name),
+  holder,
+  device: 'Firefox',
+  address: '192.0.2.1',
+  createdAt: SEEN,
+  seenAt: SEEN,
+})
 const namesOf = (sessions: readonly StoredSession[]) => sessions.map(({ sha256 }) => sha256).sort()
 
 test('a node loads the sessions of the operator, or those of its own shards, and each as it was stored', async () => {
   const holders: SessionHolder[] = [
     { kind: 'operator', tokenHmac: sha256('token') },
     await tokenOf(A),
+    await personOf(A),
     await tokenOf(B),
   ]
-  const sessions = holders.map((holder, n) => ({ sha256: sha256(`${n}`), holder, createdAt: SEEN, seenAt: SEEN + n }))
+  const sessions = holders.map((holder, n) => ({ ...session(`${n}`, holder), seenAt: SEEN + n }))
   const own = rows.writtenByNode(
     () => 0,
     () => [],
   )
   for (const session of sessions) await own.insert(session)
-  const [operator, ofA, ofB] = sessions as [StoredSession, StoredSession, StoredSession]
+  const [operator, ofA, ofPerson, ofB] = sessions as [StoredSession, StoredSession, StoredSession, StoredSession]
   expect(await rows.load('operator')).toEqual([operator])
-  expect(await rows.load([shardOf(A)])).toEqual([ofA])
-  expect(namesOf(await rows.load([shardOf(A), shardOf(B)]))).toEqual(namesOf([ofA, ofB]))
+  const bySeen = (a: StoredSession, b: StoredSession) => a.seenAt - b.seenAt
+  expect((await rows.load([shardOf(A)])).toSorted(bySeen)).toEqual([ofA, ofPerson])
+  expect(namesOf(await rows.load([shardOf(A), shardOf(B)]))).toEqual(namesOf([ofA, ofPerson, ofB]))
   expect(namesOf(await rows.load())).toEqual(namesOf(sessions))
 })
 
@@ -57,7 +76,7 @@ test('what was used is noted, never as earlier than it was, and what has ended o
     () => [],
   )
   for (const name of ['used', 'late', 'ended', 'idle'])
-    await node.insert({ sha256: sha256(name), holder, createdAt: SEEN, seenAt: SEEN + 1_000 })
+    await node.insert({ ...session(name, holder), seenAt: SEEN + 1_000 })
   await database.sql`update portal_session set seen_at = ${new Date(SEEN - 5_000)} where secret_sha256 = ${sha256('idle')}`
   const [fence] = await database.sql<{ epoch: number }[]>`select epoch::int from shard where shard = 0`
   await rows

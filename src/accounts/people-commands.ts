@@ -1,0 +1,263 @@
+/**
+ * The people of an agency, as the portal changes them (docs/design.md#people). A change takes effect in memory before it is stored, and stays
+ * in effect if it cannot be stored: removing a person, or taking a role away, must not have to wait for the database.
+ */
+import { changeLine } from '../core/bookings/durable-writes.ts'
+import { isNotWritten } from '../core/bookings/write-error.ts'
+import { type Agency, LIVE_CREDENTIALS_MAX, type Role } from '../core/catalogue/agency.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Person } from '../core/catalogue/people.ts'
+import type { Caller, KeepChange } from '../core/journal/record.ts'
+import { AssertionError } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import { withDeadline } from '../lib/deadline.ts'
+import type { IdSource } from '../lib/ids.ts'
+import { KeyedTurns } from '../lib/queues.ts'
+import type { AgencyStore } from './agency-store.ts'
+import { MemoryRefresh } from './memory-refresh.ts'
+import { INVITATION_MS, newLink, type PersonLink } from './person-links.ts'
+import type { PersonRows } from './person-rows.ts'
+import type { PortalSessions } from './portal-sessions.ts'
+import {
+  type AgencyOutcome,
+  done,
+  NOT_FOUND,
+  RevocationNotStoredError,
+  refused,
+  StoreRetries,
+} from './store-retries.ts'
+
+interface PersonDraft {
+  readonly name: string
+  readonly email: string | null
+  readonly role: Role
+}
+
+/** A new link, and its secret: in this answer and nowhere else. */
+interface Invited {
+  readonly person: Person
+  readonly link: PersonLink
+  readonly secret: string
+}
+
+/** How long a change waits to learn who else can sign in. Until it is made, the person keeps their access. */
+const OWNERS_WAIT_MS = 500
+
+interface PeopleDependencies {
+  readonly catalogue: Catalogue
+  readonly rows: PersonRows
+  readonly store: Pick<AgencyStore, 'settle' | 'loadPeople'>
+  readonly sessions: Pick<PortalSessions, 'endAllOf'>
+  readonly clock: Clock
+  readonly newId: IdSource
+  readonly random: (bytes: number) => Uint8Array
+  /** Whether people with an e-mail address can sign in without a passkey. */
+  readonly hasProvider: boolean
+}
+
+export class PeopleCommands {
+  readonly #dependencies: PeopleDependencies
+  /** Writes of one person in the order of their changes; reads of an agency's people. */
+  readonly #turns = new KeyedTurns()
+  /** E-mail addresses of people on their way into the store, each with its agency; those without one too. */
+  readonly #making = new Set<{ readonly agencyId: string; readonly email: string | null }>()
+  /** By agency. */
+  readonly #refresh: MemoryRefresh
+  readonly #storeRetries: StoreRetries
+
+  constructor(dependencies: PeopleDependencies) {
+    const { catalogue, clock, store } = dependencies
+    this.#dependencies = dependencies
+    this.#storeRetries = new StoreRetries(clock)
+    this.#refresh = new MemoryRefresh({
+      clock,
+      turns: this.#turns,
+      isHere: (agencyId) => catalogue.termOf(agencyId) !== null,
+      read: async (agencyId) => {
+        await store.settle(agencyId)
+        for (const person of await store.loadPeople()) if (person.agencyId === agencyId) catalogue.putPerson(person)
+      },
+    })
+  }
+
+  /**
+   * Makes a person, with an invitation.
+   * @returns refused when the agency has `LIVE_CREDENTIALS_MAX` people, or another one has the e-mail address
+   * @throws what the store throws; the error says what is known about the outcome
+   */
+  async create(
+    { id: agencyId }: Agency,
+    draft: PersonDraft,
+    caller: Caller,
+    keep?: KeepChange<Invited>,
+  ): Promise<AgencyOutcome<Invited>> {
+    const { catalogue, rows, clock, newId } = this.#dependencies
+    const making = [...this.#making].filter((other) => other.agencyId === agencyId).length
+    if (catalogue.peopleOf(agencyId).length + making >= LIVE_CREDENTIALS_MAX) return refused(TOO_MANY)
+    const { email } = draft
+    if (email !== null && this.#isTaken(agencyId, email, null)) return refused({ code: 'EMAIL_TAKEN', email })
+    const person: Person = {
+      id: newId('per'),
+      agencyId,
+      ...draft,
+      createdAt: clock.now(),
+      removedAt: null,
+      revision: 0,
+    }
+    const invited = { person, ...this.#newInvitation(person) }
+    const reserved = { agencyId, email }
+    this.#making.add(reserved)
+    try {
+      const line = changeLine(this.#dependencies, caller, keep?.(invited))
+      const written = await rows.insertPerson(person, invited.link, line)
+      if (written === 'email_taken') return refused({ code: 'EMAIL_TAKEN', email: email ?? '' })
+    } catch (error) {
+      // The link was never returned. But if the person is stored, they must be listed, so that they can be removed.
+      if (!isNotWritten(error)) await this.#turns.run(agencyId, () => this.#refresh.now(agencyId))
+      throw error
+    } finally {
+      this.#making.delete(reserved)
+    }
+    catalogue.putPerson(person)
+    return done(invited)
+  }
+
+  /** Makes another invitation, which replaces an unused one. @throws as `create` */
+  async invite(
+    { id: agencyId }: Agency,
+    personId: string,
+    caller: Caller,
+    keep?: KeepChange<Invited>,
+  ): Promise<AgencyOutcome<Invited>> {
+    const person = this.#present(agencyId, personId)
+    if (person === null) return NOT_FOUND
+    const invited = { person, ...this.#newInvitation(person) }
+    await this.#dependencies.rows.insertInvitation(
+      invited.link,
+      changeLine(this.#dependencies, caller, keep?.(invited)),
+    )
+    return done(invited)
+  }
+
+  /**
+   * A new role holds from this moment on, and ends the sessions of the person.
+   * @returns refused when another person has the e-mail address, or, for anybody but the operator, when no owner would be left who can sign in
+   * @throws RevocationNotStoredError when it may not be stored yet
+   */
+  async update(
+    { id: agencyId }: Agency,
+    personId: string,
+    change: Partial<PersonDraft>,
+    caller: Caller,
+    keep?: KeepChange<Person>,
+  ): Promise<AgencyOutcome<Person>> {
+    const losesOwner = change.role !== undefined && change.role !== 'owner'
+    if (losesOwner && (await this.#isLastOwner(agencyId, personId, caller))) return refused({ code: 'LAST_OWNER' })
+    const person = this.#present(agencyId, personId)
+    if (person === null) return NOT_FOUND
+    const { email = null } = change
+    if (email !== null && this.#isTaken(agencyId, email, personId)) return refused({ code: 'EMAIL_TAKEN', email })
+    const isNewRole = change.role !== undefined && change.role !== person.role
+    return this.#change({ ...person, ...change }, isNewRole ? 'sessions' : 'nothing', caller, keep)
+  }
+
+  /** Permanent, and from this moment on. Otherwise as `update`. */
+  async remove(
+    { id: agencyId }: Agency,
+    personId: string,
+    caller: Caller,
+    keep?: KeepChange<Person>,
+  ): Promise<AgencyOutcome<Person>> {
+    const { catalogue, clock } = this.#dependencies
+    if (await this.#isLastOwner(agencyId, personId, caller)) return refused({ code: 'LAST_OWNER' })
+    const person = catalogue.personById(agencyId, personId)
+    if (person === null) return NOT_FOUND
+    // Again if it may not have been stored.
+    const removedAt = person.removedAt ?? clock.now()
+    return this.#change({ ...person, removedAt }, 'everything', caller, keep)
+  }
+
+  async #change(
+    changed: Person,
+    ends: Parameters<PersonRows['updatePerson']>[1],
+    caller: Caller,
+    keep?: KeepChange<Person>,
+  ): Promise<AgencyOutcome<Person>> {
+    const { catalogue, rows, sessions } = this.#dependencies
+    const { id, agencyId } = changed
+    const person = { ...changed, revision: changed.revision + 1 }
+    catalogue.putPerson(person)
+    if (ends !== 'nothing') sessions.endAllOf(id)
+    const line = changeLine(this.#dependencies, caller, keep?.(person))
+    const store = () =>
+      this.#turns.run(id, async () => {
+        // Another change may have come in between, which is stored with this one.
+        const known = catalogue.personById(agencyId, id)
+        const latest = known !== null && known.revision > person.revision ? known : person
+        await rows.updatePerson(latest, ends, line)
+        // In a cluster, the agency may have been given up meanwhile, and read again as it was stored then.
+        catalogue.putPerson(latest)
+      })
+    try {
+      await store()
+    } catch (error) {
+      if (error instanceof AssertionError) throw error
+      this.#storeRetries.later(id, store)
+      throw new RevocationNotStoredError('person', { cause: error })
+    }
+    this.#storeRetries.cancel(id)
+    return done(person)
+  }
+
+  /** Whether the agency would have no owner left who can sign in. The operator can make another one. */
+  async #isLastOwner(agencyId: string, personId: string, { actor }: Caller): Promise<boolean> {
+    if (actor.kind === 'portal' || this.#owners(agencyId).every(({ id }) => id !== personId)) return false
+    const canSignIn = await this.#ownersWhoSignIn(agencyId)
+    if (!canSignIn.has(personId)) return false
+    // As they are by now: two owners may be removing each other.
+    return this.#owners(agencyId).every(({ id }) => id === personId || !canSignIn.has(id))
+  }
+
+  /** All owners if the database does not say in time who has a passkey. */
+  async #ownersWhoSignIn(agencyId: string): Promise<ReadonlySet<string>> {
+    const { rows, clock, hasProvider } = this.#dependencies
+    const owners = this.#owners(agencyId)
+    try {
+      const withPasskeys = new Set(await withDeadline(rows.peopleWithPasskeys(agencyId), OWNERS_WAIT_MS, clock))
+      const able = owners.filter(({ id, email }) => withPasskeys.has(id) || (hasProvider && email !== null))
+      return new Set(able.map(({ id }) => id))
+    } catch (error) {
+      if (error instanceof AssertionError) throw error
+      return new Set(owners.map(({ id }) => id))
+    }
+  }
+
+  #owners(agencyId: string): Person[] {
+    return this.#dependencies.catalogue.peopleOf(agencyId).filter(({ role }) => role === 'owner')
+  }
+
+  #present(agencyId: string, personId: string): Person | null {
+    const person = this.#dependencies.catalogue.personById(agencyId, personId)
+    return person?.removedAt === null ? person : null
+  }
+
+  #isTaken(agencyId: string, email: string, exceptId: string | null): boolean {
+    const wanted = email.toLowerCase()
+    const isSame = (other: { readonly email: string | null }) => other.email?.toLowerCase() === wanted
+    return (
+      this.#dependencies.catalogue.peopleOf(agencyId).some((other) => other.id !== exceptId && isSame(other)) ||
+      [...this.#making].some((other) => other.agencyId === agencyId && isSame(other))
+    )
+  }
+
+  #newInvitation({ agencyId, id: personId }: Person) {
+    const { clock, random } = this.#dependencies
+    return newLink({ agencyId, personId, kind: 'invitation' }, { now: clock.now(), lifetimeMs: INVITATION_MS, random })
+  }
+}
+
+const TOO_MANY = {
+  code: 'VALIDATION',
+  field: 'name',
+  message: `name cannot be given access: the agency already has ${LIVE_CREDENTIALS_MAX} people. Remove one first`,
+} as const

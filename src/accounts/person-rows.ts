@@ -1,0 +1,63 @@
+import type { Person } from '../core/catalogue/people.ts'
+import type { Instant } from '../core/domain/booking.ts'
+import type { ChangeLine } from '../core/journal/record.ts'
+import type { Passkey } from './passkeys.ts'
+import type { PersonLink } from './person-links.ts'
+
+/** What the list of people shows beside each person. */
+export interface PersonAccess {
+  readonly personId: string
+  readonly passkeys: number
+  readonly invitedUntil: Instant | null
+  readonly lastSeenAt: Instant | null
+}
+
+/** `email_taken`: another person of the agency has the e-mail address. Nothing is written then. */
+type PersonWritten = 'written' | 'email_taken'
+
+/**
+ * Where people, their links and their passkeys are stored: each change is one statement with its line of the audit trail, under the fence of
+ * the agency's shard. What it writes throws as AgencyStore's does.
+ */
+export interface PersonRows {
+  insertPerson(person: Person, invitation: PersonLink, audit: ChangeLine): Promise<PersonWritten>
+  /** @param ends what of the person ends with it; `everything`: sessions, passkeys and links */
+  updatePerson(person: Person, ends: 'nothing' | 'sessions' | 'everything', audit: ChangeLine): Promise<void>
+  /** Replaces the unused invitation of the person. */
+  insertInvitation(invitation: PersonLink, audit: ChangeLine): Promise<void>
+  /** Under no fence, and without a line: any node may let a person in whose agency another one owns. */
+  insertSignInLink(link: PersonLink): Promise<void>
+  accessOf(agencyId: string): Promise<readonly PersonAccess[]>
+  /** Null when there is none. It may have expired. */
+  findLink(agencyId: string, sha256: string): Promise<PersonLink | null>
+  passkeysOf(agencyId: string, personId: string): Promise<readonly Passkey[]>
+  /** Who of an agency has a passkey. */
+  peopleWithPasskeys(agencyId: string): Promise<readonly string[]>
+  findPasskey(agencyId: string, credentialId: string): Promise<Passkey | null>
+  /** False: the link has been used, replaced, or had expired at `now`. */
+  useSignInLink(link: PersonLink, now: Instant, audit: ChangeLine): Promise<boolean>
+  /**
+   * Uses an invitation to make a passkey. Other passkeys of the person end, and all sessions but one.
+   * @param options.session hash of the session that continues
+   * @returns false: as `useSignInLink`, or somebody of the agency has the passkey
+   */
+  useInvitation(
+    link: PersonLink,
+    options: { readonly passkey: Passkey; readonly session: string; readonly now: Instant },
+    audit: ChangeLine,
+  ): Promise<boolean>
+  /**
+   * Uses a passkey.
+   * @param use.challengedAt false unless it is later than that of the last use: a challenge is used once
+   * @param use.signCount false unless it is higher than the last one, or the authenticator has none
+   */
+  usePasskey(
+    passkey: Passkey,
+    use: { readonly challengedAt: Instant; readonly signCount: number; readonly now: Instant },
+    audit: ChangeLine,
+  ): Promise<boolean>
+  /** False: somebody of the agency has the passkey. */
+  insertPasskey(passkey: Passkey, audit: ChangeLine): Promise<boolean>
+  renamePasskey(passkey: Passkey, audit: ChangeLine): Promise<void>
+  deletePasskey(passkey: Passkey, audit: ChangeLine): Promise<void>
+}

@@ -1,0 +1,212 @@
+/**
+ * How a person shows who they are: with a link, or with a passkey; and the passkeys of one's own.
+ *
+ * - P2 A link lets in once, and a challenge too: both are used up in the statement that also writes the line of the audit trail.
+ */
+import { changeLine } from '../core/bookings/durable-writes.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import type { Person } from '../core/catalogue/people.ts'
+import type { Caller, KeepChange } from '../core/journal/record.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type IdSource, sha256Hex } from '../lib/ids.ts'
+import { KeyedTurns } from '../lib/queues.ts'
+import {
+  PASSKEYS_PER_PERSON_MAX,
+  type Passkey,
+  type PasskeyAnswer,
+  type Passkeys,
+  type PersonMember,
+} from './passkeys.ts'
+import { agencyIdInLink, newLink, type PersonLink } from './person-links.ts'
+import type { PersonRows } from './person-rows.ts'
+import type { PortalSessions, Session } from './portal-sessions.ts'
+import { isMemberValid } from './secrets.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
+
+/** A link that can be used, and whom it lets in. */
+export interface FoundLink {
+  readonly link: PersonLink
+  readonly member: PersonMember
+}
+
+/** A passkey whose signature was verified. */
+interface VerifiedPasskey {
+  readonly passkey: Passkey
+  readonly challengedAt: number
+  readonly signCount: number
+}
+
+/** What the browser has made, and what its person calls it. */
+export interface PasskeyDraft {
+  readonly name: string
+  readonly passkey: Parameters<Passkeys['verifyNew']>[1]
+}
+
+interface SignInDependencies {
+  readonly catalogue: Pick<Catalogue, 'member' | 'agencyById'>
+  readonly rows: PersonRows
+  readonly passkeys: Passkeys
+  readonly sessions: Pick<PortalSessions, 'endAllOf'>
+  readonly clock: Clock
+  readonly newId: IdSource
+  readonly random: (bytes: number) => Uint8Array
+}
+
+export class PersonSignIn {
+  readonly #dependencies: SignInDependencies
+  /** By person: so that the number of passkeys is known when one is added or removed. */
+  readonly #turns = new KeyedTurns()
+
+  constructor(dependencies: SignInDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** Makes a link that signs a person in. @returns its secret: in this answer and nowhere else */
+  async makeSignInLink({ agencyId, id: personId }: Person, lifetimeMs: number): Promise<string> {
+    const { rows, clock, random } = this.#dependencies
+    const { link, secret } = newLink({ agencyId, personId, kind: 'sign_in' }, { now: clock.now(), lifetimeMs, random })
+    await rows.insertSignInLink(link)
+    return secret
+  }
+
+  /** Null: the link is unknown, or was used or replaced, or has expired, or its person may not sign in any more. */
+  async findLink(secret: string): Promise<FoundLink | null> {
+    const { catalogue, rows, clock } = this.#dependencies
+    const agencyId = agencyIdInLink(secret)
+    if (agencyId === null || !this.#isHere(agencyId)) return null
+    const link = await rows.findLink(agencyId, sha256Hex(secret))
+    if (link === null || link.expiresAt <= clock.now()) return null
+    const member = this.#valid(catalogue.member('person', agencyId, link.personId))
+    return member === null ? null : { link, member }
+  }
+
+  /** Uses a link that signs in. @returns false: it was used meanwhile */
+  useLink({ link }: FoundLink, caller: Caller): Promise<boolean> {
+    const { rows, clock } = this.#dependencies
+    return rows.useSignInLink(link, clock.now(), changeLine(this.#dependencies, caller, undefined))
+  }
+
+  /** The passkey that the browser has made with an invitation; null when it cannot be verified. */
+  verifyNew({ member: { member } }: Pick<FoundLink, 'member'>, draft: PasskeyDraft): Promise<Passkey | null> {
+    return this.#verified(member, draft)
+  }
+
+  /**
+   * Uses an invitation: the passkey is the only one of the person from now on, and the session the only one.
+   * @returns false: the invitation was used or replaced meanwhile
+   */
+  async useInvitation({ link }: FoundLink, passkey: Passkey, session: Session, caller: Caller): Promise<boolean> {
+    const { rows, clock, sessions } = this.#dependencies
+    const how = { passkey: { ...passkey, lastUsedAt: clock.now() }, session: session.sha256, now: clock.now() }
+    const isUsed = await rows.useInvitation(link, how, changeLine(this.#dependencies, caller, undefined))
+    if (isUsed) sessions.endAllOf(link.personId, session)
+    return isUsed
+  }
+
+  /** Whom an answer claims to be from, who need not have signed it; null when they may not sign in. */
+  claimedBy(answer: PasskeyAnswer): PersonMember | null {
+    const claim = this.#dependencies.passkeys.claimOf(answer)
+    if (claim === null) return null
+    return this.#valid(this.#dependencies.catalogue.member('person', claim.agencyId, claim.personId))
+  }
+
+  /** Null: none of the person's passkeys has signed the answer. `cloned`: one has, but its counter went back. */
+  async verify({ member }: PersonMember, answer: PasskeyAnswer): Promise<VerifiedPasskey | 'cloned' | null> {
+    const { rows, passkeys } = this.#dependencies
+    const claim = passkeys.claimOf(answer)
+    const passkey = await rows.findPasskey(member.agencyId, answer.id)
+    if (claim === null || passkey === null || passkey.personId !== member.id) return null
+    const signCount = await passkeys.verify(passkey, answer)
+    if (signCount === null || passkey.challengedAt >= claim.challengedAt) return null
+    if (signCount <= passkey.signCount && passkey.signCount > 0) return 'cloned'
+    return { passkey, signCount, challengedAt: claim.challengedAt }
+  }
+
+  /** @returns false: its challenge was used meanwhile */
+  usePasskey({ passkey, ...use }: VerifiedPasskey, caller: Caller): Promise<boolean> {
+    const { rows, clock } = this.#dependencies
+    return rows.usePasskey(passkey, { ...use, now: clock.now() }, changeLine(this.#dependencies, caller, undefined))
+  }
+
+  /** Oldest first. */
+  passkeysOf({ member }: PersonMember): Promise<readonly Passkey[]> {
+    return this.#dependencies.rows.passkeysOf(member.agencyId, member.id)
+  }
+
+  /** @returns refused when it cannot be verified, or the person has `PASSKEYS_PER_PERSON_MAX` */
+  add(
+    person: PersonMember,
+    draft: PasskeyDraft,
+    caller: Caller,
+    keep?: KeepChange<Passkey>,
+  ): Promise<AgencyOutcome<Passkey>> {
+    return this.#turns.run(person.member.id, async () => {
+      const made = await this.#verified(person.member, draft)
+      if (made === null) return refused(NOT_VERIFIED)
+      const existing = await this.passkeysOf(person)
+      if (existing.length >= PASSKEYS_PER_PERSON_MAX) return refused(TOO_MANY)
+      const line = changeLine(this.#dependencies, caller, keep?.(made))
+      return (await this.#dependencies.rows.insertPasskey(made, line)) ? done(made) : refused(NOT_VERIFIED)
+    })
+  }
+
+  async rename(
+    person: PersonMember,
+    { id, name }: Pick<Passkey, 'id' | 'name'>,
+    caller: Caller,
+    keep?: KeepChange<Passkey>,
+  ): Promise<AgencyOutcome<Passkey>> {
+    const found = (await this.passkeysOf(person)).find((passkey) => passkey.id === id)
+    if (found === undefined) return NOT_FOUND
+    const renamed = { ...found, name }
+    const line = changeLine(this.#dependencies, caller, keep?.(renamed))
+    await this.#dependencies.rows.renamePasskey(renamed, line)
+    return done(renamed)
+  }
+
+  /** @returns refused when it is the last one */
+  remove(
+    person: PersonMember,
+    id: string,
+    caller: Caller,
+    keep?: KeepChange<Passkey>,
+  ): Promise<AgencyOutcome<Passkey>> {
+    return this.#turns.run(person.member.id, async () => {
+      const existing = await this.passkeysOf(person)
+      const found = existing.find((passkey) => passkey.id === id)
+      if (found === undefined) return NOT_FOUND
+      if (existing.length === 1) return refused({ code: 'LAST_PASSKEY' })
+      await this.#dependencies.rows.deletePasskey(found, changeLine(this.#dependencies, caller, keep?.(found)))
+      return done(found)
+    })
+  }
+
+  async #verified(person: Person, { name, passkey }: PasskeyDraft): Promise<Passkey | null> {
+    const { passkeys, clock, newId } = this.#dependencies
+    const made = await passkeys.verifyNew(person, passkey)
+    if (made === null) return null
+    const { agencyId, id: personId } = person
+    return { id: newId('pky'), agencyId, personId, name, createdAt: clock.now(), lastUsedAt: null, ...made }
+  }
+
+  /** False: no agency of this process has the id, so that nothing is asked of the database. */
+  #isHere(agencyId: string): boolean {
+    return this.#dependencies.catalogue.agencyById(agencyId) !== null
+  }
+
+  #valid(member: ReturnType<Catalogue['member']>): PersonMember | null {
+    if (member?.kind !== 'person') return null
+    return isMemberValid(member, this.#dependencies.clock.now()) ? member : null
+  }
+}
+
+export const NOT_VERIFIED = {
+  code: 'VALIDATION',
+  field: 'passkey',
+  message: 'passkey must be a new one, made on this page with options that are at most 5 minutes old: try again',
+} as const
+const TOO_MANY = {
+  code: 'VALIDATION',
+  field: 'passkey',
+  message: `passkey cannot be added: you already have ${PASSKEYS_PER_PERSON_MAX}. Remove one first`,
+} as const

@@ -1,0 +1,322 @@
+/** The people of an agency: inviting, changing and removing them, and the links that let them in. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { newLink } from '../../../src/accounts/person-links.ts'
+import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
+import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
+import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
+import { makePasskey } from '../../support/authenticator.ts'
+import { FROM_THE_PAGE } from '../../support/page-sessions.ts'
+import {
+  accept,
+  cookieOf,
+  fromThePage,
+  invite,
+  type Joined,
+  joined,
+  makeSignInLink,
+  secretIn,
+  signInWith,
+} from '../../support/people.ts'
+import { startTestService, TEST_PAGE_URL, type TestService } from '../../support/test-service.ts'
+
+let shiftMs = 0
+const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
+let service: TestService
+let agency: Agency
+let a: string
+beforeAll(async () => {
+  service = await startTestService({ clock })
+  agency = await service.agency()
+  a = `/agencies/${agency.slug}`
+})
+afterAll(() => service.close())
+
+/** As the page asks for this person. */
+const as = ({ cookie }: Pick<Joined, 'cookie'>, path: string, json?: unknown, method?: string) =>
+  service.ask(path, json, {
+    token: null,
+    headers: { ...FROM_THE_PAGE, cookie },
+    ...(method === undefined ? {} : { method }),
+  })
+const me = async (person: Pick<Joined, 'cookie'>) => (await as(person, '/me')).status
+const show = (link: string) => fromThePage(service, '/portal/links', { link })
+
+describe('an invitation', () => {
+  test('makes a person with a link, which says whom it lets in and is used up by the passkey, not by a look at it', async () => {
+    const made = await service.ask(`${a}/people`, { name: 'Maria', email: 'Maria@example.com', role: 'desk' })
+    expect(made.status).toBe(201)
+    const { person, invitation } = made.body
+    expect(person).toEqual({
+      id: expect.stringMatching(/^per_[0-9a-f]{32}$/),
+      name: 'Maria',
+      email: 'Maria@example.com',
+      role: 'desk',
+      createdAt: expect.any(String),
+    })
+    expect(invitation).toEqual({ link: expect.any(String), expiresAt: expect.any(String), mailed: false })
+    expect(invitation.link).toMatch(new RegExp(`^${TEST_PAGE_URL}/portal/#/join/hl_[\\w-]{64}$`))
+    const listed = async () =>
+      (await service.get(`${a}/people`)).body.people.find(({ id }: Joined['person']) => id === person.id)
+    expect(await listed()).toEqual({ ...person, invitedUntil: invitation.expiresAt, passkeys: 0, lastSeenAt: null })
+
+    const secret = secretIn(invitation.link)
+    for (let n = 0; n < 2; n++)
+      expect((await show(secret)).body).toMatchObject({
+        kind: 'invitation',
+        agency: { name: agency.name, slug: agency.slug },
+        person: { name: 'Maria', role: 'desk' },
+        expiresAt: invitation.expiresAt,
+        options: { rp: { id: 'localhost' }, user: { name: 'Maria@example.com' } },
+      })
+    const { answer, cookie } = await accept(service, secret)
+    const actor = { kind: 'person', id: person.id, name: 'Maria', role: 'desk', agency: agency.slug }
+    expect(answer.body).toEqual({ actor })
+    expect(answer.headers.get('set-cookie')).toMatch(/; HttpOnly; SameSite=Strict; Path=\/portal$/)
+    expect((await as({ cookie }, '/me')).body).toEqual({ actor })
+    const { invitedUntil, passkeys, lastSeenAt } = await listed()
+    expect([invitedUntil, passkeys, typeof lastSeenAt]).toEqual([null, 1, 'string'])
+
+    expect((await show(secret)).body.code).toBe('LINK_NOT_VALID')
+    const { sql } = service.ledger
+    expect((await sql`select from person_link where secret_sha256 = ${secret}`).length).toBe(0)
+  })
+
+  test('ends after 72 hours by the clock of the service, and when another one replaces it; nothing says why', async () => {
+    const { person, secret } = await invite(service, agency, { role: 'viewer' })
+    const again = await service.ask(`${a}/people/${person.id}/invitations`, undefined, { method: 'POST' })
+    const next = secretIn(again.body.invitation.link)
+    const unknown = newLink(
+      { agencyId: agency.id, personId: person.id, kind: 'invitation' },
+      { now: 0, lifetimeMs: 0, random: (bytes) => new Uint8Array(bytes) },
+    )
+    const refusals = [await show(secret), await show(unknown.secret)]
+    expect((await show(next)).status).toBe(200)
+    shiftMs = 72 * HOUR_MS
+    refusals.push(await show(next), await show('hl_nothing'))
+    shiftMs = 0
+    const { options } = (await show(next)).body
+    const { passkey } = makePasskey(options)
+    for (const link of [secret, 'hl_nothing'])
+      refusals.push(await fromThePage(service, '/portal/session', { link, name: 'x', passkey }))
+    for (const { status, body } of refusals) {
+      expect([status, body.code]).toEqual([401, 'LINK_NOT_VALID'])
+      expect(body.title).toBe(refusals[0]?.body.title)
+    }
+  })
+
+  test('that two open at once lets in one of them', async () => {
+    const { person, secret } = await invite(service, agency, { role: 'desk' })
+    const both = await Promise.all([accept(service, secret), accept(service, secret)])
+    expect(both.map(({ answer }) => answer.status).sort()).toEqual([200, 401])
+    const [row] = await service.ledger.sql<{ count: number }[]>`
+      select count(*)::int from passkey where person_id = ${uuidOf(person.id)}`
+    expect(row?.count).toBe(1)
+    for (const { answer, cookie } of both) expect(await me({ cookie })).toBe(answer.status)
+  })
+
+  test('of somebody who has passkeys ends these and their sessions when it is used, not before', async () => {
+    const before = await joined(service, agency, 'manager', 'Rui')
+    const { body } = await service.ask(`${a}/people/${before.person.id}/invitations`, undefined, { method: 'POST' })
+    expect([await me(before), (await signInWith(service, before.device)).status]).toEqual([200, 200])
+    const after = await accept(service, secretIn(body.invitation.link))
+    expect([await me(before), await me(after)]).toEqual([401, 200])
+    expect((await signInWith(service, before.device)).status).toBe(401)
+    expect((await signInWith(service, after.device)).status).toBe(200)
+  })
+
+  test('is for people only: a sandbox has none, and an e-mail address belongs to one, whatever its case', async () => {
+    const sandbox = await service.ask(`${a}/sandbox`, undefined, { method: 'POST' })
+    const refused = await service.ask(`/agencies/${sandbox.body.agency.slug}/people`, { name: 'x', role: 'desk' })
+    expect([refused.status, refused.body.code]).toEqual([403, 'FEATURE_DISABLED'])
+
+    const draft = { name: 'Ana', email: 'ana@example.com', role: 'desk' }
+    const shouted = { ...draft, email: 'ANA@EXAMPLE.COM' }
+    const both = await Promise.all([service.ask(`${a}/people`, draft), service.ask(`${a}/people`, shouted)])
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 409])
+    expect((await service.ask(`${a}/people`, shouted)).body.code).toBe('EMAIL_TAKEN')
+    const { person } = await invite(service, agency, { role: 'desk' })
+    const taken = await service.patch(`${a}/people/${person.id}`, { email: shouted.email })
+    expect([taken.status, taken.body.title]).toEqual([
+      409,
+      'Another person already has the e-mail address ANA@EXAMPLE.COM',
+    ])
+    const other = await service.agency()
+    expect((await service.ask(`/agencies/${other.slug}/people`, draft)).status).toBe(201)
+    const ana = both.find(({ status }) => status === 201)?.body.person
+    await service.delete(`${a}/people/${ana.id}`)
+    expect((await service.ask(`${a}/people`, draft)).status).toBe(201)
+  })
+
+  test('cannot be answered with the passkey of another person’s invitation, nor without one', async () => {
+    const [maria, rui] = [
+      await invite(service, agency, { role: 'owner' }),
+      await invite(service, agency, { role: 'desk' }),
+    ]
+    const { passkey } = makePasskey((await show(rui.secret)).body.options)
+    const swapped = await fromThePage(service, '/portal/session', { link: maria.secret, name: 'x', passkey })
+    expect([swapped.status, swapped.body.errors[0].field]).toEqual([400, 'passkey'])
+    const without = await fromThePage(service, '/portal/session', { link: maria.secret })
+    expect([without.status, without.body.errors[0].field]).toEqual([400, 'passkey'])
+    expect((await accept(service, maria.secret)).answer.status).toBe(200)
+  })
+})
+
+describe('a link that signs in', () => {
+  const linkFor = (person: Joined['person']) => makeSignInLink(service, agency, person, 10 * MINUTE_MS)
+  const use = (link: string, headers = {}) => fromThePage(service, '/portal/session', { link }, headers)
+
+  test('does so once, keeps the passkeys, and ends the session that the browser had', async () => {
+    const maria = await joined(service, agency, 'desk')
+    const link = await linkFor(maria.person)
+    expect((await show(link)).body).toMatchObject({ kind: 'sign_in', options: null })
+    const both = await Promise.all([use(link, { cookie: maria.cookie }), use(link)])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
+    const won = both.find(({ status }) => status === 200)
+    expect(await me({ cookie: won === undefined ? '' : cookieOf(won) })).toBe(200)
+    expect(await me(maria)).toBe(won === both[0] ? 401 : 200)
+    expect((await signInWith(service, maria.device)).status).toBe(200)
+    const lines = (await service.get(`${a}/audit?person=${maria.person.id}&outcome=OK`)).body.audit
+    expect(lines.map(({ route }: { route: string }) => route)).toEqual(Array(3).fill('POST /portal/session'))
+  })
+
+  test('does not when it has expired, nor for a person who was removed or whose agency is suspended', async () => {
+    const maria = await joined(service, agency, 'desk')
+    const link = await linkFor(maria.person)
+    shiftMs = 10 * MINUTE_MS
+    expect((await use(link)).body.code).toBe('LINK_NOT_VALID')
+    shiftMs = 0
+    await service.patch(a, { status: 'suspended' })
+    expect((await use(link)).body.code).toBe('LINK_NOT_VALID')
+    await service.patch(a, { status: 'active' })
+    await service.delete(`${a}/people/${maria.person.id}`)
+    expect((await use(link)).body.code).toBe('LINK_NOT_VALID')
+  })
+})
+
+describe('a person', () => {
+  test('acts under their own name, which the audit trail keeps when they have left', async () => {
+    const { person, cookie } = await joined(service, agency, 'desk', 'Inês')
+    const guests = await as({ cookie }, `${a}/guests`)
+    expect(guests.status).toBe(200)
+    const refused = await as({ cookie }, `${a}/keys`, {})
+    expect([refused.status, refused.body.code]).toEqual([403, 'ROLE_MISSING'])
+    const unit = await service.unit(agency)
+    const stay = {
+      unit: unit.slug,
+      arrival: '2027-03-01',
+      departure: '2027-03-04',
+      guest: { firstName: 'A', lastName: 'B' },
+    }
+    const booked = await as({ cookie }, `${a}/bookings`, stay)
+    expect(booked.status).toBe(201)
+    await service.delete(`${a}/people/${person.id}`)
+    const lines = (await service.get(`${a}/audit?person=${person.id}`)).body.audit
+    expect(new Set(lines.map(({ outcome }: { outcome: string }) => outcome))).toEqual(new Set(['OK', 'ROLE_MISSING']))
+    for (const { actor } of lines) expect(actor).toEqual({ kind: 'person', id: person.id, name: 'Inês' })
+    expect((await service.get(`${a}/audit?actor=person&booking=${booked.body.booking.id}`)).body.totalItems).toBe(1)
+  })
+
+  test('who is removed is out at once: sessions, passkeys and links, for good', async () => {
+    const { person, cookie, device } = await joined(service, agency, 'desk')
+    const invited = await service.ask(`${a}/people/${person.id}/invitations`, undefined, { method: 'POST' })
+    const removed = await service.delete(`${a}/people/${person.id}`)
+    expect(removed.body.person.id).toBe(person.id)
+    expect([await me({ cookie }), (await signInWith(service, device)).status]).toEqual([401, 401])
+    expect((await show(secretIn(invited.body.invitation.link))).status).toBe(401)
+    const { people } = (await service.get(`${a}/people?pageSize=200`)).body
+    expect(people.map(({ id }: Joined['person']) => id)).not.toContain(person.id)
+    expect((await service.patch(`${a}/people/${person.id}`, { role: 'owner' })).status).toBe(404)
+    const again = await service.ask(`${a}/people/${person.id}/invitations`, undefined, { method: 'POST' })
+    expect(again.status).toBe(404)
+    const [row] = await service.ledger.sql<{ passkeys: number; links: number; sessions: number }[]>`
+      select (select count(*)::int from passkey where person_id = ${uuidOf(person.id)}) as passkeys,
+             (select count(*)::int from person_link where person_id = ${uuidOf(person.id)}) as links,
+             (select count(*)::int from portal_session where person_id = ${uuidOf(person.id)}) as sessions`
+    expect(row).toEqual({ passkeys: 0, links: 0, sessions: 0 })
+  })
+
+  test('gets a new role from the next request on, and signs in again; another name leaves the sessions alone', async () => {
+    const { person, cookie, device } = await joined(service, agency, 'manager')
+    const renamed = await service.patch(`${a}/people/${person.id}`, { name: 'Ana Maria', email: 'am@example.com' })
+    expect(renamed.body.person).toMatchObject({ name: 'Ana Maria', email: 'am@example.com', role: 'manager' })
+    expect((await as({ cookie }, '/me')).body.actor.name).toBe('Ana Maria')
+    await service.patch(`${a}/people/${person.id}`, { role: 'viewer' })
+    expect(await me({ cookie })).toBe(401)
+    const again = await signInWith(service, device)
+    expect(again.body.actor.role).toBe('viewer')
+  })
+
+  test('does not come back with an agency that was suspended', async () => {
+    const other = await service.agency()
+    const maria = await joined(service, other, 'owner')
+    await service.patch(`/agencies/${other.slug}`, { status: 'suspended' })
+    expect((await signInWith(service, maria.device)).status).toBe(401)
+    await service.patch(`/agencies/${other.slug}`, { status: 'active' })
+    expect(await me(maria)).toBe(401)
+    expect((await signInWith(service, maria.device)).status).toBe(200)
+  })
+
+  test('who is an owner opens the sandbox of the agency, under their own name', async () => {
+    const other = await service.agency()
+    const maria = await joined(service, other, 'owner', 'Maria')
+    const { body } = await as(maria, `/agencies/${other.slug}/sandbox`, undefined, 'POST')
+    const { slug } = body.agency
+    expect((await as(maria, `/agencies/${slug}/keys`, {})).status).toBe(201)
+    const { audit } = (await as(maria, `/agencies/${slug}/audit?actor=person`)).body
+    expect(audit[0].actor).toEqual({ kind: 'person', id: maria.person.id, name: 'Maria' })
+  })
+
+  test('is one of 200, each of which counts until removed', async () => {
+    const other = await service.agency()
+    const { catalogue } = service.ledger
+    const base = {
+      agencyId: other.id,
+      email: null,
+      role: 'viewer',
+      createdAt: 0,
+      removedAt: null,
+      revision: 0,
+    } as const
+    for (let n = 0; n < LIVE_CREDENTIALS_MAX - 1; n++)
+      catalogue.putPerson({ ...base, id: systemIds('per'), name: `${n}` })
+    const path = `/agencies/${other.slug}/people`
+    const both = await Promise.all([
+      service.ask(path, { name: 'x', role: 'desk' }),
+      service.ask(path, { name: 'y', role: 'desk' }),
+    ])
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 400])
+    const made = both.find(({ status }) => status === 201)?.body.person
+    await service.delete(`${path}/${made.id}`)
+    expect((await service.ask(path, { name: 'z', role: 'desk' })).status).toBe(201)
+  })
+})
+
+describe('the last owner who can sign in', () => {
+  test('is neither removed nor demoted by anybody but the operator', async () => {
+    const other = await service.agency()
+    const path = `/agencies/${other.slug}/people`
+    const maria = await joined(service, other, 'owner')
+    const invited = await invite(service, other, { role: 'owner' })
+    const own = `${path}/${maria.person.id}`
+    for (const refused of [await as(maria, own, { role: 'desk' }, 'PATCH'), await as(maria, own, undefined, 'DELETE')])
+      expect([refused.status, refused.body.code]).toEqual([409, 'LAST_OWNER'])
+    // Who has not accepted yet is no loss.
+    expect((await as(maria, `${path}/${invited.person.id}`, undefined, 'DELETE')).status).toBe(200)
+    expect((await as(maria, own, { name: 'Maria', role: 'owner' }, 'PATCH')).status).toBe(200)
+    expect((await service.delete(own)).status).toBe(200)
+  })
+
+  test('is left when two owners remove each other at once', async () => {
+    const other = await service.agency()
+    const [maria, rui] = [await joined(service, other, 'owner'), await joined(service, other, 'owner')]
+    const path = `/agencies/${other.slug}/people`
+    const both = await Promise.all([
+      as(maria, `${path}/${rui.person.id}`, undefined, 'DELETE'),
+      as(rui, `${path}/${maria.person.id}`, { role: 'viewer' }, 'PATCH'),
+    ])
+    expect(both.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(1)
+    const { people } = (await service.get(path)).body
+    expect(people.filter(({ role }: Joined['person']) => role === 'owner')).toHaveLength(1)
+  })
+})
