@@ -27,6 +27,8 @@ export interface PersonRows {
   insertInvitation(invitation: PersonLink, audit: ChangeLine): Promise<void>
   /** Under no fence, and without a line: any node may let a person in whose agency another one owns. */
   insertSignInLink(link: PersonLink): Promise<void>
+  /** Of all active agencies, without regard to case, by the name of the agency. */
+  peopleWithEmail(email: string, max: number): Promise<readonly Pick<Person, 'agencyId' | 'id'>[]>
   accessOf(agencyId: string): Promise<readonly PersonAccess[]>
   /** Null when there is none. It may have expired. */
   findLink(agencyId: string, sha256: string): Promise<PersonLink | null>

@@ -7,7 +7,7 @@ import { changeLine } from '../core/bookings/durable-writes.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Person } from '../core/catalogue/people.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, MINUTE_MS } from '../lib/clock.ts'
 import { type IdSource, sha256Hex } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/queues.ts'
 import {
@@ -52,6 +52,11 @@ interface SignInDependencies {
   readonly random: (bytes: number) => Uint8Array
 }
 
+/** Agencies that somebody can choose from who works for many. */
+const LINKS_OF_EMAIL_MAX = 20
+/** The browser opens it immediately, and somebody may have to choose. */
+const LINK_OF_EMAIL_MS = MINUTE_MS
+
 export class PersonSignIn {
   readonly #dependencies: SignInDependencies
   /** By person: so that the number of passkeys is known when one is added or removed. */
@@ -62,11 +67,23 @@ export class PersonSignIn {
   }
 
   /** Makes a link that signs a person in. @returns its secret: in this answer and nowhere else */
-  async makeSignInLink({ agencyId, id: personId }: Person, lifetimeMs: number): Promise<string> {
+  async makeSignInLink(
+    { agencyId, id: personId }: Pick<Person, 'agencyId' | 'id'>,
+    lifetimeMs: number,
+  ): Promise<string> {
     const { rows, clock, random } = this.#dependencies
     const { link, secret } = newLink({ agencyId, personId, kind: 'sign_in' }, { now: clock.now(), lifetimeMs, random })
     await rows.insertSignInLink(link)
     return secret
+  }
+
+  /**
+   * Links that sign in at once, for each person of an active agency who has the address.
+   * @param email one that was verified to be of whoever gets the links
+   */
+  async linksOf(email: string): Promise<readonly string[]> {
+    const people = await this.#dependencies.rows.peopleWithEmail(email, LINKS_OF_EMAIL_MAX)
+    return Promise.all(people.map((person) => this.makeSignInLink(person, LINK_OF_EMAIL_MS)))
   }
 
   /** Null: the link is unknown, or was used or replaced, or has expired, or its person may not sign in any more. */

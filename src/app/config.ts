@@ -4,6 +4,7 @@ import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from '../cluste
 import { OUTCOME_KNOWN_MS_MAX } from '../core/bookings/booking-turns.ts'
 import { DAY_MS } from '../lib/clock.ts'
 import { DatabaseUrlError, isSameDatabase, parseDatabaseUrl } from '../postgres/client/database-url.ts'
+import { readSignInConfig, SIGN_IN_VALUES, type SignInConfig } from './sign-in-config.ts'
 
 /** How the service runs; read once at start, never changed. A limit's unit is the last word of its name. */
 export type Config = {
@@ -32,6 +33,7 @@ export type Config = {
   readonly environment: Environment
   /** `host:port`, lower case: receivers that are exempt from the public-address and https rules. */
   readonly webhookAllowHosts: readonly string[]
+  readonly signIn: SignInConfig
   /** null: this process is the only one that serves. */
   readonly cluster: ClusterConfig | null
   readonly limits: Limits
@@ -136,6 +138,7 @@ export function readConfig(env: Env): Config {
     logLevel: read(env, 'LOG_LEVEL', faults, (text) => oneOf(LOG_LEVELS, text)) ?? 'info',
     environment,
     webhookAllowHosts,
+    signIn: readSignInConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
     cluster: readClusterConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
     limits: readLimits(env, faults),
   }
@@ -169,6 +172,7 @@ const WHAT_PASSES = {
   LOG_LEVEL: `one of ${LOG_LEVELS.join(', ')}`,
   NODE_ENV: `one of ${ENVIRONMENTS.join(', ')}`,
   WEBHOOK_ALLOW_HOSTS: 'comma-separated host:port pairs, such as localhost:9000,[::1]:9000',
+  ...SIGN_IN_VALUES,
   ...CLUSTER_VALUES,
 } as const
 
@@ -183,6 +187,8 @@ const SECRET: ReadonlySet<Variable> = new Set([
     'SECRET_KEY',
     'CLUSTER_ETCD',
     'CLUSTER_SECRET',
+    'OIDC_CLIENT_SECRET',
+    'SMTP_URL',
   ] as const),
 ])
 

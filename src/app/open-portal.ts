@@ -7,7 +7,9 @@ import { BookingNotes } from '../accounts/booking-notes.ts'
 import { CalendarFeeds } from '../accounts/calendar-feeds.ts'
 import { FeeCommands } from '../accounts/fee-commands.ts'
 import { GuestCommands } from '../accounts/guest-commands.ts'
+import { InvitationMails, type Mailer } from '../accounts/invitation-mails.ts'
 import { KeyCommands } from '../accounts/key-commands.ts'
+import { type OidcFailure, type OidcProvider, OidcSignIn } from '../accounts/oidc-sign-in.ts'
 import { Passkeys } from '../accounts/passkeys.ts'
 import { PeopleCommands } from '../accounts/people-commands.ts'
 import { PersonSignIn } from '../accounts/person-sign-in.ts'
@@ -17,6 +19,7 @@ import { newKeySecret, newTokenSecret } from '../accounts/secrets.ts'
 import { UnitCommands } from '../accounts/unit-commands.ts'
 import type { UsageDraft } from '../accounts/usage-meter.ts'
 import { AgencyChangeTexts } from '../api/portal/agency-change-text.ts'
+import { redirectUriOf } from '../api/portal/oidc.ts'
 import type { PortalLedger, PortalListener } from '../api/portal/portal-dependencies.ts'
 import { Renderings } from '../api/portal/renderings.ts'
 import { stateHash } from '../core/journal/snapshot-codec.ts'
@@ -41,7 +44,13 @@ interface PortalOptions {
   /** Aborted when the service stops: a verification is not waited for. */
   readonly draining: AbortSignal
   /** How people sign in, and are invited. */
-  readonly people: Pick<PortalLedger, 'pageUrl' | 'provider' | 'mailInvitation'>
+  readonly people: Pick<PortalLedger, 'pageUrl'> & {
+    /** null: nobody signs in with a provider. */
+    readonly oidc: OidcProvider | null
+    onOidcFailure(failure: OidcFailure): void
+    /** null: no mail is sent. */
+    readonly mailer: Mailer | null
+  }
   /** Of this process's memory, or of the database. */
   readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
 }
@@ -79,6 +88,18 @@ export function openPortal(
   const personRows = new PostgresPersonRows(sql, { lists, epochOf })
   const passkeys = new Passkeys({ secretKey, publicUrl: people.pageUrl, clock })
   const ofPeople = { catalogue, rows: personRows, sessions, clock, newId, random: randomBytes }
+  const personSignIn = new PersonSignIn({ ...ofPeople, passkeys })
+  const provider =
+    people.oidc &&
+    new OidcSignIn({
+      provider: people.oidc,
+      redirectUri: () => redirectUriOf(people.pageUrl()),
+      secretKey,
+      clock,
+      linksOf: (email) => personSignIn.linksOf(email),
+      onFailure: people.onOidcFailure,
+    })
+  const mails = new InvitationMails({ mailer: people.mailer, clock })
   const sessionRows = new PostgresSessionRows(sql)
   const fees = new FeeCommands({ catalogue, store, clock, newId })
   return {
@@ -129,14 +150,14 @@ export function openPortal(
       newId,
       makeSecret: () => newTokenSecret(randomBytes),
     }),
-    people: new PeopleCommands({ ...ofPeople, store, hasProvider: people.provider !== null }),
-    personSignIn: new PersonSignIn({ ...ofPeople, passkeys }),
+    people: new PeopleCommands({ ...ofPeople, store, hasProvider: provider !== null }),
+    personSignIn,
     passkeys,
     personAccessOf: (agencyId) => personRows.accessOf(agencyId),
     operatorSessions: () => sessionRows.load('operator'),
     pageUrl: people.pageUrl,
-    provider: people.provider,
-    mailInvitation: people.mailInvitation,
+    provider,
+    mailInvitation: (invitation) => mails.send(invitation),
     units: new UnitCommands({ catalogue, commands, newId }),
     fees,
     guestErasures: ledger.guestErasures,

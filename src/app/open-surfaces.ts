@@ -1,6 +1,7 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../accounts/client-address.ts'
 import { PortalAccess } from '../accounts/portal-access.ts'
+import { SmtpMailer } from '../accounts/smtp-mailer.ts'
 import { TokenRateLimit } from '../accounts/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
@@ -26,7 +27,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'publicUrl'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'publicUrl' | 'signIn'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -86,8 +87,9 @@ function makeSurfaces(options: SurfaceOptions) {
     agencies: entrance.agencies,
     people: {
       pageUrl: () => config.publicUrl ?? `http://localhost:${listeners.public.port}`,
-      provider: null,
-      mailInvitation: async () => false,
+      oidc: config.signIn.oidc,
+      onOidcFailure: (failure) => log.warn(failure, 'sign-in with the provider failed'),
+      mailer: openMailer(config.signIn, log),
     },
   })
   const addresses = new ClientAddresses(config.trustedProxies)
@@ -166,6 +168,10 @@ function makeSurfaces(options: SurfaceOptions) {
     return { app, adminApp: null }
   }
   return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }) }
+}
+
+function openMailer({ mail }: SurfaceOptions['config']['signIn'], log: Log): SmtpMailer | null {
+  return mail && new SmtpMailer({ ...mail, onFailure: (failure) => log.warn(failure, 'mail not sent') })
 }
 
 /**

@@ -7,6 +7,7 @@
  */
 
 import { FEE_TYPES_PER_AGENCY_MAX } from '../accounts/fee-commands.ts'
+import { MAILS_PER_HOUR_MAX } from '../accounts/invitation-mails.ts'
 import { ANSWER_CHARS_PER_PART, BURST_PARTS, PART_ALONE_MS, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
 import { PASSKEYS_PER_PERSON_MAX } from '../accounts/passkeys.ts'
 import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_MEMBER_MAX } from '../accounts/portal-sessions.ts'
@@ -145,6 +146,7 @@ export const SHARES = {
     `${REFUSAL_LINES_PER_MEMBER_MAX} per minute of a person or token, ${REFUSAL_LINES_PER_AGENCY_MAX} of the agency`,
     'further ones are counted in one line per outcome and minute',
   ),
+  mails: share('spend', 'invitations that are mailed', `${MAILS_PER_HOUR_MAX} per hour`, 'the link is only shown'),
   attempts: share(
     'spend',
     'webhook attempts',
@@ -240,11 +242,11 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`DELETE ${AGENCY}/sandbox`]: WRITE('sandbox'),
   [`POST ${AGENCY}/sandbox/reset`]: WRITE('sandbox', 'units', 'feeTypes', 'mailbox'),
   [`POST ${AGENCY}/sandbox/clock`]: WRITE('sandbox'),
-  [`POST ${AGENCY}/people`]: WRITE('people'),
+  [`POST ${AGENCY}/people`]: WRITE('people', 'mails'),
   [`GET ${AGENCY}/people`]: ONE('people', 'lists'),
   [`PATCH ${AGENCY}/people/{personId}`]: WRITE(),
   [`DELETE ${AGENCY}/people/{personId}`]: WRITE(),
-  [`POST ${AGENCY}/people/{personId}/invitations`]: WRITE('people'),
+  [`POST ${AGENCY}/people/{personId}/invitations`]: WRITE('people', 'mails'),
   [`POST ${AGENCY}/access-tokens`]: WRITE('tokens'),
   [`GET ${AGENCY}/access-tokens`]: ONE('tokens'),
   [`DELETE ${AGENCY}/access-tokens/{tokenId}`]: WRITE(),
@@ -306,6 +308,10 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   'DELETE /portal/session': none('it gives a place back'),
   'POST /portal/links': ['lists', 'body', 'signIns'],
   'POST /portal/sign-in/options': none('made without looking anything up, the same for everybody'),
+  'GET /portal/oidc/start': none('nobody is known yet, and nothing is kept'),
+  'GET /portal/oidc/callback': none(
+    'nobody is known yet; callbacks that wait for the provider have a limit of their own',
+  ),
 }
 
 const ONE_ROW = none('one row of the service')

@@ -33,6 +33,7 @@ describe('readConfig', () => {
       environment: 'development',
       webhookAllowHosts: [],
       erasuresFile: null,
+      signIn: { oidc: null, mail: null },
       cluster: null,
       limits: {
         residentUnitsMax: 20_000,
@@ -82,6 +83,13 @@ describe('readConfig', () => {
       LOG_LEVEL: 'loud',
       NODE_ENV: 'prod',
       WEBHOOK_ALLOW_HOSTS: 'localhost',
+      PUBLIC_URL: 'desk.example',
+      OIDC_ISSUER: 'http://login.example',
+      OIDC_CLIENT_ID: 'a b',
+      OIDC_CLIENT_SECRET: 'hunter 2',
+      OIDC_ONLY: 'yes',
+      SMTP_URL: 'mail.example',
+      MAIL_FROM: 'desk',
       ...Object.fromEntries(Object.values(LIMITS).map(({ variable }) => [variable, '0'])),
     }
     const faults = faultsOf(env)
@@ -193,6 +201,73 @@ describe('readConfig', () => {
     const faults = faultsOf({ WEBHOOK_ALLOW_HOSTS: 'localhost:9000', NODE_ENV: 'production' })
     expect(faults).toHaveLength(1)
     expect(faults[0]).toContain('WEBHOOK_ALLOW_HOSTS is not allowed when NODE_ENV is production')
+  })
+})
+
+describe('how people sign in', () => {
+  const OIDC = { OIDC_ISSUER: 'https://login.example', OIDC_CLIENT_ID: 'desk', OIDC_CLIENT_SECRET: 'hunter2' }
+  const MAIL = { SMTP_URL: 'smtps://desk:hunter2@mail.example', MAIL_FROM: 'Desk <desk@rentals.example>' }
+  const signInOf = (env: Record<string, string>) => readConfig(env).signIn
+
+  test.each([
+    [
+      'OIDC_ISSUER',
+      [
+        'https://a.example/realms/x',
+        'https://a.example/',
+        'http://127.0.0.1:8080',
+        'http://[::1]',
+        'http://localhost/a',
+      ],
+      ['http://a.example', 'http://127.evil.example', 'https://a.example?x=1', 'https://u:p@a.example', 'a.example'],
+    ],
+    ['OIDC_ONLY', ['true', 'false'], ['1', 'yes']],
+    [
+      'SMTP_URL',
+      ['smtp://mail.example', 'smtps://u:p@mail.example:465/', 'smtp://u%40d:p%2F@[::1]:25'],
+      ['http://mail.example', 'smtp://', 'smtp://u@mail.example', 'smtp://h/x', 'smtp://h?tls=no', 'smtp://%:p@h'],
+    ],
+    [
+      'MAIL_FROM',
+      ['desk@rentals.example', 'Desk <desk@rentals.example>', 'Müller & Söhne <a@b>'],
+      ['desk', 'a@b, c@d', 'Desk <desk>', 'Desk\r\nBcc: x <a@b>', '"Desk" <a@b>', 'a b@c'],
+    ],
+  ])('%s: what passes and what does not', (name, good, bad) => {
+    const others = { ...OIDC, ...MAIL }
+    for (const value of good) expect([value, faultsOf({ ...others, [name]: value })]).toEqual([value, []])
+    for (const value of bad) expect([value, faultsOf({ ...others, [name]: value }).length]).toEqual([value, 1])
+  })
+
+  test.each(Object.keys({ ...OIDC, ...MAIL }))('without %s, the rest of its set is refused by name', (name) => {
+    const env = { ...OIDC, ...MAIL, [name]: '' }
+    expect(faultsOf(env)).toEqual([expect.stringMatching(new RegExp(`^${name} is required when \\w+ is set: use `))])
+  })
+
+  test('OIDC_ONLY needs a provider', () => {
+    expect(faultsOf({ OIDC_ONLY: 'true' })).toEqual([
+      'OIDC_ONLY is set, but OIDC_ISSUER is not: nobody could sign in. Use both, or remove OIDC_ONLY.',
+    ])
+    expect(signInOf({ ...OIDC, OIDC_ONLY: 'true' }).oidc?.isOnly).toBe(true)
+    expect(signInOf(OIDC).oidc?.isOnly).toBe(false)
+  })
+
+  test('no message contains a secret of the provider or the mail server', () => {
+    const faults = faultsOf({ ...OIDC, OIDC_CLIENT_SECRET: 'hunter 2', ...MAIL, SMTP_URL: 'smtp://desk:hunter2@' })
+    expect(faults).toHaveLength(2)
+    expect(faults.join()).not.toContain('hunter')
+  })
+
+  test('the password for the mail server travels over TLS, unless the server is this machine', () => {
+    const serverOf = (url: string) => signInOf({ ...MAIL, SMTP_URL: url }).mail?.server
+    expect(serverOf('smtps://desk:p%40ss@mail.example')).toEqual({
+      host: 'mail.example',
+      port: 465,
+      security: 'tls',
+      login: { user: 'desk', password: 'p@ss' },
+    })
+    expect(serverOf('smtp://mail.example')).toMatchObject({ port: 587, security: 'starttls', login: null })
+    expect(serverOf('smtp://[::1]:25')).toMatchObject({ host: '::1', port: 25, security: 'none' })
+    expect(signInOf(MAIL).mail?.from).toEqual({ name: 'Desk', address: 'desk@rentals.example' })
   })
 })
 

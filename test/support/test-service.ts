@@ -53,8 +53,12 @@ const UNDESCRIBED = /calendar\.ics|openapi\.json/
 /** @param options.requestsPerMinute of each access token; left out: no limit */
 export async function startTestService({
   requestsPerMinute,
+  people = {},
   ...options
-}: Parameters<typeof openTestLedger>[0] & { readonly requestsPerMinute?: number } = {}): Promise<TestService> {
+}: Parameters<typeof openTestLedger>[0] & {
+  readonly requestsPerMinute?: number
+  readonly people?: NonNullable<Parameters<typeof appOver>[1]['people']>
+} = {}): Promise<TestService> {
   const test = await openTestLedger(options)
   const { clock } = test.ledger
   const rateLimit =
@@ -63,6 +67,7 @@ export async function startTestService({
   const bugs: unknown[] = []
   const app = appOver(test, {
     ...rateLimit,
+    people,
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (error) => bugs.push(error),
   })
@@ -126,15 +131,27 @@ export async function startTestService({
 /** The surfaces of a ledger, as the service has them on one port. */
 export function appOver(
   { ledger }: Pick<TestLedger, 'ledger'>,
-  { rateLimit, ...watch }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & { rateLimit?: TokenRateLimit },
+  {
+    rateLimit,
+    people = {},
+    ...watch
+  }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & {
+    rateLimit?: TokenRateLimit
+    people?: Partial<Parameters<typeof openPortal>[1]['people']>
+  },
 ) {
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
   // Nobody listens there: what is registered is reachable by name alone.
   const webhooks = openWebhookCommands(ledger, { secretKey, allowHosts: ['localhost:9', 'localhost:10'] })
   const { catalogue, newId } = ledger
   const agencies = { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') }
-  const people = { pageUrl: () => TEST_PAGE_URL, provider: null, mailInvitation: async () => false }
-  const portal = openPortal(ledger, { secretKey, webhooks, agencies, people, draining: new AbortController().signal })
+  const portal = openPortal(ledger, {
+    secretKey,
+    webhooks,
+    agencies,
+    people: { pageUrl: () => TEST_PAGE_URL, oidc: null, onOidcFailure: () => {}, mailer: null, ...people },
+    draining: new AbortController().signal,
+  })
   return createApp({
     ledger,
     portal: {

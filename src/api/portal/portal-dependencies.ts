@@ -6,7 +6,9 @@ import type { CalendarFeeds } from '../../accounts/calendar-feeds.ts'
 import type { FeeCommands } from '../../accounts/fee-commands.ts'
 import type { GuestCommands } from '../../accounts/guest-commands.ts'
 import type { GuestErasures } from '../../accounts/guest-erasures.ts'
+import type { InvitationMail } from '../../accounts/invitation-mails.ts'
 import type { KeyCommands } from '../../accounts/key-commands.ts'
+import type { OidcSignIn } from '../../accounts/oidc-sign-in.ts'
 import type { Passkeys } from '../../accounts/passkeys.ts'
 import type { PeopleCommands } from '../../accounts/people-commands.ts'
 import type { PersonAccess } from '../../accounts/person-rows.ts'
@@ -50,15 +52,6 @@ export interface PortalListener {
   publicUrl(request: Request): string
 }
 
-/** An invitation to be mailed. */
-export interface InvitationMail {
-  readonly to: string
-  readonly name: string
-  readonly agency: Agency
-  readonly link: string
-  readonly expiresAt: number
-}
-
 /** What the portal needs from the running core. */
 export interface PortalLedger extends PortalListener {
   readonly clock: Clock
@@ -80,8 +73,8 @@ export interface PortalLedger extends PortalListener {
   operatorSessions(): Promise<readonly StoredSession[]>
   /** The origin of the page, as people open it. */
   pageUrl(): string
-  /** The OpenID provider that signs people in; null when there is none. `isOnly`: nothing else does, but the operator's token. */
-  readonly provider: { readonly name: string; readonly isOnly: boolean } | null
+  /** The OpenID provider that signs people in; null when there is none. */
+  readonly provider: Pick<OidcSignIn, 'name' | 'isOnly' | 'start' | 'finish'> | null
   /** Mails an invitation. @returns whether a mail server has accepted it; never rejects */
   mailInvitation(invitation: InvitationMail): Promise<boolean>
   readonly units: UnitCommands

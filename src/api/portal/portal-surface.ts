@@ -18,6 +18,7 @@ import { GUEST_ERASURE } from './guest-erasure.ts'
 import { GUESTS } from './guests.ts'
 import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
+import { OIDC } from './oidc.ts'
 import { OWN_PASSKEYS } from './own-passkeys.ts'
 import { OWN_SESSIONS } from './own-sessions.ts'
 import { PEOPLE } from './people.ts'
@@ -95,7 +96,7 @@ export type PortalPaths = ClientPaths<
 export function portalRoutes(dependencies: PortalDependencies, { isPublic = true }: { isPublic?: boolean } = {}) {
   return elysiaRoutes(dependencies, [
     ...ROUTES,
-    ...(isPublic ? [...SESSION, CALENDAR_ICS] : []),
+    ...(isPublic ? [...SESSION, ...OIDC, CALENDAR_ICS] : []),
     openapiRoute('portal', '/portal/v1/openapi.json', portalDocument),
   ])
 }

@@ -64,6 +64,8 @@ describe('any node answers', () => {
     ['a preflight', 'OPTIONS', '/partner/v1/units', bearer(keyOf(7)), ANY],
     ['the documents', 'GET', '/partner/v1/openapi.json', bearer(keyOf(7)), ANY],
     ['the page', 'GET', '/portal/app.js', cookie('of-a-token'), ANY],
+    ['the start of a sign-in with the provider', 'GET', '/portal/oidc/start', cookie('of-a-token'), ANY],
+    ['its end', 'GET', '/portal/oidc/callback?code=x&state=y', cookie('of-a-token'), ANY],
     ['a request without a key', 'GET', '/partner/v1/units', {}, ANY],
     ['an unknown key', 'GET', '/partner/v1/units', bearer('hr_live_x'), ANY],
     ['an unknown token', 'GET', AGENCY, bearer('hp_live_x'), ANY],

@@ -1,0 +1,92 @@
+/**
+ * Signing in with the operator's OpenID provider. Both routes are for the browser's address bar: they answer with a redirect to the provider
+ * or to the page, whatever happens, and take nothing of the request as an address.
+ */
+import { ATTEMPT_MS, type OidcOutcome } from '../../accounts/oidc-sign-in.ts'
+import { plainHeaders, problemAnswer } from '../../http/answer.ts'
+import { failureOf } from '../../http/problem-of.ts'
+import { notFound } from '../../http/problems.ts'
+import { targetOf } from '../../http/request.ts'
+import { countedRoute, type Route } from '../../http/route.ts'
+import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
+
+const OIDC_PATH = '/portal/oidc'
+const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`
+const ATTEMPT_COOKIE = 'nightledger_oidc'
+
+/** The address that the operator registers with the provider. */
+export function redirectUriOf(pageUrl: string): string {
+  return pageUrl + OIDC_CALLBACK_PATH
+}
+
+/** `GET /portal/oidc/start` */
+const START = oidcRoute('/start', async (provider, pageUrl) => {
+  const started = await provider.start()
+  if (started === null) return { location: refusedUrl(pageUrl, 'failed'), cookie: null }
+  return { location: started.location, cookie: attemptCookie(pageUrl, started.sealed, ATTEMPT_MS / 1_000) }
+})
+
+/** `GET /portal/oidc/callback` */
+const CALLBACK = oidcRoute('/callback', async (provider, pageUrl, request) => {
+  const outcome = await provider.finish(targetOf(request.url).query, attemptIn(request))
+  return { location: landingUrl(pageUrl, outcome), cookie: attemptCookie(pageUrl, '', 0) }
+})
+
+export const OIDC = [START, CALLBACK] as const
+
+type Handle = (
+  provider: NonNullable<PortalLedger['provider']>,
+  pageUrl: string,
+  request: Request,
+) => Promise<{ readonly location: string; readonly cookie: string | null }>
+
+function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDependencies> {
+  const path = OIDC_PATH + name
+  return {
+    operation: { method: 'GET', path },
+    serve: ({ ledger, requestStats, onFailure }) => {
+      const { provider } = ledger
+      const answered = async (request: Request, requestId: string): Promise<Response> => {
+        if (provider === null) return problemAnswer(notFound('route'), requestId, plainHeaders(requestId))
+        // The address of a callback has a code in it.
+        const headers = new Headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
+        headers.set('X-Request-Id', requestId)
+        try {
+          const { location, cookie } = await handle(provider, ledger.pageUrl(), request)
+          headers.set('Location', location)
+          if (cookie !== null) headers.set('Set-Cookie', cookie)
+        } catch (error) {
+          onFailure({ error, requestId, route: `GET ${path}`, isBug: failureOf(error, { isWrite: false }).isBug })
+          headers.set('Location', refusedUrl(ledger.pageUrl(), 'failed'))
+        }
+        return new Response(null, { status: 303, headers })
+      }
+      return countedRoute({ requestStats, newId: ledger.newId }, { surface: 'portal', method: 'GET', path }, answered)
+    },
+  }
+}
+
+/** Secrets are behind `#`, so that they are in no log. */
+function landingUrl(pageUrl: string, outcome: OidcOutcome): string {
+  if (outcome.kind !== 'links') return refusedUrl(pageUrl, outcome.kind)
+  const { secrets } = outcome
+  return `${pageUrl}/portal/#/${secrets.length === 1 ? 'join' : 'choose'}/${secrets.join('.')}`
+}
+
+/** `unknown` does not tell whether there is such a person: an unverified address, one of nobody and one of a former person look alike. */
+function refusedUrl(pageUrl: string, why: 'unknown' | 'failed'): string {
+  return `${pageUrl}/portal/#/sign-in?refused=${why}`
+}
+
+/** `Lax`, because the provider's site sends the browser back. */
+function attemptCookie(pageUrl: string, sealed: string, maxAgeS: number): string {
+  const secure = pageUrl.startsWith('https:') ? '; Secure' : ''
+  return `${ATTEMPT_COOKIE}=${sealed}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax; Path=${OIDC_PATH}${secure}`
+}
+
+/** Null when there is none, or two: a sibling domain can set the other. */
+function attemptIn({ headers }: Request): string | null {
+  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
+  const values = pairs.filter((pair) => pair.startsWith(`${ATTEMPT_COOKIE}=`))
+  return values.length === 1 ? (values[0]?.slice(ATTEMPT_COOKIE.length + 1) ?? null) : null
+}
