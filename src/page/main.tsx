@@ -2,6 +2,7 @@
 import './styles/tokens.css'
 import './styles/base.css'
 import './design/theme.ts'
+import './sign-in/opened-link.ts'
 import { render } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import { connection } from './api/connection.ts'
@@ -14,6 +15,8 @@ import { useStore } from './lib/hooks.ts'
 import { useRoute } from './route/router.ts'
 import { screenOf } from './screens/screens.ts'
 import { AgencyChoice } from './sign-in/agency-choice.tsx'
+import { LinkScreen } from './sign-in/link-screen.tsx'
+import { openedLink } from './sign-in/opened-link.ts'
 import { openSession } from './sign-in/sign-in.ts'
 import { SignInAgain, SignInScreen, Unreachable } from './sign-in/sign-in-screen.tsx'
 
@@ -24,6 +27,7 @@ render(<App />, root)
 
 function App() {
   const state = useStore(session)
+  const link = useStore(openedLink)
   useEffect(() => {
     void openSession()
     return connection.onBack(() => {
@@ -32,6 +36,7 @@ function App() {
       else if (session.value.kind === 'unreachable') void openSession()
     })
   }, [])
+  if (link !== null) return <LinkScreen key={link.join()} secrets={link} />
   switch (state.kind) {
     case 'opening':
       return null

@@ -64,10 +64,10 @@ describeInBrowser('audit and usage', () => {
         await page.getByLabel('Outcome').selectOption('Nights taken')
         await page.getByText('1 entry').waitFor()
         expect(page.url()).toContain('outcome=BOOKING_CONFLICT')
-        await page.getByLabel('Who').selectOption('Demo viewer')
+        await page.getByLabel('Who').selectOption('Demo viewer (token)')
         await page.getByText('No entries match').waitFor()
         await page.getByRole('button', { name: 'Clear all filters' }).click()
-        await page.getByLabel('Who').selectOption('Demo desk')
+        await page.getByLabel('Who').selectOption('Demo desk (token)')
         await page.getByText('4 entries').waitFor()
 
         await page.goto(`${portal.service.baseUrl}/portal/#/audit?booking=${booking.id}`)

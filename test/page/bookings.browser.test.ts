@@ -6,6 +6,7 @@ import {
   openPortalInBrowser,
   PHONE,
   type PortalInBrowser,
+  signInWithToken,
   snapshot,
 } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
@@ -290,8 +291,7 @@ describeInBrowser('bookings', () => {
       await page.context().clearCookies()
       await page.goto(`${portal.service.baseUrl}/portal/#/bookings?when=all&search=Hamilton`)
       const ended = page.getByRole('dialog', { name: 'Your session has ended' })
-      await ended.getByLabel('Access token').fill(portal.database.tokens.viewer)
-      await ended.getByRole('button', { name: 'Sign in' }).click()
+      await signInWithToken(ended, portal.database.tokens.viewer)
       await page.getByText('Nothing found for').waitFor()
       await book({ guest: { firstName: 'Margaret', lastName: 'Hamilton' } })
       await page.getByRole('link', { name: 'Margaret Hamilton' }).waitFor()

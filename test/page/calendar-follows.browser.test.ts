@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { isoOf } from '../../src/page/format/days.ts'
-import { describeInBrowser, openPortalInBrowser, type PortalInBrowser } from '../support/browser.ts'
+import { describeInBrowser, openPortalInBrowser, type PortalInBrowser, signInWithToken } from '../support/browser.ts'
 
 /** Far enough ahead that the demo has nothing there. */
 const FIRST = Math.floor(Date.now() / 86_400_000) + 420
@@ -52,8 +52,7 @@ describeInBrowser('the calendar follows what others do', () => {
       const ended = page.getByRole('dialog', { name: 'Your session has ended' })
       await ended.waitFor()
       await book(5, 'Missed')
-      await ended.getByLabel('Access token').fill(portal.database.tokens.desk)
-      await ended.getByRole('button', { name: 'Sign in' }).click()
+      await signInWithToken(ended, portal.database.tokens.desk)
       await ended.waitFor({ state: 'detached' })
       await bar(page, 'Test Missed').waitFor()
       await book(9, 'After')

@@ -7,6 +7,7 @@ import {
   expectAccessible,
   openPortalInBrowser,
   type PortalInBrowser,
+  signInWithToken,
   snapshot,
 } from '../support/browser.ts'
 import { bar, cell, drag } from '../support/calendar-page.ts'
@@ -363,8 +364,7 @@ describeInBrowser('a stay in the calendar', () => {
         })
         await dialog.getByRole('button', { name: 'Change dates' }).click()
         const ended = page.getByRole('dialog', { name: 'Your session has ended' })
-        await ended.getByLabel('Access token').fill(portal.database.tokens.desk)
-        await ended.getByRole('button', { name: 'Sign in' }).click()
+        await signInWithToken(ended, portal.database.tokens.desk)
         await ended.waitFor({ state: 'detached' })
         await dialog.getByRole('button', { name: 'Change dates' }).click()
         await page.getByText('Test Again moved').waitFor()

@@ -2,19 +2,17 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { describeInBrowser, expectAccessible, openPortalInBrowser, type PortalInBrowser } from '../support/browser.ts'
+import { addAuthenticator } from '../support/virtual-authenticator.ts'
 
 describeInBrowser('the first day of an agency', () => {
   let portal: PortalInBrowser
-  let owner: string
+  let link: string
   beforeAll(async () => {
     portal = await openPortalInBrowser()
     const agency = { slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon' }
     await portal.service.portal('/agencies', agency)
-    const { body } = await portal.service.portal('/agencies/harbour/access-tokens', {
-      name: 'Ines Costa',
-      role: 'owner',
-    })
-    owner = body.secret
+    const { body } = await portal.service.portal('/agencies/harbour/people', { name: 'Ines Costa', role: 'owner' })
+    link = body.invitation.link
   })
   afterAll(() => portal.close())
 
@@ -24,10 +22,10 @@ describeInBrowser('the first day of an agency', () => {
   }
   const dialog = (page: Page) => page.getByRole('dialog')
 
-  test('from the token to the first booking of a partner', async () => {
-    await portal.visit({ at: '' }, async (page) => {
-      await page.getByLabel('Access token').fill(owner)
-      await page.getByRole('button', { name: 'Sign in' }).click()
+  test('from the link to the first booking of a partner', async () => {
+    await portal.visit({ host: 'localhost', at: link.slice(link.indexOf('#')) }, async (page) => {
+      await addAuthenticator(page)
+      await page.getByRole('button', { name: 'Create passkey and sign in' }).click()
       await page.getByText('No units yet').waitFor()
       await expectAccessible(page)
 
@@ -100,12 +98,9 @@ describeInBrowser('the first day of an agency', () => {
       await page.getByRole('button', { name: 'Add person' }).click()
       await dialog(page).getByLabel('Name').fill('Maria')
       await dialog(page).getByRole('button', { name: 'Add person' }).click()
-      const token = (await dialog(page).locator('pre').first().textContent()) ?? ''
-      expect((await portal.service.ask('/portal/v1/me', { token })).body.actor).toMatchObject({
-        name: 'Maria',
-        role: 'desk',
-      })
-      await dialog(page).getByRole('button', { name: 'I have stored it' }).click()
+      await dialog(page).getByText('Maria has been added').waitFor()
+      await dialog(page).getByRole('button', { name: 'Done' }).click()
+      await page.getByRole('row', { name: /Maria.*Desk.*Invited/ }).waitFor()
     })
   })
 })

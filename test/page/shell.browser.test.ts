@@ -58,9 +58,9 @@ describeInBrowser('the frame around the screens', () => {
       await button.focus()
       await page.keyboard.press('Enter')
       // The first item is focused once the browser has said that the menu is open.
-      await page.locator(':focus', { hasText: 'Dark theme' }).waitFor()
+      await page.locator(':focus', { hasText: 'Your account' }).waitFor()
       await page.keyboard.press('ArrowDown')
-      expect(await focused(page).textContent()).toBe('Sign out')
+      expect(await focused(page).textContent()).toBe('Dark theme')
       await page.keyboard.press('Escape')
       expect(await page.getByRole('menuitem', { name: 'Sign out' }).isVisible()).toBe(false)
       expect(await focused(page).textContent()).toContain('Demo viewer')

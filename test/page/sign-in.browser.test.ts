@@ -5,6 +5,7 @@ import {
   expectAccessible,
   openPortalInBrowser,
   type PortalInBrowser,
+  signInWithToken,
   snapshot,
 } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
@@ -19,10 +20,7 @@ describeInBrowser('signing in', () => {
   })
   afterAll(() => portal.close())
 
-  const signInWith = async (page: Page, token: string) => {
-    await page.getByLabel('Access token').fill(token)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-  }
+  const asked = (page: Page) => page.getByRole('button', { name: 'Sign in with a passkey' })
 
   /** The title follows a moment after what is drawn. */
   const titled = (page: Page, title: string) =>
@@ -30,10 +28,10 @@ describeInBrowser('signing in', () => {
 
   test('a token opens the agency until one signs out', async () => {
     await portal.visit({}, async (page) => {
-      await page.getByLabel('Access token').waitFor()
+      await asked(page).waitFor()
       await snapshot(page, 'sign-in')
       // As copied from a terminal.
-      await signInWith(page, ` ${portal.database.tokens.owner}\n`)
+      await signInWithToken(page, ` ${portal.database.tokens.owner}\n`)
       await page.getByRole('heading', { name: 'Overview' }).waitFor()
       await titled(page, 'Overview · Tejo Stays')
       await page.reload()
@@ -41,18 +39,22 @@ describeInBrowser('signing in', () => {
 
       await page.getByRole('button', { name: /Demo owner/ }).click()
       await page.getByRole('menuitem', { name: 'Sign out' }).click()
-      await page.getByLabel('Access token').waitFor()
+      await asked(page).waitFor()
       await page.reload()
-      await page.getByLabel('Access token').waitFor()
+      await asked(page).waitFor()
       expect(await page.getByText('Tejo Stays').count()).toBe(0)
     })
   })
 
   test('a wrong token is refused in words, and stays to be mended', async () => {
     await portal.visit({}, async (page) => {
-      await signInWith(page, 'hp_live_wrong')
+      await signInWithToken(page, 'hp_live_wrong')
       await page.getByText('This token is not valid').waitFor()
-      expect(await page.getByLabel('Access token').inputValue()).toBe('hp_live_wrong')
+      const field = page.getByLabel('Access token')
+      expect(await field.inputValue()).toBe('hp_live_wrong')
+      // No browser offers to keep it.
+      expect([await field.getAttribute('type'), await field.getAttribute('autocomplete')]).toEqual(['text', 'off'])
+      expect(await page.locator(':focus').getAttribute('name')).toBe('token')
       await expectAccessible(page)
       await snapshot(page, 'sign-in-wrong')
     })
@@ -66,7 +68,7 @@ describeInBrowser('signing in', () => {
       timezone: 'Asia/Tokyo',
     })
     await portal.visit({}, async (page) => {
-      await signInWith(page, TEST_PORTAL_TOKEN)
+      await signInWithToken(page, TEST_PORTAL_TOKEN)
       await page.getByRole('button', { name: /Tejo Stays/ }).waitFor()
       await expectAccessible(page)
       await snapshot(page, 'agency-choice')
@@ -119,7 +121,7 @@ describeInBrowser('signing in', () => {
     const made = await portal.service.portal(`${AGENCY}/access-tokens`, { name: 'Rita', role: 'owner' })
     const { accessToken, secret } = made.body
     await portal.visit({ at: '#/keys' }, async (page) => {
-      await signInWith(page, secret)
+      await signInWithToken(page, secret)
       await page.getByRole('button', { name: 'Create key' }).click()
       await page.getByLabel('Name').fill('Typed before')
       await portal.service.ask(`/portal/v1${AGENCY}/access-tokens/${accessToken.id}`, {
@@ -129,7 +131,7 @@ describeInBrowser('signing in', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
       await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
       await snapshot(page, 'session-ended')
-      await signInWith(page, portal.database.tokens.owner)
+      await signInWithToken(page, portal.database.tokens.owner)
       await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor({ state: 'detached' })
       expect(await page.getByLabel('Name').inputValue()).toBe('Typed before')
       await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()

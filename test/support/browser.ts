@@ -6,7 +6,14 @@
 import { describe } from 'bun:test'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type ConsoleMessage,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core'
 import type { Role } from '../../src/core/catalogue/agency.ts'
 import { type DemoDatabase, demoDatabase } from './demo-database.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from './service-process.ts'
@@ -40,6 +47,8 @@ interface VisitOptions {
   readonly colorScheme?: 'light' | 'dark'
   /** Where the page is opened: a hash, such as `#/keys`. */
   readonly at?: string
+  /** The name under which the page is opened: passkeys belong to `localhost`, unless PUBLIC_URL says otherwise. */
+  readonly host?: 'localhost' | '127.0.0.1'
   /** Requests that fail are part of the test: the service is away. */
   readonly mayFail?: boolean
 }
@@ -73,10 +82,11 @@ export async function openPortalInBrowser(
     visit: async (options, test) => {
       const context = await openContext(browser, options)
       try {
-        const faults = watchFaults(context, service.baseUrl, options)
-        await signIn(context, service, database, options)
+        const origin = service.baseUrl.replace('127.0.0.1', options.host ?? '127.0.0.1')
+        const faults = watchFaults(context, origin, options)
+        await signIn(context, origin, database, options)
         const page = await context.newPage()
-        await page.goto(`${service.baseUrl}/portal/${options.at ?? ''}`)
+        await page.goto(`${origin}/portal/${options.at ?? ''}`)
         await test(page)
         if (faults.length > 0) throw new Error(`Faults in the browser:\n${faults.join('\n')}`)
       } finally {
@@ -126,17 +136,24 @@ function isExpected(message: ConsoleMessage, mayFail: boolean): boolean {
 
 async function signIn(
   context: BrowserContext,
-  { baseUrl }: ServiceProcess,
+  origin: string,
   database: DemoDatabase,
   { as }: VisitOptions,
 ): Promise<void> {
   if (as === undefined) return
   const token = as === 'operator' ? TEST_PORTAL_TOKEN : database.tokens[as]
-  const answer = await context.request.post(`${baseUrl}/portal/session`, {
+  const answer = await context.request.post(`${origin}/portal/session`, {
     data: { token },
-    headers: { Origin: baseUrl, 'X-Nightledger-Page': '1' },
+    headers: { Origin: origin, 'X-Nightledger-Page': '1' },
   })
   if (!answer.ok()) throw new Error(`Cannot sign in as ${as} in a test: ${answer.status()} ${await answer.text()}`)
+}
+
+/** Signs in with a token, as programs and the operator do. @param within the page, or the dialog that asks to sign in again */
+export async function signInWithToken(within: Page | Locator, token: string): Promise<void> {
+  await within.getByRole('button', { name: 'Use an access token instead' }).click()
+  await within.getByLabel('Access token').fill(token)
+  await within.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
 declare const axe: {

@@ -11,7 +11,8 @@ const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
 /** A read that nobody has asked for does not keep the session alive. */
 const AUTOMATIC_HEADER = 'X-Nightledger-Automatic'
 
-const SESSION_PATH = '/portal/session'
+/** What needs a session. The ways to one say for themselves what is wrong with what they were given. */
+const SESSION_PATHS = '/portal/v1/'
 const TIMEOUT_MS = 30_000
 /** After this the connection itself is looked at. */
 const LATE_MS = 4_000
@@ -61,7 +62,7 @@ export const client = createClient<PortalPaths, 'application/json'>({
     const sentAt = performance.now()
     const response = await send(request)
     // One that went out with the previous cookie says nothing about the present session.
-    if (response.status === 401 && sentAt >= signedInAt()) sessionEnded()
+    if (needsSession(response) && sentAt >= signedInAt()) sessionEnded()
     return response
   },
   headers: PAGE_HEADER,
@@ -93,9 +94,13 @@ export async function taggedAnswerOf<T>(
   return { value, tag: response.headers.get('etag') }
 }
 
-/** The service tells programs to send a token; people are to sign in. Signing in itself says what is wrong with the token. */
-function sessionProblem({ status, url }: Response): Record<string, unknown> | null {
-  if (status !== 401 || new URL(url).pathname === SESSION_PATH) return null
+function needsSession({ status, url }: Response): boolean {
+  return status === 401 && new URL(url).pathname.startsWith(SESSION_PATHS)
+}
+
+/** The service tells programs to send a token; people are to sign in. */
+function sessionProblem(response: Response): Record<string, unknown> | null {
+  if (!needsSession(response)) return null
   return { code: 'SESSION_ENDED', title: 'Your session has ended. Sign in, then try again.' }
 }
 

@@ -42,10 +42,15 @@ interface Schemas {
   GuestErasure: Answer<OfAgency<'/guests/{guestId}/erase'>, 'post'>['erasure']
   HistoryEntry: Answer<OfAgency<'/bookings/{bookingId}/history'>>['history'][number]
   Key: Answer<OfAgency<'/keys'>>['keys'][number]
+  OpenedLink: Answer<'/portal/links', 'post'>
+  OwnSession: Answer<'/portal/v1/me/sessions'>['sessions'][number]
+  Passkey: Answer<'/portal/v1/me/passkeys'>['passkeys'][number]
+  Person: Answer<OfAgency<'/people'>>['people'][number]
   QuoteLine: NonNullable<Preview['quote']>['lines'][number]
   Rates: Answer<OfAgency<'/units/{unitSlug}/rates'>>['rates']
   RatesChange: Extract<Change, { event: 'rates.updated' }>
   Retention: Answer<OfAgency<'/retention'>>['retention']
+  SignInWays: Answer<'/portal/sign-in/options', 'post'>
   RetentionSettings: Answer<OfAgency<'/retention'>>
   Restrictions: Answer<OfAgency<'/units/{unitSlug}/restrictions'>>
   Tape: Answer<OfAgency<'/tape'>>

@@ -35,14 +35,16 @@ export function LinkButton({
   href,
   tone = 'plain',
   icon,
+  target,
 }: {
   children: ComponentChildren
   href: string
   tone?: ButtonProps['tone']
   icon?: IconName
+  target?: '_blank' | undefined
 }) {
   return (
-    <a class={`button button-${tone} button-m`} href={href}>
+    <a class={`button button-${tone} button-m`} href={href} target={target}>
       {icon !== undefined && <Icon name={icon} />}
       <span>{children}</span>
     </a>

@@ -42,6 +42,15 @@ const DEEDS: Readonly<Record<string, readonly [past: string, plain: string]>> = 
   'POST test/events': ['sent a test event', 'send a test event'],
   'POST access-tokens': ['created an access token', 'create an access token'],
   'DELETE access-tokens/{}': ['revoked an access token', 'revoke an access token'],
+  'POST people': ['added a person', 'add a person'],
+  'PATCH people/{}': ['changed a person', 'change a person'],
+  'DELETE people/{}': ['removed a person', 'remove a person'],
+  'POST people/{}/invitations': ['sent a person another link', 'send a person another link'],
+  'POST me/passkeys': ['added a passkey of their own', 'add a passkey of their own'],
+  'PATCH me/passkeys/{}': ['renamed a passkey of their own', 'rename a passkey of their own'],
+  'DELETE me/passkeys/{}': ['removed a passkey of their own', 'remove a passkey of their own'],
+  'DELETE me/sessions': ['ended their other sessions', 'end their other sessions'],
+  'DELETE me/sessions/{}': ['ended a session of their own', 'end a session of their own'],
   'POST webhook-endpoints': ['registered a webhook endpoint', 'register a webhook endpoint'],
   'PATCH webhook-endpoints/{}': ['changed a webhook endpoint', 'change a webhook endpoint'],
   'DELETE webhook-endpoints/{}': ['deleted a webhook endpoint', 'delete a webhook endpoint'],
@@ -92,6 +101,7 @@ export function actorWords({ actor: { kind, name }, route }: Pick<AuditEntry, 'a
     case 'key':
       return { name: nameText(name ?? 'A key without a name'), kind: 'API key' }
     case 'access_token':
+      return { name: nameText(name ?? 'A token without a name'), kind: 'access token' }
     case 'person':
       return { name: nameText(name ?? 'Someone at the agency'), kind: null }
     case 'portal':
@@ -118,7 +128,7 @@ const KINDS = {
 } as const
 const WHO = {
   partner: { kind: 'key', id: null, name: 'A partner' },
-  agency: { kind: 'access_token', id: null, name: 'The agency' },
+  agency: { kind: 'person', id: null, name: 'The agency' },
   system: { kind: 'system', id: null, name: null },
 } as const
 
@@ -258,12 +268,18 @@ export const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
   NOTES_CHANGED: refused('Changed by someone else', 'someone else had just changed the notes'),
   VALIDATION: refused('Invalid request', 'the request was not valid'),
   NOT_FOUND: refused('Not found', 'it does not exist'),
-  EMAIL_TAKEN: refused('E-mail taken', 'another guest has that e-mail address'),
+  EMAIL_TAKEN: refused('E-mail taken', 'somebody else has that e-mail address'),
   SLUG_TAKEN: refused('Slug taken', 'the slug was in use'),
   SANDBOX_EXISTS: refused('Sandbox exists', 'the agency already had a sandbox'),
   SCOPE_MISSING: refused('Permission missing', 'the key does not have the permission'),
   ROLE_MISSING: refused('Role too low', 'the role does not allow it'),
   CROSS_ORIGIN: refused('Other site', 'the request came from another site'),
+  PEOPLE_ONLY: refused('People only', 'only people have passkeys'),
+  OIDC_ONLY: refused('Provider only', 'people sign in with the identity provider only'),
+  LINK_NOT_VALID: refused('Link not valid', 'the link was not valid'),
+  LAST_OWNER: refused('Last owner', 'the agency would have no owner left'),
+  LAST_PASSKEY: refused('Last passkey', 'it was the last passkey'),
+  PASSKEY_CLONED: failed('Copied passkey', 'the passkey has been used by a copy of it'),
   FEATURE_DISABLED: refused('Not in plan', 'the plan does not include the API'),
   UNAUTHORIZED: refused('Invalid key or token', 'the key or token was not valid'),
   RATE_LIMITED: refused('Rate limit', 'there were too many requests in a minute'),

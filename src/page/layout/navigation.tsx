@@ -10,6 +10,7 @@ import { theme, toggleTheme } from '../design/theme.ts'
 import { toast } from '../design/toast.tsx'
 import { nameText } from '../format/texts.ts'
 import { useStore } from '../lib/hooks.ts'
+import { navigate } from '../route/router.ts'
 import { GROUPS, SCREENS, type Screen } from '../screens/screens.ts'
 import { leaveAgency, openSandbox, signOut } from '../sign-in/sign-in.ts'
 
@@ -37,6 +38,7 @@ function useAccountItems(): readonly MenuItem[] {
   const { actor, agency, path, may } = useSession()
   const isDark = useStore(theme) === 'dark'
   return [
+    { label: 'Your account', icon: 'user', onSelect: () => navigate('account') },
     { label: isDark ? 'Light theme' : 'Dark theme', icon: isDark ? 'sun' : 'moon', onSelect: toggleTheme },
     ...(may('owner') && agency.sandboxOf === null
       ? [{ label: 'Sandbox', icon: 'clock', onSelect: () => void goToSandbox(actor, path) } as const satisfies MenuItem]
@@ -44,12 +46,12 @@ function useAccountItems(): readonly MenuItem[] {
     ...(actor.kind === 'operator'
       ? [{ label: 'Change agency', icon: 'home', onSelect: leaveAgency } as const satisfies MenuItem]
       : []),
-    { label: 'Sign out', icon: 'signout', onSelect: () => void leave() },
+    { label: 'Sign out', icon: 'signout', onSelect: () => void signOut() },
   ]
 }
 
 function nameOf({ actor }: CurrentSession): string {
-  return actor.kind === 'operator' ? 'Operator' : nameText(actor.name ?? 'Access token')
+  return actor.name === null ? 'Operator' : nameText(actor.name)
 }
 
 function roleOf({ actor }: CurrentSession): string {
@@ -67,14 +69,6 @@ async function goToSandbox(actor: CurrentSession['actor'], path: CurrentSession[
     openSandbox(actor, agency)
   } catch (error) {
     toast({ tone: 'bad', text: problemOf(error).message })
-  }
-}
-
-async function leave(): Promise<void> {
-  try {
-    await signOut()
-  } catch (error) {
-    toast({ tone: 'bad', text: `You are still signed in. ${problemOf(error).message}` })
   }
 }
 
@@ -151,13 +145,14 @@ function MoreSheet({ current, onClose }: { current: Screen; onClose: () => void 
   return (
     <Dialog title={session.agency.name} onClose={onClose}>
       <ul class="sheet-list">
-        {SCREENS.filter(({ isInBar, role }) => isInBar !== true && (role === undefined || session.may(role))).map(
-          (screen) => (
-            <li key={screen.path}>
-              <NavLink screen={screen} isCurrent={screen === current} onClick={onClose} />
-            </li>
-          ),
-        )}
+        {SCREENS.filter(
+          ({ isInBar, group, role }) =>
+            isInBar !== true && group !== undefined && (role === undefined || session.may(role)),
+        ).map((screen) => (
+          <li key={screen.path}>
+            <NavLink screen={screen} isCurrent={screen === current} onClick={onClose} />
+          </li>
+        ))}
       </ul>
       <div class="sheet-account">
         <p class="muted">

@@ -2,6 +2,7 @@
 import type { ComponentType } from 'preact'
 import type { Role } from '../api/session.ts'
 import type { IconName } from '../design/icon.tsx'
+import { AccountScreen } from './account/account-screen.tsx'
 import { AuditScreen } from './audit/audit-screen.tsx'
 import { BookingsScreen } from './bookings/bookings-screen.tsx'
 import { CalendarScreen } from './calendar/calendar-screen.tsx'
@@ -19,8 +20,8 @@ export interface Screen {
   readonly path: string
   readonly label: string
   readonly icon: IconName
-  /** Screens of a group stand together in the navigation. */
-  readonly group: 'stays' | 'inventory' | 'connections'
+  /** Screens of a group stand together in the navigation. Left out: it is reached in another way. */
+  readonly group?: 'stays' | 'inventory' | 'connections'
   /** Has a place in the bar at the bottom of a phone. */
   readonly isInBar?: boolean
   /** The navigation shows it only to this role and above. */
@@ -57,13 +58,14 @@ export const SCREENS: readonly [Screen, ...Screen[]] = [
   { path: 'webhooks', label: 'Webhooks', icon: 'webhooks', group: 'connections', component: WebhooksScreen },
   { path: 'audit', label: 'Audit and usage', icon: 'audit', group: 'connections', component: AuditScreen },
   { path: 'retention', label: 'Data retention', icon: 'clock', group: 'connections', component: RetentionScreen },
+  { path: 'account', label: 'Your account', icon: 'user', component: AccountScreen },
 ]
 
 export const GROUPS = [
   { key: 'stays', label: 'Stays' },
   { key: 'inventory', label: 'Inventory' },
   { key: 'connections', label: 'Connections' },
-] as const satisfies readonly { key: Screen['group']; label: string }[]
+] as const satisfies readonly { key: NonNullable<Screen['group']>; label: string }[]
 
 /** The screen of an address; for an unknown one, the first. */
 export function screenOf(path: string | undefined): Screen {

@@ -1,28 +1,37 @@
 import './sign-in.css'
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
-import { type Problem, problemOf } from '../api/problem.ts'
-import { Button } from '../design/button.tsx'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Problem } from '../api/problem.ts'
+import { useMutation } from '../data/use-mutation.ts'
+import { useResource } from '../data/use-resource.ts'
+import { Button, LinkButton } from '../design/button.tsx'
 import { Dialog } from '../design/dialog.tsx'
-import { ErrorNote } from '../design/feedback.tsx'
+import { ErrorNote, Note } from '../design/feedback.tsx'
 import { Mark } from '../design/icon.tsx'
 import { TextInput } from '../design/inputs.tsx'
-import { openSession, signIn } from './sign-in.ts'
+import { setQuery, useRoute } from '../route/router.ts'
+import { openSession, readWays, resumeSession, signIn, signInWithPasskey } from './sign-in.ts'
 
 /** The first thing one sees without a session. */
 export function SignInScreen() {
+  const { query } = useRoute()
+  const [refused] = useState(query['refused'])
+  useEffect(() => {
+    if (refused !== undefined) setQuery({ refused: null }, { replace: true })
+  }, [])
   return (
     <Front title="Sign in">
-      <TokenForm />
-      <p class="front-help">
-        Ask an owner of your agency for an access token. The operator signs in with the portal token.
-      </p>
+      {refused !== undefined && <RefusedNote reason={refused} />}
+      <WaysIn />
     </Front>
   )
 }
 
 /** A card in the middle of an empty page. */
 export function Front({ title, children }: { title: string; children: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${title} · nightledger`
+  }, [title])
   return (
     <main class="front">
       <div class="front-brand">
@@ -37,64 +46,136 @@ export function Front({ title, children }: { title: string; children: ComponentC
   )
 }
 
-/** Asks for an access token. What was pasted stays when it is refused. */
-function TokenForm() {
-  const [token, setToken] = useState('')
-  const [isBusy, setBusy] = useState(false)
-  const [problem, setProblem] = useState<Problem | null>(null)
-  const [hint, setHint] = useState<string | undefined>(undefined)
+/** The identity provider has sent the person back without a session. */
+function RefusedNote({ reason }: { reason: string }) {
+  return (
+    <Note tone="bad" role="alert">
+      {reason === 'unknown'
+        ? 'You could not be signed in with this account. Ask an owner of your agency which e-mail address they entered for you.'
+        : 'Signing in was interrupted. Try again.'}
+    </Note>
+  )
+}
 
-  const submit = async () => {
-    // Pasted from a terminal or a mail, it often comes with spaces or line ends.
-    const pasted = token.replace(/\s+/g, '')
-    setProblem(null)
-    setHint(pasted === '' ? 'Paste the token here.' : undefined)
-    if (pasted === '') return
-    setBusy(true)
-    try {
-      await signIn(pasted)
-    } catch (error) {
-      setProblem(problemOf(error))
-    } finally {
-      setBusy(false)
-    }
-  }
-  const isWrong = problem?.status === 401
+/** @param props.isAgain what is on the screen must stay, so the identity provider opens in a tab of its own */
+function WaysIn({ isAgain = false }: { isAgain?: boolean }) {
+  const { data, error } = useResource('sign-in', readWays)
+  const [usesToken, setUsesToken] = useState(false)
+  // Which ways there are is known in a moment. Without an answer the passkey's button says why.
+  if (data === undefined && error === null) return null
+  const isProviderOnly = data?.only === true
+  if (usesToken) return <TokenForm isOperatorOnly={isProviderOnly} onBack={() => setUsesToken(false)} />
+  return (
+    <div class="ways">
+      {!isProviderOnly && <PasskeyButton />}
+      {data?.oidc != null && (
+        <LinkButton
+          href="/portal/oidc/start"
+          tone={isProviderOnly ? 'primary' : 'plain'}
+          target={isAgain ? '_blank' : undefined}
+        >
+          Sign in with {data.oidc.name}
+          {isAgain && ' in a new tab'}
+        </LinkButton>
+      )}
+      {!isProviderOnly && (
+        <p class="front-help">
+          No passkey on this device? Use the one on your phone, or ask an owner of your agency for a link.
+        </p>
+      )}
+      <button type="button" class="text-button" onClick={() => setUsesToken(true)}>
+        {isProviderOnly ? 'Use the operator’s token instead' : 'Use an access token instead'}
+      </button>
+    </div>
+  )
+}
+
+function PasskeyButton() {
+  const { run, isRunning, problem } = useMutation({ send: (_: null) => signInWithPasskey(), report: 'inline' })
+  const form = useFocus('button', problem)
   return (
     <form
-      class="form"
-      noValidate
+      ref={form}
+      class="ways"
       onSubmit={(event) => {
         event.preventDefault()
-        void submit()
+        void run(null)
       }}
     >
-      <TextInput
-        label="Access token"
-        type="password"
-        name="token"
-        autocomplete="current-password"
-        spellcheck={false}
-        autofocus
-        isCode
-        value={token}
-        onChange={setToken}
-        error={isWrong ? problem.message : hint}
-      />
-      {!isWrong && <ErrorNote problem={problem} />}
-      <Button type="submit" tone="primary" isBusy={isBusy}>
-        Sign in
+      <Button type="submit" tone="primary" icon="keys" isBusy={isRunning}>
+        Sign in with a passkey
       </Button>
+      <ErrorNote problem={problem} />
     </form>
   )
 }
 
+/** For programs and operators. What was pasted stays when it is refused. */
+function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack: () => void }) {
+  const [token, setToken] = useState('')
+  const [isEmpty, setEmpty] = useState(false)
+  const { run, isRunning, problem } = useMutation({
+    send: (pasted: string) => signIn({ token: pasted }),
+    report: 'inline',
+  })
+  const form = useFocus('input', problem)
+  const submit = () => {
+    // Pasted from a terminal or a mail, it often comes with spaces or line ends.
+    const pasted = token.replace(/\s+/g, '')
+    setEmpty(pasted === '')
+    if (pasted !== '') void run(pasted)
+  }
+  const isWrong = problem?.status === 401
+  return (
+    <form
+      ref={form}
+      class="form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        submit()
+      }}
+    >
+      <TextInput
+        label={isOperatorOnly ? 'Operator’s token' : 'Access token'}
+        hint={isOperatorOnly ? undefined : 'For programs and the operator of the service. People use a passkey.'}
+        name="token"
+        autocomplete="off"
+        spellcheck={false}
+        isCode
+        value={token}
+        onChange={setToken}
+        error={isEmpty ? 'Paste the token here.' : isWrong ? problem.message : undefined}
+      />
+      {!isWrong && <ErrorNote problem={problem} />}
+      <Button type="submit" tone="primary" isBusy={isRunning}>
+        Sign in
+      </Button>
+      <button type="button" class="text-button" onClick={onBack}>
+        {isOperatorOnly ? 'Back' : 'Use a passkey instead'}
+      </button>
+    </form>
+  )
+}
+
+/** Focuses a control of the form when it appears, and again when its request has failed: it was disabled while that was running. */
+export function useFocus(selector: string, problem: Problem | null) {
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => form.current?.querySelector<HTMLElement>(selector)?.focus(), [problem])
+  return form
+}
+
 /** The session has ended while someone was working: what was typed stays on the screen below. */
 export function SignInAgain() {
+  useEffect(() => {
+    const resume = () => void resumeSession()
+    addEventListener('focus', resume)
+    return () => removeEventListener('focus', resume)
+  }, [])
   return (
     <Dialog title="Your session has ended" width="s">
       <p>Sign in again to continue where you left off.</p>
-      <TokenForm />
+      <WaysIn isAgain />
     </Dialog>
   )
 }

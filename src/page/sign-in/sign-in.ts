@@ -3,6 +3,11 @@ import { answerOf, client } from '../api/client.ts'
 import { Problem, problemOf } from '../api/problem.ts'
 import { type Actor, type Agency, hasSignedIn, session } from '../api/session.ts'
 import { resources } from '../data/resources.ts'
+import { toast } from '../design/toast.tsx'
+import { proveByPasskey } from './passkey.ts'
+
+/** What opens a session: a token, a passkey, a link, or a link that makes a passkey. */
+type Proof = Parameters<typeof client.POST<'/portal/session'>>[1]['body']
 
 /** The agency of this tab in `sessionStorage`: the operator's choice, or a sandbox. In `localStorage` the operator's last one, for new tabs. */
 const AGENCY_KEY = 'nightledger.agency'
@@ -18,19 +23,47 @@ export async function openSession(): Promise<void> {
   }
 }
 
+/** How one may sign in, and the question that a passkey answers. @throws Problem */
+export function readWays(signal?: AbortSignal) {
+  return answerOf(client.POST('/portal/sign-in/options', signal === undefined ? {} : { signal }))
+}
+
+/** Signs in with a passkey of the person's choice. @throws Problem */
+export async function signInWithPasskey(): Promise<void> {
+  // The question is good for a few minutes, and the page may have been open for days.
+  const { options } = await readWays()
+  await signIn({ passkey: await proveByPasskey(options) })
+}
+
 /**
- * Exchanges a token for a session.
- * @throws Problem when the token is refused or the service does not answer
+ * Opens a session.
+ * @throws Problem when the proof is refused or the service does not answer
  */
-export async function signIn(token: string): Promise<void> {
-  const { actor } = await answerOf(client.POST('/portal/session', { body: { token } }))
+export async function signIn(proof: Proof): Promise<void> {
+  const { actor } = await answerOf(client.POST('/portal/session', { body: proof }))
   hasSignedIn()
   await enter(actor)
 }
 
-/** Ends the session at the service. @throws Problem when it does not answer: the session then continues */
+/** Continues if somebody has signed in again in another tab. Never throws. */
+export async function resumeSession(): Promise<void> {
+  try {
+    const { actor } = await answerOf(client.GET('/portal/v1/me'))
+    hasSignedIn()
+    await enter(actor)
+  } catch {
+    // The page goes on asking to sign in.
+  }
+}
+
+/** Ends the session at the service. Never throws: when the service does not answer, the session continues, and a toast says so. */
 export async function signOut(): Promise<void> {
-  await answerOf(client.DELETE('/portal/session'))
+  try {
+    await answerOf(client.DELETE('/portal/session'))
+  } catch (error) {
+    toast({ tone: 'bad', text: `You are still signed in. ${problemOf(error).message}` })
+    return
+  }
   sessionStorage.removeItem(AGENCY_KEY)
   resources.clear()
   session.set({ kind: 'signed_out' })

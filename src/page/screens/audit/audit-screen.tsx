@@ -9,6 +9,7 @@ import { DateInput, Select } from '../../design/inputs.tsx'
 import { Pager } from '../../design/table.tsx'
 import { dayOf, isoOf } from '../../format/days.ts'
 import { plural } from '../../format/numbers.ts'
+import { nameText } from '../../format/texts.ts'
 import { OUTCOMES, outcomeWords } from '../../history/history-words.ts'
 import { hashOf, type QueryChange, type Route } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
@@ -138,7 +139,7 @@ function AuditFilters({ filter }: { filter: AuditFilter }) {
         label="Who"
         value={who}
         onChange={change('who')}
-        options={isKnown ? people : [...people, { value: who, label: 'Another key or token' }]}
+        options={isKnown ? people : [...people, { value: who, label: 'Somebody else' }]}
       />
       <Select label="Outcome" value={outcome} onChange={change('outcome')} options={outcomes} />
       <DateInput label="From" value={from} max={to} onChange={change('from')} />
@@ -154,17 +155,22 @@ function AuditFilters({ filter }: { filter: AuditFilter }) {
 
 /** Everyone who can do something: people, partners, the operator, and the service itself. */
 function usePeople(): { value: string; label: string }[] {
-  const { path } = useSession()
+  const { path, agency, may } = useSession()
   const query = { pageSize: LIST_MAX }
   const keys = useResource('keys', (signal) =>
     answerOf(client.GET('/portal/v1/agencies/{agencySlug}/keys', { params: { path, query }, signal })),
+  )
+  // Only owners see the people.
+  const people = useResource(may('owner') && agency.sandboxOf === null ? 'people' : null, (signal) =>
+    answerOf(client.GET('/portal/v1/agencies/{agencySlug}/people', { params: { path, query }, signal })),
   )
   const tokens = useResource('access-tokens?all', (signal) =>
     answerOf(client.GET('/portal/v1/agencies/{agencySlug}/access-tokens', { params: { path, query }, signal })),
   )
   return [
     { value: '', label: 'Anyone' },
-    ...(tokens.data?.accessTokens ?? []).map(({ id, name }) => ({ value: `token:${id}`, label: name })),
+    ...(people.data?.people ?? []).map(({ id, name }) => ({ value: `person:${id}`, label: nameText(name) })),
+    ...(tokens.data?.accessTokens ?? []).map(({ id, name }) => ({ value: `token:${id}`, label: `${name} (token)` })),
     ...(keys.data?.keys ?? []).map((key) => ({ value: `key:${key.id}`, label: `${keyName(key)} (API key)` })),
     { value: 'portal', label: 'The operator' },
     { value: 'system', label: 'Timers' },
@@ -173,7 +179,7 @@ function usePeople(): { value: string; label: string }[] {
 
 /** What the audit trail is filtered by, as it is in the address. */
 interface AuditFilter {
-  /** `key:ID`, `token:ID`, `portal`, `system`, or empty. */
+  /** `person:ID`, `token:ID`, `key:ID`, `portal`, `system`, or empty. */
   readonly who: string
   readonly outcome: string
   /** `YYYY-MM-DD`, both inclusive. */
@@ -214,11 +220,11 @@ function auditQuery({ who, outcome, from, to, booking }: AuditFilter) {
   }
 }
 
-function whoQuery(who: string): { key?: string; token?: string; actor?: 'portal' | 'system' } {
-  if (who === 'portal' || who === 'system') return { actor: who }
+function whoQuery(who: string) {
+  if (who === 'portal' || who === 'system') return { actor: who } as const
   const [kind, id] = who.split(':')
   if (id === undefined) return {}
-  return kind === 'key' ? { key: id } : kind === 'token' ? { token: id } : {}
+  return kind === 'person' || kind === 'token' || kind === 'key' ? { [kind]: id } : {}
 }
 
 function dateOrNone(text: string): string {

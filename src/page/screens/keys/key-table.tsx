@@ -5,7 +5,8 @@ import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { EmptyState } from '../../design/feedback.tsx'
 import { type Column, Table } from '../../design/table.tsx'
-import { dateText, instantText, relativeTime } from '../../format/instants.ts'
+import { When } from '../../design/when.tsx'
+import { dateText, instantText } from '../../format/instants.ts'
 
 export type Key = Schema<'Key'>
 
@@ -20,11 +21,6 @@ export function keyState({ revokedAt, expiresAt }: Pick<Key, 'revokedAt' | 'expi
 /** What a key is called where it has no name. */
 export function keyName({ name, prefix }: Pick<Key, 'name' | 'prefix'>): string {
   return name ?? `${prefix}…`
-}
-
-/** The service knows the minute, not the second: within two minutes it may be now. @param now milliseconds */
-function lastUseText(lastUsedAt: string, now: number, locale?: string): string {
-  return now - Date.parse(lastUsedAt) < 2 * 60_000 ? 'just now' : relativeTime(lastUsedAt, now, locale)
 }
 
 export type Scope = Schema<'Key'>['scopes'][number]
@@ -106,7 +102,7 @@ export function KeyTable({
         </time>
       ),
     },
-    { key: 'used', head: 'Last used', cell: (key) => <LastUse apiKey={key} now={now} /> },
+    { key: 'used', head: 'Last used', cell: ({ lastUsedAt }) => <When instant={lastUsedAt} /> },
     { key: 'expires', head: 'Expires', cell: (key) => <Expiry apiKey={key} now={now} /> },
   ]
   if (onRevoke !== undefined) {
@@ -130,16 +126,6 @@ export function KeyTable({
       rowKey={({ id }) => id}
       isFaded={(key) => keyState(key, now) !== 'active'}
     />
-  )
-}
-
-function LastUse({ apiKey: { lastUsedAt }, now }: { apiKey: Key; now: number }) {
-  const { agency } = useSession()
-  if (lastUsedAt === null) return <span class="muted">Never</span>
-  return (
-    <time dateTime={lastUsedAt} title={instantText(lastUsedAt, agency.timezone)}>
-      {lastUseText(lastUsedAt, now)}
-    </time>
   )
 }
 

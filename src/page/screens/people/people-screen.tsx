@@ -1,64 +1,69 @@
 import './people.css'
 import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
-import { useMutation } from '../../data/use-mutation.ts'
 import { useResource } from '../../data/use-resource.ts'
-import { ROLES, roleLabel, useSession } from '../../data/use-session.ts'
-import { Badge } from '../../design/badge.tsx'
+import { ROLES, useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
-import { ConfirmDialog } from '../../design/dialog.tsx'
-import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
-import { Checkbox } from '../../design/inputs.tsx'
-import { type Column, Table } from '../../design/table.tsx'
-import { toast } from '../../design/toast.tsx'
-import { dateText, instantText } from '../../format/instants.ts'
-import { setQuery, useRoute } from '../../route/router.ts'
-import { NewPerson, type Token } from './new-person.tsx'
+import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { EditPerson, NewPerson } from './person-form.tsx'
+import { type Person, PersonTable } from './person-table.tsx'
+import { RemovePerson } from './remove-person.tsx'
+import { SendLink } from './send-link.tsx'
+import { TokensCard } from './tokens-card.tsx'
 
-const PAGE_SIZE = 200
+/** The limit of an agency: all of them are on one page. */
+const PEOPLE_MAX = 200
 
-/** All of them: those that have ended never go, so an old agency has several pages. */
-async function allTokens(path: { readonly agencySlug: string }, signal: AbortSignal): Promise<Token[]> {
-  const tokens: Token[] = []
-  for (let page = 1, pages = 1; page <= pages; page++) {
-    const params = { path, query: { page, pageSize: PAGE_SIZE } }
-    const read = await answerOf(client.GET('/portal/v1/agencies/{agencySlug}/access-tokens', { params, signal }))
-    tokens.push(...read.accessTokens)
-    pages = read.pageCount
+/** The people of the agency, and the programs that act for it. */
+export function PeopleScreen() {
+  const { may, agency } = useSession()
+  if (!may('owner')) {
+    return (
+      <Nobody title="For owners only">
+        Only owners can see who has access and change it. Ask an owner if you need to do more.
+      </Nobody>
+    )
   }
-  return tokens
+  if (agency.sandboxOf !== null) {
+    return (
+      <Nobody title="The sandbox has no people of its own">
+        Owners of the agency use its sandbox. Leave the sandbox to see who has access.
+      </Nobody>
+    )
+  }
+  return <People />
 }
 
-/** The people of the agency, each with an access token of their own. */
-export function PeopleScreen() {
-  const { may } = useSession()
-  if (may('owner')) return <People />
+function Nobody({ title, children }: { title: string; children: string }) {
   return (
     <>
       <PageHeader title="People" />
       <Card>
-        <EmptyState icon="user" title="For owners only">
-          Only owners can see who has access and change it. Ask an owner if you need to do more.
+        <EmptyState icon="user" title={title}>
+          {children}
         </EmptyState>
       </Card>
     </>
   )
 }
 
+type Doing = { readonly what: 'edit' | 'link' | 'remove'; readonly person: Person } | { readonly what: 'add' } | null
+
 function People() {
   const { path, agency } = useSession()
-  const { query } = useRoute()
-  const [isCreating, setCreating] = useState(false)
-  const [revoking, setRevoking] = useState<Token | null>(null)
-  const { data, error, refresh } = useResource('people', (signal) => allTokens(path, signal))
-  const showsAll = query['all'] === 'true'
-  const now = Date.now()
-  const tokens = data ?? []
-  const active = tokens.filter((token) => tokenState(token, now) === 'active')
-  const ended = tokens.length - active.length
+  const [doing, setDoing] = useState<Doing>(null)
+  const { data, error, refresh } = useResource('people', (signal) =>
+    answerOf(
+      client.GET('/portal/v1/agencies/{agencySlug}/people', {
+        params: { path, query: { pageSize: PEOPLE_MAX } },
+        signal,
+      }),
+    ),
+  )
+  const close = () => setDoing(null)
   const add = (
-    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" onClick={() => setDoing({ what: 'add' })}>
       Add person
     </Button>
   )
@@ -66,29 +71,23 @@ function People() {
     <>
       <PageHeader
         title="People"
-        description={`Who can sign in to ${agency.name}. Give each person an access token of their own, so that the audit trail names them and their access can be revoked without affecting anyone else.`}
+        description={`Who can sign in to ${agency.name}. The audit trail names each of them. Removing somebody signs them out immediately.`}
         actions={add}
       />
       <ErrorNote problem={error} onRetry={refresh} />
       {data === undefined && error === null && <Skeleton />}
       {data !== undefined && (
         <Card isFlush>
-          {active.length === 0 && !showsAll ? (
-            <EmptyState icon="user" title="Nobody has access yet" action={add}>
-              Add the first person and give them the token to sign in with.
+          {data.people.length === 0 ? (
+            <EmptyState icon="user" title="Nobody yet" action={add}>
+              Add the first person. They get a link that signs them in.
             </EmptyState>
           ) : (
-            <PeopleTable tokens={showsAll ? tokens : active} now={now} onRevoke={setRevoking} />
+            <PersonTable people={data.people} onAct={(what, person) => setDoing({ what, person })} />
           )}
         </Card>
       )}
-      {ended > 0 && (
-        <Checkbox
-          label={`Show revoked and expired access (${ended})`}
-          isChecked={showsAll}
-          onChange={(isChecked) => setQuery({ all: isChecked ? true : null }, { replace: true })}
-        />
-      )}
+      <TokensCard />
       <Card title="What each role may do">
         <dl class="people-roles">
           {ROLES.map(({ role, label, hint }) => (
@@ -99,150 +98,10 @@ function People() {
           ))}
         </dl>
       </Card>
-      {isCreating && <NewPerson onClose={() => setCreating(false)} />}
-      {revoking !== null && (
-        <RevokeAccess
-          token={revoking}
-          isLastOwner={
-            revoking.role === 'owner' && !active.some(({ id, role }) => role === 'owner' && id !== revoking.id)
-          }
-          onClose={() => setRevoking(null)}
-        />
-      )}
+      {doing?.what === 'add' && <NewPerson onClose={close} />}
+      {doing?.what === 'edit' && <EditPerson person={doing.person} onClose={close} />}
+      {doing?.what === 'link' && <SendLink person={doing.person} onClose={close} />}
+      {doing?.what === 'remove' && <RemovePerson person={doing.person} onClose={close} />}
     </>
   )
-}
-
-const SOON_MS = 14 * 86_400_000
-
-function PeopleTable({
-  tokens,
-  now,
-  onRevoke,
-}: {
-  tokens: readonly Token[]
-  now: number
-  onRevoke: (token: Token) => void
-}) {
-  const { agency, actor } = useSession()
-  const columns: Column<Token>[] = [
-    {
-      key: 'name',
-      head: 'Name',
-      cell: ({ id, name, prefix }) => (
-        <div class="people-name">
-          <span>
-            {name} {id === actor.id && <Badge tone="info">You</Badge>}
-          </span>
-          <code>{prefix}…</code>
-        </div>
-      ),
-    },
-    {
-      key: 'role',
-      head: 'Role',
-      cell: ({ role }) => <Badge tone={role === 'owner' ? 'accent' : 'neutral'}>{roleLabel(role)}</Badge>,
-    },
-    {
-      key: 'created',
-      head: 'Since',
-      isMinor: true,
-      cell: ({ createdAt }) => (
-        <time dateTime={createdAt} title={instantText(createdAt, agency.timezone)}>
-          {dateText(createdAt, agency.timezone)}
-        </time>
-      ),
-    },
-    { key: 'expires', head: 'Access ends', cell: (token) => <Ending token={token} now={now} /> },
-    {
-      key: 'actions',
-      head: 'Actions',
-      isActions: true,
-      cell: (token) =>
-        tokenState(token, now) === 'active' && (
-          <Button tone="quiet" size="s" aria-label={`Revoke ${token.name}’s access`} onClick={() => onRevoke(token)}>
-            Revoke
-          </Button>
-        ),
-    },
-  ]
-  return (
-    <Table
-      caption="People with access"
-      columns={columns}
-      rows={tokens}
-      rowKey={({ id }) => id}
-      isFaded={(token) => tokenState(token, now) !== 'active'}
-    />
-  )
-}
-
-function Ending({ token, now }: { token: Token; now: number }) {
-  const { agency } = useSession()
-  const { expiresAt, revokedAt } = token
-  const day = (instant: string) => (
-    <span title={instantText(instant, agency.timezone)}>{dateText(instant, agency.timezone)}</span>
-  )
-  if (revokedAt !== null) {
-    return (
-      <>
-        <Badge tone="bad">Revoked</Badge> {day(revokedAt)}
-      </>
-    )
-  }
-  if (expiresAt === null) return <span class="muted">Never</span>
-  const left = Date.parse(expiresAt) - now
-  return (
-    <>
-      {left <= 0 ? <Badge tone="bad">Expired</Badge> : left < SOON_MS && <Badge tone="warn">Soon</Badge>}{' '}
-      {day(expiresAt)}
-    </>
-  )
-}
-
-/** Asks before a person is shut out for good. */
-function RevokeAccess({ token, isLastOwner, onClose }: { token: Token; isLastOwner: boolean; onClose: () => void }) {
-  const { path, actor } = useSession()
-  const isOwn = token.id === actor.id
-  const { run, isRunning, problem } = useMutation({
-    send: (tokenId: string, header) =>
-      answerOf(
-        client.DELETE('/portal/v1/agencies/{agencySlug}/access-tokens/{tokenId}', {
-          params: { path: { ...path, tokenId }, header },
-        }),
-      ),
-    invalidates: ['people'],
-    onDone: () => {
-      toast({ tone: 'good', text: `${token.name}’s access has been revoked` })
-      onClose()
-    },
-    report: 'inline',
-  })
-  return (
-    <ConfirmDialog
-      title={`Revoke ${token.name}’s access?`}
-      action="Revoke access"
-      isBusy={isRunning}
-      problem={problem}
-      onConfirm={() => void run(token.id)}
-      onClose={onClose}
-    >
-      <p>
-        {isOwn ? 'You are' : `${token.name} is`} signed out immediately, and the token stops working. A revoked token
-        cannot be restored, but you can create a new one.
-      </p>
-      {isOwn && <Note tone="warn">This is your own access: you will not be able to sign in with it again.</Note>}
-      {isLastOwner && (
-        <Note tone="warn">
-          This is the last owner. Without one, only the operator of the service can give access again.
-        </Note>
-      )}
-    </ConfirmDialog>
-  )
-}
-
-/** @param now milliseconds */
-function tokenState({ revokedAt, expiresAt }: Token, now: number): 'active' | 'expired' | 'revoked' {
-  if (revokedAt !== null) return 'revoked'
-  return expiresAt !== null && Date.parse(expiresAt) <= now ? 'expired' : 'active'
 }

@@ -1,14 +1,15 @@
-import { useId, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import type { Schema } from '../../api/schema.ts'
 import { useMutation } from '../../data/use-mutation.ts'
-import { type PersonRole, ROLES, roleLabel, useSession } from '../../data/use-session.ts'
+import { type PersonRole, roleLabel, useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
-import { DateInput, FieldSet, Select, TextInput } from '../../design/inputs.tsx'
-import { CodeBlock, SecretDialog } from '../../design/secret-dialog.tsx'
+import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
+import { SecretDialog } from '../../design/secret-dialog.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
+import { RoleChoice } from './role-choice.tsx'
 
 export type Token = Schema<'AccessToken'>
 
@@ -24,37 +25,31 @@ type Lifetime = (typeof LIFETIMES)[number]['value']
 type Body = { name: string; role: PersonRole; expiresAt: string | null }
 type Created = { accessToken: Token; secret: string | null }
 
-/** Asks who it is and what they may do, makes the token, and shows it once. */
-export function NewPerson({ onClose }: { onClose: () => void }) {
+/** Asks which program it is for and what it may do, makes the token, and shows it once. */
+export function NewToken({ onClose }: { onClose: () => void }) {
   const { path } = useSession()
   const [created, setCreated] = useState<Created | null>(null)
   const mutation = useMutation<Body, Created>({
     send: (body, header) =>
       answerOf(client.POST('/portal/v1/agencies/{agencySlug}/access-tokens', { params: { path, header }, body })),
-    invalidates: ['people'],
+    invalidates: ['access-tokens'],
     onDone: setCreated,
     report: 'inline',
   })
-  if (created === null) return <PersonForm mutation={mutation} onClose={onClose} />
+  if (created === null) return <TokenForm mutation={mutation} onClose={onClose} />
   const { accessToken, secret } = created
   if (secret === null) return <SecretMissed name={accessToken.name} onClose={onClose} />
   return (
-    <SecretDialog
-      title={`${accessToken.name} can now sign in`}
-      label={`Access token for ${accessToken.name}`}
-      secret={secret}
-      onStored={onClose}
-    >
+    <SecretDialog title={`${accessToken.name} is ready`} label="Access token" secret={secret} onStored={onClose}>
       <p>
-        Pass it on in person or through a password manager, not by e-mail. It has the role {roleLabel(accessToken.role)}
-        .
+        The program sends it in the header <code>Authorization</code>, and may do what the role{' '}
+        {roleLabel(accessToken.role)} allows.
       </p>
-      <CodeBlock label="Where to sign in" text={`${location.origin}/portal/`} />
     </SecretDialog>
   )
 }
 
-function PersonForm({
+function TokenForm({
   mutation: { run, isRunning, problem },
   onClose,
 }: {
@@ -63,7 +58,7 @@ function PersonForm({
 }) {
   const { agency } = useSession()
   const [name, setName] = useState('')
-  const [role, setRole] = useState<PersonRole>('desk')
+  const [role, setRole] = useState<PersonRole>('viewer')
   const [lifetime, setLifetime] = useState<Lifetime>('never')
   const [date, setDate] = useState('')
   const [isSubmitted, setSubmitted] = useState(false)
@@ -79,21 +74,21 @@ function PersonForm({
   }
   return (
     <Dialog
-      title="Add person"
+      title="Create access token"
       onClose={onClose}
       onSubmit={submit}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone="primary" isBusy={isRunning}>
-            Add person
+            Create token
           </Button>
         </>
       }
     >
       <TextInput
         label="Name"
-        hint="The audit trail shows it next to everything this person does."
+        hint="Which program will use it. The audit trail shows the name next to everything it does."
         autocomplete="off"
         autofocus
         value={name}
@@ -101,10 +96,10 @@ function PersonForm({
         error={nameError ?? problem?.of('name')}
       />
       <RoleChoice value={role} onChange={setRole} />
-      <Select label="Access ends" value={lifetime} onChange={setLifetime} options={LIFETIMES} />
+      <Select label="Expires" value={lifetime} onChange={setLifetime} options={LIFETIMES} />
       {lifetime === 'date' && (
         <DateInput
-          label="Access ends at the start of"
+          label="Expires at the start of"
           min={isoOf(today + 1)}
           value={date}
           onChange={setDate}
@@ -116,40 +111,11 @@ function PersonForm({
   )
 }
 
-function RoleChoice({ value, onChange }: { value: PersonRole; onChange: (role: PersonRole) => void }) {
-  const id = useId()
-  return (
-    <FieldSet legend="Role">
-      <div class="people-choices">
-        {ROLES.map(({ role, label, hint }) => (
-          <label key={role} class="people-choice">
-            <input
-              type="radio"
-              name={id}
-              value={role}
-              checked={role === value}
-              aria-label={label}
-              aria-describedby={`${id}-${role}`}
-              onChange={() => onChange(role)}
-            />
-            <span class="people-choice-text">
-              <span>{label}</span>
-              <span class="field-hint" id={`${id}-${role}`}>
-                {hint}
-              </span>
-            </span>
-          </label>
-        ))}
-      </div>
-    </FieldSet>
-  )
-}
-
 /** The answer with the secret was lost on the way, and a repeated request does not get it. */
 function SecretMissed({ name, onClose }: { name: string; onClose: () => void }) {
   return (
     <Dialog
-      title="The person was added, but the token was lost"
+      title="The token was created, but its secret was lost"
       width="s"
       onClose={onClose}
       footer={
@@ -159,8 +125,8 @@ function SecretMissed({ name, onClose }: { name: string; onClose: () => void }) 
       }
     >
       <Note tone="warn">
-        The connection broke before the token arrived, and it cannot be shown again. Revoke {name}’s access, then add
-        them again.
+        The connection broke before the secret arrived, and it cannot be shown again. Revoke {name} and create another
+        token.
       </Note>
     </Dialog>
   )

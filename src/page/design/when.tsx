@@ -1,0 +1,17 @@
+import { useSession } from '../data/use-session.ts'
+import { instantText, relativeTime } from '../format/instants.ts'
+
+/** The service knows the minute of the last use, not the second: within two minutes it may be now. */
+const NOW_MS = 2 * 60_000
+
+/** How long ago something happened, with the moment itself as the title. Null: never. */
+export function When({ instant }: { instant: string | null }) {
+  const { agency } = useSession()
+  if (instant === null) return <span class="muted">Never</span>
+  const isNow = Date.now() - Date.parse(instant) < NOW_MS
+  return (
+    <time dateTime={instant} title={instantText(instant, agency.timezone)}>
+      {isNow ? 'just now' : relativeTime(instant)}
+    </time>
+  )
+}

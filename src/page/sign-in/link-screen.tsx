@@ -1,0 +1,230 @@
+/** What a link opens: an invitation, a session, or a choice among sessions. */
+import { useEffect, useId, useState } from 'preact/hooks'
+import { answerOf, client } from '../api/client.ts'
+import { Problem } from '../api/problem.ts'
+import type { Schema } from '../api/schema.ts'
+import { session } from '../api/session.ts'
+import { useMutation } from '../data/use-mutation.ts'
+import { useResource } from '../data/use-resource.ts'
+import { roleLabel } from '../data/use-session.ts'
+import { Button } from '../design/button.tsx'
+import { ErrorNote, Note, Skeleton } from '../design/feedback.tsx'
+import { Icon } from '../design/icon.tsx'
+import { TextInput } from '../design/inputs.tsx'
+import { deviceText } from '../format/device-text.ts'
+import { nameText } from '../format/texts.ts'
+import { useStore } from '../lib/hooks.ts'
+import { openedLink } from './opened-link.ts'
+import { createPasskey, passkeyObstacle } from './passkey.ts'
+import { signIn } from './sign-in.ts'
+import { Front, useFocus } from './sign-in-screen.tsx'
+
+interface Link extends Schema<'OpenedLink'> {
+  readonly secret: string
+}
+
+/** Null: the link is no longer valid. @throws Problem when the service does not answer */
+async function readLink(secret: string, signal?: AbortSignal): Promise<Link | null> {
+  try {
+    const body = { link: secret }
+    return {
+      secret,
+      ...(await answerOf(client.POST('/portal/links', signal === undefined ? { body } : { body, signal }))),
+    }
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'LINK_NOT_VALID') return null
+    throw error
+  }
+}
+
+/** Continues with the session that the browser has, or with the sign-in screen. */
+const leave = () => openedLink.set(null)
+
+export function LinkScreen({ secrets }: { secrets: readonly string[] }) {
+  const { data, error, refresh } = useResource('links', (signal) =>
+    Promise.all(secrets.map((secret) => readLink(secret, signal))),
+  )
+  if (data === undefined) {
+    return (
+      <Front title="Opening your link">
+        {error === null && <Skeleton lines={2} />}
+        <ErrorNote problem={error} onRetry={refresh} />
+        {error !== null && <Button onClick={leave}>Go to sign-in</Button>}
+      </Front>
+    )
+  }
+  const links = data.filter((link) => link !== null)
+  const [first] = links
+  if (first === undefined) return <LinkNotValid />
+  if (links.length > 1) return <LinkChoice links={links} />
+  return first.kind === 'invitation' ? <Invitation link={first} /> : <SignInByLink link={first} />
+}
+
+function LinkNotValid() {
+  return (
+    <Front title="This link is no longer valid">
+      <p>
+        It has been used, has expired, or was replaced by a newer one. Ask an owner of your agency for another link.
+      </p>
+      <div class="ways">
+        <Button tone="primary" autofocus onClick={leave}>
+          Go to sign-in
+        </Button>
+      </div>
+    </Front>
+  )
+}
+
+/** Greets the person, has them make a passkey, and signs them in with it. */
+function Invitation({ link: { secret, agency, person } }: { link: Link }) {
+  const [device, setDevice] = useState(() => deviceText(navigator.userAgent))
+  const [isSubmitted, setSubmitted] = useState(false)
+  const [isGone, setGone] = useState(false)
+  const { run, isRunning, problem } = useMutation({
+    send: async (name: string) => {
+      // The question for the passkey is good for a few minutes, and the person may have read for longer.
+      const options = (await readLink(secret))?.options ?? null
+      if (options === null) return setGone(true)
+      await signIn({ link: secret, passkey: await createPasskey(options), name })
+      leave()
+    },
+    report: 'inline',
+  })
+  const form = useFocus('button[type=submit]', problem)
+  const explanation = useId()
+  const obstacle = passkeyObstacle()
+  if (isGone) return <LinkNotValid />
+  const submit = () => {
+    setSubmitted(true)
+    if (device.trim() !== '') void run(device.trim())
+  }
+  const nameError = isSubmitted && device.trim() === '' ? 'Enter a name for this device.' : problem?.of('name')
+  return (
+    <Front title={`Welcome, ${nameText(person.name)}`}>
+      <p>
+        You have been invited to <strong>{nameText(agency.name)}</strong> with the role {roleLabel(person.role)}.
+      </p>
+      <p class="muted" id={explanation}>
+        You sign in with a passkey instead of a password: this device keeps it, and you confirm it as you unlock the
+        device, with your fingerprint, your face or a PIN.
+      </p>
+      {obstacle === null ? (
+        <form
+          ref={form}
+          class="form"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault()
+            submit()
+          }}
+        >
+          <TextInput
+            label="Name of this device"
+            hint="Tells your passkeys apart when you have several."
+            autocomplete="off"
+            value={device}
+            onChange={setDevice}
+            error={nameError}
+          />
+          <ErrorNote problem={problem?.of('name') === undefined ? problem : null} />
+          <div class="ways">
+            <Button type="submit" tone="primary" icon="keys" aria-describedby={explanation} isBusy={isRunning}>
+              Create passkey and sign in
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <Note tone="warn">{obstacle} Then open the link again.</Note>
+      )}
+      <PresentSession />
+    </Front>
+  )
+}
+
+/** Signs in immediately, unless the browser has a session: nobody should start to work as somebody else without noticing. */
+function SignInByLink({ link: { secret, agency, person } }: { link: Link }) {
+  const { kind } = useStore(session)
+  const { run, isRunning, problem } = useMutation({
+    send: async (link: string) => {
+      await signIn({ link })
+      leave()
+    },
+    report: 'inline',
+  })
+  const isFree = kind === 'signed_out'
+  useEffect(() => {
+    if (isFree) void run(secret)
+  }, [isFree])
+  if (problem?.code === 'LINK_NOT_VALID') return <LinkNotValid />
+  const isWaiting = kind === 'opening' || (problem === null && (isFree || isRunning))
+  return (
+    <Front title={isWaiting ? 'Signing you in' : `Sign in as ${nameText(person.name)}?`}>
+      {isWaiting ? (
+        <Skeleton lines={2} />
+      ) : (
+        <>
+          <p>
+            This link signs you in to <strong>{nameText(agency.name)}</strong> as {nameText(person.name)}.
+          </p>
+          <ErrorNote problem={problem} />
+          <div class="ways">
+            <Button tone="primary" autofocus isBusy={isRunning} onClick={() => void run(secret)}>
+              Sign in as {nameText(person.name)}
+            </Button>
+          </div>
+          <PresentSession />
+        </>
+      )}
+    </Front>
+  )
+}
+
+/** Says that the link would end the session that the browser has, and offers to keep it. */
+function PresentSession() {
+  const state = useStore(session)
+  if (state.kind !== 'signed_in' && state.kind !== 'choosing') return null
+  const name = state.actor.name === null ? 'the operator' : nameText(state.actor.name)
+  return (
+    <div class="ways">
+      <p class="front-help">You are signed in as {name}. If you continue, you are signed out.</p>
+      <Button tone="quiet" onClick={leave}>
+        Stay signed in as {name}
+      </Button>
+    </div>
+  )
+}
+
+/** The e-mail address belongs to people of several agencies. */
+function LinkChoice({ links }: { links: readonly Link[] }) {
+  const { run, isRunning, problem } = useMutation({
+    send: async (link: string) => {
+      await signIn({ link })
+      leave()
+    },
+    report: 'inline',
+  })
+  return (
+    <Front title="Choose an agency">
+      <p>You have access to several agencies. Which one do you want to open?</p>
+      <ErrorNote problem={problem} />
+      <ul class="choice-list">
+        {links.map(({ secret, agency, person }) => (
+          <li key={secret}>
+            <button type="button" class="choice" disabled={isRunning} onClick={() => void run(secret)}>
+              <span>
+                <span class="choice-name">{nameText(agency.name)}</span>{' '}
+                <span class="muted">
+                  {nameText(person.name)}, {roleLabel(person.role)}
+                </span>
+              </span>
+              <span class="choice-end">
+                <Icon name="right" />
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      <PresentSession />
+    </Front>
+  )
+}
