@@ -84,21 +84,7 @@ export function openPortal(
     newId,
     onSuspended: (agencyId) => ledger.sessions.endAllOf(agencyId),
   })
-  const { sessions } = ledger
-  const personRows = new PostgresPersonRows(sql, { lists, epochOf })
-  const passkeys = new Passkeys({ secretKey, publicUrl: people.pageUrl, clock })
-  const ofPeople = { catalogue, rows: personRows, sessions, clock, newId, random: randomBytes }
-  const personSignIn = new PersonSignIn({ ...ofPeople, passkeys })
-  const provider =
-    people.oidc &&
-    new OidcSignIn({
-      provider: people.oidc,
-      redirectUri: () => redirectUriOf(people.pageUrl()),
-      secretKey,
-      clock,
-      linksOf: (email) => personSignIn.linksOf(email),
-      onFailure: people.onOidcFailure,
-    })
+  const { rows: personRows, ...openedPeople } = openPeople(ledger, { secretKey, people })
   const mails = new InvitationMails({ mailer: people.mailer, clock })
   const sessionRows = new PostgresSessionRows(sql)
   const fees = new FeeCommands({ catalogue, store, clock, newId })
@@ -150,13 +136,10 @@ export function openPortal(
       newId,
       makeSecret: () => newTokenSecret(randomBytes),
     }),
-    people: new PeopleCommands({ ...ofPeople, store, hasProvider: provider !== null }),
-    personSignIn,
-    passkeys,
+    ...openedPeople,
     personAccessOf: (agencyId) => personRows.accessOf(agencyId),
     operatorSessions: () => sessionRows.load('operator'),
     pageUrl: people.pageUrl,
-    provider,
     mailInvitation: (invitation) => mails.send(invitation),
     units: new UnitCommands({ catalogue, commands, newId }),
     fees,
@@ -186,6 +169,33 @@ export function openPortal(
     usageOf: (agencyId) => usageRows.usageOf(agencyId),
     usageDaysOf: (agencyId, from) => usageRows.daysOf(agencyId, from),
     verify: (signal) => verification.verify(AbortSignal.any([signal, draining])),
+  }
+}
+
+/** How the people of agencies are invited, and sign in. */
+export function openPeople(ledger: Ledger, { secretKey, people }: Pick<PortalOptions, 'secretKey' | 'people'>) {
+  const { sql, lists, catalogue, sessions, clock, newId } = ledger
+  const rows = new PostgresPersonRows(sql, { lists, epochOf: (agencyId) => ledger.epochOf(agencyId) })
+  const passkeys = new Passkeys({ secretKey, publicUrl: people.pageUrl, clock })
+  const common = { catalogue, rows, sessions, clock, newId, random: randomBytes }
+  const personSignIn = new PersonSignIn({ ...common, passkeys })
+  const { oidc } = people
+  const provider =
+    oidc &&
+    new OidcSignIn({
+      provider: oidc,
+      redirectUri: () => redirectUriOf(people.pageUrl()),
+      secretKey,
+      clock,
+      linksOf: (email) => personSignIn.linksOf(email),
+      onFailure: people.onOidcFailure,
+    })
+  return {
+    rows,
+    passkeys,
+    provider,
+    personSignIn,
+    people: new PeopleCommands({ ...common, store: agencyStore(ledger), hasProvider: provider !== null }),
   }
 }
 

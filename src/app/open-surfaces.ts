@@ -1,7 +1,6 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../accounts/client-address.ts'
 import { PortalAccess } from '../accounts/portal-access.ts'
-import { SmtpMailer } from '../accounts/smtp-mailer.ts'
 import { TokenRateLimit } from '../accounts/token-rate-limit.ts'
 import { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
@@ -27,13 +26,14 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'publicUrl' | 'signIn'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
   readonly service: Service
   readonly ledger: Ledger
   readonly webhooks: Webhooks
+  readonly people: Parameters<typeof openPortal>[1]['people']
   readonly entrance: Entrance
 }
 
@@ -85,12 +85,7 @@ function makeSurfaces(options: SurfaceOptions) {
     webhooks: webhooks.commands,
     draining: service.draining,
     agencies: entrance.agencies,
-    people: {
-      pageUrl: () => config.publicUrl ?? `http://localhost:${listeners.public.port}`,
-      oidc: config.signIn.oidc,
-      onOidcFailure: (failure) => log.warn(failure, 'sign-in with the provider failed'),
-      mailer: openMailer(config.signIn, log),
-    },
+    people: options.people,
   })
   const addresses = new ClientAddresses(config.trustedProxies)
   const portalOn = (
@@ -168,10 +163,6 @@ function makeSurfaces(options: SurfaceOptions) {
     return { app, adminApp: null }
   }
   return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }) }
-}
-
-function openMailer({ mail }: SurfaceOptions['config']['signIn'], log: Log): SmtpMailer | null {
-  return mail && new SmtpMailer({ ...mail, onFailure: (failure) => log.warn(failure, 'mail not sent') })
 }
 
 /**

@@ -1,12 +1,16 @@
 /** How the service starts: config → listen → database → ledger → serve. How it ends is in service.ts. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import type { OidcFailure } from '../accounts/oidc-sign-in.ts'
+import { joinUrl } from '../accounts/person-links.ts'
+import { SmtpMailer } from '../accounts/smtp-mailer.ts'
 import { loadMcpSdk } from '../api/mcp/mcp-endpoint.ts'
 import { Alone } from '../cluster/alone.ts'
 import { ClusterMember } from '../cluster/cluster-member.ts'
 import { ClusterError } from '../cluster/lease-keeper.ts'
 import { TakeOverError } from '../cluster/membership.ts'
 import { DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
+import { linkOfDemoOwner } from '../demo/demo-owner.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { ListenError } from '../http/server/listener.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -25,7 +29,7 @@ import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, openDatabase, UnreachableError } from './open-database.ts'
 import { prepareLedger } from './open-ledger.ts'
-import { agencyStore, usageKeeper } from './open-portal.ts'
+import { agencyStore, openPeople, usageKeeper } from './open-portal.ts'
 import { prepareSurfaces } from './open-surfaces.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
@@ -137,6 +141,13 @@ async function start(
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
+  const { mail } = config.signIn
+  const people = {
+    pageUrl: () => config.publicUrl ?? `http://localhost:${listeners.public.port}`,
+    oidc: config.signIn.oidc,
+    onOidcFailure: (failure: OidcFailure) => log.warn(failure, 'sign-in with the provider failed'),
+    mailer: mail && new SmtpMailer({ ...mail, onFailure: (failure) => log.warn(failure, 'mail not sent') }),
+  }
   const serveSurfaces = prepareSurfaces({
     config,
     secrets,
@@ -146,6 +157,7 @@ async function start(
     ledger,
     webhooks,
     entrance,
+    people,
   })
 
   let hasWaited = false
@@ -203,6 +215,9 @@ async function start(
         }),
       )
     : null
+  const { secretKey } = secrets
+  const openedPeople = openPeople(ledger, { secretKey, people })
+  const secret = demo === null ? null : await service.during(linkOfDemoOwner({ ...ledger, ...openedPeople }))
   serveSurfaces()
   if (!isSenderFirst)
     systemClock.after(hasWaited ? SENDER_AFTER_MS : 0, () => {
@@ -218,7 +233,8 @@ async function start(
     const adminUrl = config.admin === null ? null : localUrl(config.admin.host, listeners.operating.port)
     writeServiceFile(config.dataDir, { url, adminUrl: adminUrl ?? url, pid: process.pid })
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
-    console.log(welcome({ port, adminUrl, demo, portalTokenFile, now: new Date() }))
+    const signInLink = secret === null ? null : joinUrl(people.pageUrl(), secret)
+    console.log(welcome({ port, adminUrl, demo, signInLink, portalTokenFile, now: new Date() }))
   }
 }
 

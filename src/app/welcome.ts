@@ -8,6 +8,8 @@ export function welcome(input: {
   /** Where the portal token is accepted, if not on `port`. */
   adminUrl: string | null
   demo: Demo | null
+  /** Signs its opener in as the demo's owner, once; null without the demo. */
+  signInLink: string | null
   portalTokenFile: string | null
   now: Date
 }): string {
@@ -44,8 +46,19 @@ export function welcome(input: {
 /** The page, and how to sign in to it. Where there is no demo, and the operator's token is not accepted here, only its address. */
 function signIn(
   base: string,
-  { demo, portalTokenFile, adminUrl }: Pick<Parameters<typeof welcome>[0], 'demo' | 'portalTokenFile' | 'adminUrl'>,
+  {
+    demo,
+    signInLink,
+    portalTokenFile,
+    adminUrl,
+  }: Pick<Parameters<typeof welcome>[0], 'demo' | 'signInLink' | 'portalTokenFile' | 'adminUrl'>,
 ): string[] {
+  if (signInLink !== null)
+    return [
+      "Open this link to sign in as the demo's owner. It works once, within a day; each start prints another:",
+      `  ${signInLink}`,
+      '',
+    ]
   const ownerFile = demo?.tokenFiles.find(({ role }) => role === 'owner')?.path ?? null
   const file = ownerFile ?? (adminUrl === null ? portalTokenFile : null)
   const page = `Open ${base}/portal/`

@@ -63,8 +63,29 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       advance: { operation: 'moveSandboxClock', names: { advanceSeconds: 'seconds', now: 'to' } },
     },
   },
+  people: {
+    summary: 'list, invite, change and remove the people of an agency',
+    verbs: {
+      list: {
+        operation: 'listPeople',
+        columns: {
+          ID: 'id',
+          NAME: 'name',
+          EMAIL: 'email',
+          ROLE: 'role',
+          PASSKEYS: 'passkeys',
+          'LAST SEEN': 'lastSeenAt',
+          'INVITED UNTIL': 'invitedUntil',
+        },
+      },
+      add: 'createPerson',
+      update: 'updatePerson',
+      invite: 'invitePerson',
+      remove: 'removePerson',
+    },
+  },
   'access-tokens': {
-    summary: 'create, list and revoke access tokens of the people of an agency',
+    summary: 'create, list and revoke access tokens of the programs of an agency',
     verbs: {
       list: {
         operation: 'listAccessTokens',

@@ -112,14 +112,18 @@ function addVerb(noun: Command, name: string, verb: Verb, terminal: Terminal): v
 /** The parameter of a path that is no argument of a command. */
 const AGENCY = 'agencySlug'
 
-/** A list, or one object with its secret if it has one: the first member of the answer. */
+/** A list, or one object with its secret or link if it has one: the first member of the answer. */
 export function showAnswer(answer: Json, terminal: Terminal, operation: Operation, columns?: Columns): void {
   const [member = ''] = Object.keys(operation.answer.schema['properties'])
   const value = answer[member] as Json | Json[]
   terminal.out(columns === undefined ? listing(value as Json) : table([value].flat(), columns))
-  const { secret, page, pageCount, totalItems } = answer
+  const { secret, invitation, page, pageCount, totalItems } = answer
   if (Number(pageCount) > 1) terminal.err(`Page ${page} of ${pageCount}, ${totalItems} in total (--page)\n`)
-  if (secret === undefined) return
-  terminal.out(`\nsecret  ${secret}\n`)
-  terminal.err('Store the secret now: it is not shown again.\n')
+  if (secret !== undefined) {
+    terminal.out(`\nsecret  ${secret}\n`)
+    terminal.err('Store the secret now: it is not shown again.\n')
+  } else if (invitation !== undefined) {
+    terminal.out(`\nlink  ${(invitation as Json)['link']}\n`)
+    terminal.err('Give the link to the person now: it is not shown again, and lets in whoever opens it first.\n')
+  }
 }

@@ -14,6 +14,7 @@ const INPUT = {
   port: 3000,
   adminUrl: null,
   demo: DEMO,
+  signInLink: null,
   portalTokenFile: '/data/portal-token',
   now: new Date('2027-01-01T00:00:00Z'),
 } as const
@@ -24,7 +25,15 @@ const firstLines = (input: Partial<Parameters<typeof welcome>[0]>) =>
     .slice(1, 4)
 
 describe('the first that is said after the start is', () => {
-  test("the page and the demo owner's token", () => {
+  test("a link that signs in as the demo's owner", () => {
+    const signInLink = 'http://localhost:3000/portal/#/join/hl_x'
+    expect(firstLines({ signInLink })).toEqual([
+      "Open this link to sign in as the demo's owner. It works once, within a day; each start prints another:",
+      `  ${signInLink}`,
+      '',
+    ])
+  })
+  test("the page and the demo owner's token where there is no link", () => {
     expect(firstLines({})).toEqual([
       'Open http://127.0.0.1:3000/portal/ and sign in with the token that this prints:',
       "  cat '/data/my demo/owner-token'",

@@ -143,7 +143,20 @@ describe('the command line', () => {
     expect((await fetch(first.stdout.trim())).status).toBe(404)
   })
 
-  test('gives people of the agency access tokens, and takes either kind of token', async () => {
+  test('invites people, changes their role and removes them', async () => {
+    const add = await cli(['people', 'add', '--name', 'Rui', '--role', 'desk', '--email', 'rui@example.com'])
+    expect([add.code, add.stderr]).toEqual([0, expect.stringContaining('it is not shown again')])
+    const [, id = '', link = ''] = /^id +(per_\S+)$.*^link {2}(\S+)$/ms.exec(add.stdout) ?? []
+    expect(link).toMatch(/\/portal\/#\/join\/hl_[\w-]{64}$/)
+    const again = await json('people', 'invite', id)
+    expect(again.invitation.link).not.toBe(link)
+    expect((await json('people', 'update', id, '--role', 'manager')).person.role).toBe('manager')
+    expect((await cli(['people', 'list'])).stdout).toMatch(new RegExp(`^${id} +Rui +rui@example.com +manager +0 `, 'm'))
+    expect((await json('people', 'remove', id)).person.id).toBe(id)
+    expect((await json('people', 'list')).people).toEqual([])
+  })
+
+  test('gives programs of the agency access tokens, and takes either kind of token', async () => {
     const create = ['access-tokens', 'create', '--name', 'Maria', '--role', 'desk', '--expires-at', '2099-01-01']
     const run = await cli(create)
     expect([run.code, run.stderr]).toEqual([0, 'Store the secret now: it is not shown again.\n'])

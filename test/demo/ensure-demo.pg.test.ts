@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { AccessTokenCommands } from '../../src/accounts/access-token-commands.ts'
 import { PortalAccess, roleOf } from '../../src/accounts/portal-access.ts'
 import { newTokenSecret, tokenSecretOf } from '../../src/accounts/secrets.ts'
-import { agencyStore } from '../../src/app/open-portal.ts'
+import { agencyStore, openPeople } from '../../src/app/open-portal.ts'
 import { ROLES } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
+import { linkOfDemoOwner } from '../../src/demo/demo-owner.ts'
 import { ensureDemo } from '../../src/demo/ensure-demo.ts'
 import { PostgresCatalogueStore } from '../../src/postgres/stores/postgres-catalogue-store.ts'
 import { demoOptions } from '../support/demo-database.ts'
@@ -126,4 +127,19 @@ test('a demo that an earlier version made gets them at the next start', async ()
   const demo = await ensureDemo({ ...ledger, catalogue }, demoOptions(ledger, dataDir))
   expect(demo).toMatchObject({ made: false, tokenFiles: { length: ROLES.length } })
   expect(catalogue.accessTokensOf(demoAgency().id).map(({ role }) => role)).toEqual([...ROLES])
+})
+
+test('each start makes a link that signs in as the owner of the demo, who is made once', async () => {
+  const { ledger } = opened
+  const people = { pageUrl: () => '', oidc: null, onOidcFailure: () => {}, mailer: null }
+  const { personSignIn, ...commands } = openPeople(ledger, { secretKey: new Uint8Array(32), people })
+  const link = () => linkOfDemoOwner({ ...ledger, ...commands, personSignIn })
+  const secrets = [await link(), await link()]
+  expect(new Set(secrets).size).toBe(2)
+  for (const secret of secrets)
+    expect(await personSignIn.findLink(secret ?? '')).toMatchObject({
+      link: { kind: 'sign_in' },
+      member: { member: { name: 'Demo owner', role: 'owner' }, agency: { slug: 'demo' } },
+    })
+  expect(ledger.catalogue.peopleOf(demoAgency().id)).toHaveLength(1)
 })

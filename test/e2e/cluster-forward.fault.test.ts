@@ -4,6 +4,7 @@ import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { type NodeProcess, NodeProcesses, settled } from '../support/node-processes.ts'
 import { signIn, signOut } from '../support/page-sessions.ts'
+import { accept, cookieOf, secretIn, signInWith } from '../support/people.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
 import { makeAgencyByPortal, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
@@ -97,12 +98,14 @@ describeWithEtcd('two nodes', () => {
     const bodies = {
       keys: {},
       'access-tokens': { name: 'Maria', role: 'desk' },
+      people: { name: 'Maria', role: 'desk' },
       'webhook-endpoints': endpoint,
       [`webhook-endpoints/${made.body.webhookEndpoint?.id}/rotate-secret`]: {},
     }
     for (const [of, json] of Object.entries(bodies)) {
       const first = await write(of, json)
-      if (of !== 'webhook-endpoints') expect([of, first.body.secret]).toEqual([of, expect.any(String)])
+      if (of !== 'webhook-endpoints')
+        expect([of, first.body.secret ?? first.body.invitation?.link]).toEqual([of, expect.any(String)])
       const again = await write(of, json)
       expect([of, again.status, again.body.title]).toEqual([of, 500, expect.stringContaining('secret was lost')])
     }
@@ -172,6 +175,28 @@ describeWithEtcd('two nodes', () => {
       for (const node of [a, b]) expect((await node.ask('/portal/v1/me', { headers: { cookie } })).status).toBe(200)
       expect((await signOut(other(owner).baseUrl, cookie)).status).toBe(200)
       for (const node of [a, b]) expect((await node.ask('/portal/v1/me', { headers: { cookie } })).status).toBe(401)
+    }
+  })
+
+  test('a person is invited, joins and signs in by any node; a new role and their removal hold at every node at once', async () => {
+    for (const owner of [a, b]) {
+      const elsewhere = other(owner)
+      const path = `/agencies/${ownedBy(owner).slug}/people`
+      const service = { url: elsewhere.baseUrl }
+      const { body } = await elsewhere.portal(path, { name: 'Maria', role: 'desk' })
+      const { answer, cookie, device } = await accept(service, secretIn(body.invitation.link))
+      expect([answer.status, answer.headers.get('x-served-by')]).toEqual([200, owner.id])
+      const me = (of: string) =>
+        Promise.all([a, b].map(async (node) => (await node.ask('/portal/v1/me', { headers: { cookie: of } })).status))
+      expect(await me(cookie)).toEqual([200, 200])
+      const change = (method: string, json?: object) =>
+        elsewhere.ask(`/portal/v1${path}/${body.person.id}`, { method, json, token: TEST_PORTAL_TOKEN })
+      await change('PATCH', { role: 'viewer' })
+      expect(await me(cookie)).toEqual([401, 401])
+      const again = await signInWith(service, device)
+      expect([again.body.actor.role, await me(cookieOf(again))]).toEqual(['viewer', [200, 200]])
+      await change('DELETE')
+      expect([await me(cookieOf(again)), (await signInWith(service, device)).status]).toEqual([[401, 401], 401])
     }
   })
 

@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
 import { send } from '../support/http-call.ts'
 import { isCleared, signIn, signOut } from '../support/page-sessions.ts'
+import { accept, secretIn, signInWith } from '../support/people.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
 /*
@@ -69,6 +70,46 @@ describe('while Postgres is away', () => {
     const [row] = await direct<{ count: number }[]>`select count(*)::int as count from portal_session`
     await direct.end({ timeout: 0 })
     expect([row?.count, await me(kept)]).toEqual([1, 200])
+  })
+
+  test('a person who is removed, or loses their role, is out at once; repeated, it is stored', async () => {
+    const at = { url: service.baseUrl }
+    const join = async (name: string) => {
+      const { body } = await ask('POST', `${HARBOUR}/people`, { json: { name, role: 'manager' } })
+      return { path: `${HARBOUR}/people/${body.person.id}`, ...(await accept(at, secretIn(body.invitation.link))) }
+    }
+    const [maria, rui, ana] = [await join('Maria'), await join('Rui'), await join('Ana')]
+    const me = async () => {
+      const ask = ({ cookie }: { cookie: string }) => send(`${service.baseUrl}/portal/v1/me`, { headers: { cookie } })
+      return (await Promise.all([maria, rui, ana].map(ask))).map(({ status }) => status)
+    }
+    expect(await me()).toEqual([200, 200, 200])
+    postgres.signal('SIGINT')
+    await eventually('the database is away', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 500)
+
+    const remove = () => ask('DELETE', maria.path)
+    const demote = () => ask('PATCH', rui.path, { json: { role: 'viewer' } })
+    for (const refused of [await remove(), await demote()])
+      expect([refused.status, refused.title]).toEqual([500, expect.stringContaining('in effect for now')])
+    expect(await me()).toEqual([401, 401, 200])
+
+    await postgres.restart()
+    await eventually('the database is back', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 200)
+    expect([(await remove()).status, (await demote()).status]).toEqual([200, 200])
+    expect(await me()).toEqual([401, 401, 200])
+    expect([(await signInWith(at, maria.device)).status, (await signInWith(at, rui.device)).body.actor.role]).toEqual([
+      401,
+      'viewer',
+    ])
+    const direct = postgres.direct()
+    const rows = await direct<{ role: string; isRemoved: boolean }[]>`
+      select role, removed_at is not null as "isRemoved" from person order by created_at`
+    await direct.end({ timeout: 0 })
+    expect(rows.map(({ role, isRemoved }) => [role, isRemoved])).toEqual([
+      ['manager', true],
+      ['viewer', false],
+      ['manager', false],
+    ])
   })
 
   test('a leaked key, an agency and a calendar address are closed at once; repeated, it is stored', async () => {

@@ -1,7 +1,7 @@
 /** A software authenticator for passkeys: what a browser and a device do together, without either. ES256, no attestation. */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import type { CreationOptions, NewPasskey, PasskeyAnswer, RequestOptions } from '../../src/api/portal/passkey-json.ts'
-import { TEST_PAGE_URL } from './test-service.ts'
+import { TEST_PAGE_URL } from './service-process.ts'
 
 /** User present, user verified. */
 const FLAGS = 0x05

@@ -60,7 +60,7 @@ export async function invite(service: Service, agency: Agency, draft: { name?: s
 }
 
 /** Opens an invitation, makes a passkey, and signs in with it. */
-export async function accept(service: Service, secret: string, { signCount = 0, headers = {} } = {}) {
+export async function accept(service: Pick<Service, 'url'>, secret: string, { signCount = 0, headers = {} } = {}) {
   const shown = await fromThePage(service, '/portal/links', { link: secret })
   const { device, passkey } = makePasskey(shown.body.options, { signCount })
   const answer = await fromThePage(service, '/portal/session', { link: secret, name: 'laptop', passkey }, headers)

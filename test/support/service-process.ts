@@ -3,6 +3,8 @@ import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
 import { asService } from './postgres.ts'
 
 /** Credentials of services that tests start on a database of theirs. */
+/** What passkeys of a test are bound to. */
+export const TEST_PAGE_URL = 'http://localhost:3000'
 export const TEST_PORTAL_TOKEN = 'portal-token-for-tests-0123456789abcdef'
 export const TEST_SECRET_KEY = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'
 
@@ -75,7 +77,14 @@ type Child = Pick<ServiceProcess, 'pid' | 'exited' | 'kill'>
 /** `failed` rejects with the log when the process ends; nobody has to listen. */
 function spawn(command: string[], env: Record<string, string>, cwd?: string) {
   const child = Bun.spawn(command, {
-    env: { PATH: process.env['PATH'] ?? '', PORT: '0', LOG_LEVEL: 'info', NODE_ENV: 'test', ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      PORT: '0',
+      LOG_LEVEL: 'info',
+      NODE_ENV: 'test',
+      PUBLIC_URL: TEST_PAGE_URL,
+      ...env,
+    },
     stdout: 'ignore',
     stderr: 'pipe',
     ...(cwd === undefined ? {} : { cwd }),

@@ -9,7 +9,7 @@ import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
 import { Conformity, type SeenExchange } from './conformity.ts'
 import { type HttpAnswer, type HttpCall, methodOf, send } from './http-call.ts'
 import { openTestLedger, type TestLedger } from './ledger.ts'
-import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from './service-process.ts'
+import { TEST_PAGE_URL, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from './service-process.ts'
 
 /** A partner's request. */
 export type PartnerCall = Omit<HttpCall, 'token'> & { readonly key?: string | null }
@@ -41,9 +41,6 @@ export interface TestService extends TestLedger {
   /** The MCP SDK's own client, connected. Closed with the service. */
   mcpClient(secret: string): Promise<Client>
 }
-
-/** What passkeys of a test are bound to. */
-export const TEST_PAGE_URL = 'http://localhost:3000'
 
 /** Exchanges of one surface that are kept for the check at the end. */
 const SEEN_MAX = 100_000

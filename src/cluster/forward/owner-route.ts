@@ -283,7 +283,8 @@ export async function withoutOurKey({ headers }: Request, response: Response, re
     .clone()
     .json()
     .catch(() => null)
-  if (typeof made === 'object' && made !== null && 'secret' in made && made.secret === null)
+  const { secret, invitation } = (made ?? {}) as { secret?: unknown; invitation?: { link?: unknown } }
+  if (typeof made === 'object' && made !== null && (secret === null || invitation?.link === null))
     return secretLost(made, requestId)
   response.headers.delete(REPLAYED_HEADER)
   return response

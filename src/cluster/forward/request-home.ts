@@ -1,12 +1,14 @@
 /**
- * Which shard a request belongs to, by what it shows before anything of it is believed: the hash of its key, token or session, or the
- * agency in its path. What no agency has anything to do with is answered by any node, a wrong key or token too.
+ * Which shard a request belongs to, by what it shows before anything of it is believed: the hash of its key, token or session, the agency in
+ * its path, or in the link or passkey that somebody signs in with. What no agency has anything to do with is answered by any node, a wrong key or token too.
  */
 
 import { keyHashOf } from '../../accounts/partner-access.ts'
+import { idsInHandle } from '../../accounts/passkeys.ts'
+import { agencyIdInLink } from '../../accounts/person-links.ts'
 import { tokenHashOf } from '../../accounts/portal-access.ts'
 import { sessionSecretIn } from '../../api/portal/session-cookie.ts'
-import { SHARDS } from '../../core/journal/shard.ts'
+import { SHARDS, shardOf } from '../../core/journal/shard.ts'
 import { idempotencyKeyOf } from '../../http/idempotent-writes.ts'
 import { decodeStrictly, targetOf } from '../../http/request.ts'
 import { sha256Hex } from '../../lib/ids.ts'
@@ -25,6 +27,7 @@ const PARTNER_PREFIX = '/partner/v1/'
 const MCP_PATH = '/mcp'
 const PORTAL_PREFIX = '/portal/v1/'
 export const SESSION_PATH = '/portal/session'
+const LINKS_PATH = '/portal/links'
 const AGENCIES_PATH = '/portal/v1/agencies'
 const decoder = new TextDecoder()
 const SLUG_SEGMENT = 4
@@ -64,6 +67,7 @@ export class RequestHomes {
       return OPEN_PATHS.has(path) ? HERE : this.#ofHash('key', keyHashOf(request.headers.get('authorization')))
     if (path.startsWith(PORTAL_PREFIX)) return OPEN_PATHS.has(path) ? HERE : this.#ofPortal(request, path)
     if (path === SESSION_PATH) return request.method === 'POST' ? this.#ofSignIn(body) : this.ofSession(request)
+    if (path === LINKS_PATH) return this.#ofSignIn(body)
     return HERE
   }
 
@@ -108,7 +112,8 @@ export class RequestHomes {
   }
 
   async #ofSignIn(body: KeptBody): Promise<RequestHome> {
-    const token = tokenIn(decoder.decode(await body.bytes()))
+    const { token, agencyId } = shownIn(decoder.decode(await body.bytes()))
+    if (agencyId !== null) return { shard: shardOf(agencyId), isOperatorSession: false }
     if (token === null) return HERE
     const hash = sha256Hex(token)
     return this.#operatorHashes.has(hash) ? HERE : this.#ofHash('token', hash)
@@ -133,12 +138,22 @@ function then<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): 
   return value instanceof Promise ? value.then(next) : next(value)
 }
 
-/** As the sign-in reads it (src/api/portal/session.ts), which refuses whatever else is sent. */
-function tokenIn(text: string): string | null {
+/**
+ * The token that somebody signs in with, or the agency that a link or a passkey claims to be of, as the sign-in reads them
+ * (src/api/portal/session.ts), which refuses whatever else is sent.
+ */
+function shownIn(text: string): { readonly token: string | null; readonly agencyId: string | null } {
   try {
-    const { token } = JSON.parse(text) as { token?: unknown }
-    return typeof token === 'string' ? token.trim() : null
+    const { token, link, passkey } = JSON.parse(text) as {
+      token?: unknown
+      link?: unknown
+      passkey?: { response?: { userHandle?: unknown } } | null
+    }
+    if (typeof token === 'string') return { token: token.trim(), agencyId: null }
+    if (typeof link === 'string') return { token: null, agencyId: agencyIdInLink(link) }
+    const handle = passkey?.response?.userHandle
+    return { token: null, agencyId: typeof handle === 'string' ? (idsInHandle(handle)?.agencyId ?? null) : null }
   } catch {
-    return null
+    return { token: null, agencyId: null }
   }
 }

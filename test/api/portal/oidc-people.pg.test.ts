@@ -9,9 +9,9 @@ import { answerWith, makePasskey } from '../../support/authenticator.ts'
 import { type IdentityProvider, startIdentityProvider, Wanderer } from '../../support/identity-provider.ts'
 import { FROM_THE_PAGE, signIn } from '../../support/page-sessions.ts'
 import { cookieOf, fromThePage, invite, joined, secretIn, signInOptions } from '../../support/people.ts'
-import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
+import { TEST_PAGE_URL, TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
 import { openSmtpInbox, type SmtpInbox } from '../../support/smtp-inbox.ts'
-import { startTestService, TEST_PAGE_URL, type TestService } from '../../support/test-service.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }

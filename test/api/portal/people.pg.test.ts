@@ -18,7 +18,8 @@ import {
   secretIn,
   signInWith,
 } from '../../support/people.ts'
-import { startTestService, TEST_PAGE_URL, type TestService } from '../../support/test-service.ts'
+import { TEST_PAGE_URL } from '../../support/service-process.ts'
+import { startTestService, type TestService } from '../../support/test-service.ts'
 
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }

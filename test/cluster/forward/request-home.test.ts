@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
+import { newLink } from '../../../src/accounts/person-links.ts'
 import { KeptBody } from '../../../src/cluster/forward/kept-body.ts'
 import { RequestHomes } from '../../../src/cluster/forward/request-home.ts'
+import { shardOf } from '../../../src/core/journal/shard.ts'
 import { BODY_BYTES_MAX } from '../../../src/http/read-request.ts'
-import { sha256Hex } from '../../../src/lib/ids.ts'
+import { sha256Hex, uuidOf } from '../../../src/lib/ids.ts'
 import { addSecret, DIRECTORY, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
+import { sampleId } from '../../support/samples.ts'
 
 beforeAll(() => {
   addSecret('token', 'hp_live_token', 11)
@@ -23,6 +26,13 @@ const OF_11 = { shard: 11, isOperatorSession: false }
 const OF_7 = { shard: 7, isOperatorSession: false }
 const ANY = { shard: null, isOperatorSession: false }
 const ANY_WITH_SESSION = { shard: null, isOperatorSession: true }
+const AGENCY_ID = sampleId('agc', 'x')
+const LINK = newLink(
+  { agencyId: AGENCY_ID, personId: sampleId('per', 'x'), kind: 'invitation' },
+  { now: 0, lifetimeMs: 1, random: (bytes) => new Uint8Array(bytes) },
+)
+const HANDLE = Buffer.from(uuidOf(AGENCY_ID) + uuidOf(sampleId('per', 'x')), 'hex').toString('base64url')
+const OF_LINK = { shard: shardOf(AGENCY_ID), isOperatorSession: false }
 const AGENCY = '/portal/v1/agencies/agency-7'
 
 describe('a request belongs to', () => {
@@ -85,9 +95,21 @@ test.each([
   ['of the operator: any node', `{"token":"${OPERATOR_TOKEN}"}`, ANY],
   ['with a wrong token: any node', '{"token":"hp_live_x"}', ANY],
   ['without one: any node', '{"token":7}', ANY],
+  ['with a link: its agency', JSON.stringify({ link: LINK.secret }), OF_LINK],
+  ['with an invitation: its agency', JSON.stringify({ link: LINK.secret, name: 'x', passkey: {} }), OF_LINK],
+  ['with a passkey: its agency', JSON.stringify({ passkey: { response: { userHandle: HANDLE } } }), OF_LINK],
+  ['with what is no link: any node', JSON.stringify({ link: LINK.secret.slice(1) }), ANY],
+  ['with a passkey of nobody: any node', JSON.stringify({ passkey: { response: { userHandle: 'x' } } }), ANY],
+  ['with nothing of a passkey: any node', JSON.stringify({ passkey: null }), ANY],
   ['that is not JSON: any node', '{', ANY],
 ])('a sign-in %s', async (_, body, home) => {
   expect(await homeOf('POST', '/portal/session', { 'content-type': 'application/json' }, body)).toEqual(home)
+})
+
+test('what a link opens is shown by the node of its agency', async () => {
+  const body = JSON.stringify({ link: LINK.secret })
+  expect(await homeOf('POST', '/portal/links', { 'content-type': 'application/json' }, body)).toEqual(OF_LINK)
+  expect(await homeOf('POST', '/portal/sign-in/options')).toEqual(ANY)
 })
 
 test('creating an agency with an Idempotency-Key goes to the same shard each time, quoted or not', async () => {
