@@ -1,7 +1,7 @@
 /**
  * Passkeys (WebAuthn Level 3): the options for the browser, and the verification of what it answers. Nothing is stored here.
  *
- * - P1 A challenge is the service's own, at most 5 minutes old, made for the same purpose and, of a new passkey, for the same person. It is
+ * - H1 A challenge is the service's own, at most 5 minutes old, made for the same purpose and, of a new passkey, for the same person. It is
  *   not stored: it is signed with a key of its own, derived from SECRET_KEY.
  */
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'

@@ -1,6 +1,8 @@
 /**
  * The people of an agency, as the portal changes them (docs/design.md#people). A change takes effect in memory before it is stored, and stays
  * in effect if it cannot be stored: removing a person, or taking a role away, must not have to wait for the database.
+ *
+ * - H3 Both hold from the next request on, and end the sessions of the person.
  */
 import { changeLine } from '../core/bookings/durable-writes.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'

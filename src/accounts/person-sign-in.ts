@@ -1,7 +1,7 @@
 /**
  * How a person shows who they are: with a link, or with a passkey; and the passkeys of one's own.
  *
- * - P2 A link lets in once, and a challenge too: both are used up in the statement that also writes the line of the audit trail.
+ * - H2 A link lets in once, and a challenge too: both are used up in the statement that also writes the line of the audit trail.
  */
 import { changeLine } from '../core/bookings/durable-writes.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'

@@ -98,7 +98,9 @@ export function afterRestore(program: Command, terminal: Terminal): void {
 
 async function prepare(sql: Sql): Promise<Omit<Outcome, 'restoredTo' | 'erasures'>> {
   const [row] = await sql<Omit<Outcome, 'restoredTo' | 'erasures'>[]>`
-    with ended as (delete from portal_session returning 1)
+    with ended as (delete from portal_session returning 1),
+         -- One that was used since would let in again.
+         links as (delete from person_link)
     select history_id as "historyId", endpoints::int as "endpoints", (select count(*)::int from ended) as "sessions",
            (select count(*)::int from booking) as "bookings",
            (select count(*)::int from api_key where ${sql.unsafe(LIVE)}) as "keys",
@@ -114,7 +116,8 @@ async function prepare(sql: Sql): Promise<Omit<Outcome, 'restoredTo' | 'erasures
 async function revokeAccess(sql: Sql): Promise<void> {
   await sql`
     with keys as (update api_key set revoked_at = now() where revoked_at is null),
-         tokens as (update access_token set revoked_at = now() where revoked_at is null)
+         tokens as (update access_token set revoked_at = now() where revoked_at is null),
+         passkeys as (delete from passkey)
     update calendar_feed set version = version + 1`
 }
 
