@@ -145,13 +145,13 @@ describeInBrowser('bookings', () => {
           totalAmount: booking.totalAmount,
         })
         expect(await page.locator('.history-text > p').allTextContents()).toEqual([
-          'Demo desk checked the guest out',
+          'Demo desk (access token) checked the guest out',
           'The price was kept.',
-          'Demo desk noted an expected extension',
-          'Demo desk checked the guest in',
-          'Demo desk confirmed it',
-          'Demo desk changed when the hold expires',
-          'Demo desk put the nights on hold',
+          'Demo desk (access token) noted an expected extension',
+          'Demo desk (access token) checked the guest in',
+          'Demo desk (access token) confirmed it',
+          'Demo desk (access token) changed when the hold expires',
+          'Demo desk (access token) put the nights on hold',
         ])
       })
     },

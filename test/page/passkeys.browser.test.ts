@@ -192,6 +192,9 @@ describeInBrowser('people with passkeys', () => {
       await join(lost)
       let again = ''
       await portal.visit({ host: 'localhost', as: 'owner', at: '#/people' }, async (page) => {
+        await page.getByRole('row', { name: /Paulo.*just now/ }).waitFor()
+        await expectAccessible(page)
+        await snapshot(page, 'people', { isWhole: true })
         await page.getByRole('button', { name: 'Actions for Paulo' }).click()
         await page.getByRole('menuitem', { name: 'Send another link' }).click()
         await page.getByText('the old passkeys end (1 passkey)').waitFor()
@@ -236,6 +239,11 @@ describeInBrowser('people with passkeys', () => {
       await refused(page, 'passkey')
       expect(await page.locator('.account').count()).toBe(0)
       await snapshot(page, 'passkey-refused')
+    })
+    await portal.visit({ host: 'localhost', as: 'owner', at: '#/audit' }, async (page) => {
+      await page.getByRole('row', { name: /Tried to sign in.*copy of it.*Carla.*Copied passkey/ }).waitFor()
+      await page.getByLabel('Who').selectOption('Carla')
+      await page.getByText('7 entries').waitFor()
     })
   })
 
@@ -323,7 +331,6 @@ describeInBrowser('people with passkeys', () => {
         await owner.getByRole('button', { name: 'Remove person' }).click()
         await owner.getByText('Sara has been removed').waitFor()
         await owner.getByRole('row', { name: /Sara/ }).waitFor({ state: 'detached' })
-        await snapshot(owner, 'people', { isWhole: true })
       })
       await page.reload()
       await refused(page, 'passkey')

@@ -138,4 +138,33 @@ describeInBrowser('signing in', () => {
       await page.getByRole('dialog', { name: 'Typed before is ready' }).waitFor()
     })
   })
+
+  test('an identity provider is offered beside the passkey, or instead of it; one that knows nobody is answered in words', async () => {
+    const offered = async (only: boolean, test: (page: Page) => Promise<void>) =>
+      portal.visit({}, async (page) => {
+        await page.route('**/portal/sign-in/options', async (route) => {
+          const answer = await (await route.fetch()).json()
+          await route.fulfill({ json: { ...answer, oidc: { name: 'Tejo ID' }, only } })
+        })
+        await page.goto('about:blank')
+        await page.goto(`${portal.service.baseUrl}/portal/#/sign-in?refused=unknown`)
+        const link = page.getByRole('link', { name: 'Sign in with Tejo ID' })
+        expect(await link.getAttribute('href')).toBe('/portal/oidc/start')
+        await page.getByText('You could not be signed in with this account').waitFor()
+        await expectAccessible(page)
+        await snapshot(page, only ? 'sign-in-provider-only' : 'sign-in-provider')
+        await page.reload()
+        await link.waitFor()
+        expect(await page.getByText('You could not be signed in').count()).toBe(0)
+        await test(page)
+      })
+    await offered(false, (page) => asked(page).waitFor())
+    await offered(true, async (page) => {
+      expect(await asked(page).count()).toBe(0)
+      await page.getByRole('button', { name: 'Use the operator’s token instead' }).click()
+      await page.getByLabel('Operator’s token').fill(TEST_PORTAL_TOKEN)
+      await page.keyboard.press('Enter')
+      await page.getByText('Choose an agency').waitFor()
+    })
+  })
 })

@@ -70,7 +70,8 @@ export async function openPortalInBrowser(
 ): Promise<PortalInBrowser> {
   const database = await demoDatabase()
   await database.sql`update agency set timezone = ${timezone}`
-  const service = await startServiceOn(database.url, env)
+  // Unset: the page's own address, with the port that the service is given.
+  const service = await startServiceOn(database.url, { PUBLIC_URL: '', ...env })
   const browser = await chromium.launch({
     ...(EXECUTABLE === undefined ? {} : { executablePath: EXECUTABLE }),
     // The tests run as root, in containers with a small /dev/shm.

@@ -2,7 +2,7 @@
 import type { CDPSession, Page } from 'playwright-core'
 
 /** A passkey with its private key, as the device keeps it. */
-export interface KeptPasskey {
+interface KeptPasskey {
   readonly credentialId: string
   readonly isResidentCredential: boolean
   readonly rpId?: string
