@@ -69,7 +69,8 @@ export class SmtpMailer implements Mailer {
     this.#inFlight += 1
     try {
       await this.#transport.sendMail({
-        from: this.#from,
+        // A copy: nodemailer writes to what it is given, in a callback, where an error would end the process.
+        from: { ...this.#from },
         // Objects: a text would be read as a list of addresses.
         to: { name: '', address: to },
         envelope: { from: this.#from.address, to: [{ address: to }] },

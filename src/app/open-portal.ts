@@ -7,7 +7,7 @@ import { BookingNotes } from '../accounts/booking-notes.ts'
 import { CalendarFeeds } from '../accounts/calendar-feeds.ts'
 import { FeeCommands } from '../accounts/fee-commands.ts'
 import { GuestCommands } from '../accounts/guest-commands.ts'
-import { InvitationMails, type Mailer } from '../accounts/invitation-mails.ts'
+import { type InvitationMail, InvitationMails, type Mailer } from '../accounts/invitation-mails.ts'
 import { KeyCommands } from '../accounts/key-commands.ts'
 import { type OidcFailure, type OidcProvider, OidcSignIn } from '../accounts/oidc-sign-in.ts'
 import { Passkeys } from '../accounts/passkeys.ts'
@@ -85,7 +85,6 @@ export function openPortal(
     onSuspended: (agencyId) => ledger.sessions.endAllOf(agencyId),
   })
   const { rows: personRows, ...openedPeople } = openPeople(ledger, { secretKey, people })
-  const mails = new InvitationMails({ mailer: people.mailer, clock })
   const sessionRows = new PostgresSessionRows(sql)
   const fees = new FeeCommands({ catalogue, store, clock, newId })
   return {
@@ -140,7 +139,6 @@ export function openPortal(
     personAccessOf: (agencyId) => personRows.accessOf(agencyId),
     operatorSessions: () => sessionRows.load('operator'),
     pageUrl: people.pageUrl,
-    mailInvitation: (invitation) => mails.send(invitation),
     units: new UnitCommands({ catalogue, commands, newId }),
     fees,
     guestErasures: ledger.guestErasures,
@@ -179,23 +177,24 @@ export function openPeople(ledger: Ledger, { secretKey, people }: Pick<PortalOpt
   const passkeys = new Passkeys({ secretKey, publicUrl: people.pageUrl, clock })
   const common = { catalogue, rows, sessions, clock, newId, random: randomBytes }
   const personSignIn = new PersonSignIn({ ...common, passkeys })
-  const { oidc } = people
   const provider =
-    oidc &&
+    people.oidc &&
     new OidcSignIn({
-      provider: oidc,
+      provider: people.oidc,
       redirectUri: () => redirectUriOf(people.pageUrl()),
       secretKey,
       clock,
       linksOf: (email) => personSignIn.linksOf(email),
       onFailure: people.onOidcFailure,
     })
+  const mails = new InvitationMails({ mailer: people.mailer, clock })
   return {
     rows,
     passkeys,
-    provider,
-    personSignIn,
     people: new PeopleCommands({ ...common, store: agencyStore(ledger), hasProvider: provider !== null }),
+    personSignIn,
+    provider,
+    mailInvitation: (invitation: InvitationMail) => mails.send(invitation),
   }
 }
 

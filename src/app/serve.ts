@@ -141,10 +141,10 @@ async function start(
     logLevel: config.logLevel,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
-  const { mail } = config.signIn
+  const { oidc, mail } = config.signIn
   const people = {
     pageUrl: () => config.publicUrl ?? `http://localhost:${listeners.public.port}`,
-    oidc: config.signIn.oidc,
+    oidc,
     onOidcFailure: (failure: OidcFailure) => log.warn(failure, 'sign-in with the provider failed'),
     mailer: mail && new SmtpMailer({ ...mail, onFailure: (failure) => log.warn(failure, 'mail not sent') }),
   }

@@ -18,7 +18,7 @@ const INVITATION: InvitationMail = {
   link: `https://desk.example/portal/#/join/${SECRET}${'x'.repeat(80)}`,
   expiresAt: Date.UTC(2027, 6, 4, 22, 30),
 }
-const FROM = { name: 'Desk', address: 'desk@rentals.example' }
+const FROM = Object.freeze({ name: 'Desk', address: 'desk@rentals.example' })
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {
@@ -86,6 +86,42 @@ describe('an invitation', () => {
       await sent({ port }, { invitation: { ...INVITATION, to: email } })
     expect(mails.flatMap(({ to }) => to).join(' ')).not.toContain('eve@')
   })
+})
+
+test('whatever a name or an address contains, the mail is sent or reported, and nothing is thrown', async () => {
+  const { port } = await inbox()
+  const strange = [
+    '\ud800',
+    'a\udfffb'.repeat(40),
+    '\u0000',
+    '=?utf-8?B?gA==?=',
+    '👩‍👩‍👧'.repeat(50),
+    '\u202eevil',
+    '"',
+    '<',
+    '',
+  ]
+  for (const name of strange) {
+    const agency = { ...INVITATION.agency, name }
+    expect(await sent({ port }, { invitation: { ...INVITATION, name, agency } })).toEqual({
+      isSent: true,
+      failures: [],
+    })
+  }
+  const addresses = [
+    'a@xn--0.xn--0',
+    'a@xn--a.example',
+    "!#$%&'*+/=?^_`{|}~-@a-.b",
+    `a@${'b'.repeat(240)}.c`,
+    '\ud800@x.y',
+    'a@\ud800.b',
+    '@',
+    '',
+  ]
+  for (const to of addresses) {
+    const { isSent, failures } = await sent({ port }, { invitation: { ...INVITATION, to } })
+    expect(failures.length).toBe(isSent ? 0 : 1)
+  }
 })
 
 describe('a mail that the server does not take', () => {

@@ -22,8 +22,10 @@ export interface SmtpInbox {
 const LOGIN = { user: 'desk', password: 'p@ss:word' }
 
 /** A real SMTP server on a free port of this machine. Takes any mail without a login, unless the options say otherwise. */
-export async function openSmtpInbox(options: SMTPServerOptions & { takesLogin?: boolean } = {}): Promise<SmtpInbox> {
-  const { takesLogin = false, ...more } = options
+export async function openSmtpInbox(
+  options: SMTPServerOptions & { takesLogin?: boolean; port?: number } = {},
+): Promise<SmtpInbox> {
+  const { takesLogin = false, port = 0, ...more } = options
   const mails: ReceivedMail[] = []
   const server = new SMTPServer({
     authOptional: !takesLogin,
@@ -51,7 +53,7 @@ export async function openSmtpInbox(options: SMTPServerOptions & { takesLogin?: 
   // A client that breaks off.
   server.on('error', () => {})
   await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
+    server.listen(port, '127.0.0.1', resolve)
   })
   const address = server.server.address()
   if (address === null || typeof address === 'string') throw new Error('Cannot open an inbox in a test: no port')
