@@ -68,11 +68,15 @@ async function seed(url: string): Promise<void> {
 /** Copies of the last entry of some agencies, with numbers that follow. */
 async function copyEntries(sql: Sql, agencies: number, entries: number): Promise<void> {
   await sql`
-    insert into journal
-    select (jsonb_populate_record(null::journal, to_jsonb(j) || jsonb_build_object(
-      'seq', (select max(seq) from journal) + row_number() over (), 'entry_id', gen_random_uuid()))).*
-    from (select agency_id from agency order by agency_id limit ${agencies}) a
-    cross join lateral (select * from journal e where e.agency_id = a.agency_id order by e.seq desc limit 1) j
-    cross join generate_series(1, ${entries}::int)`
+    with last as materialized (
+      select distinct on (e.agency_id) e as entry from journal e
+      where e.agency_id in (select agency_id from agency order by agency_id limit ${agencies})
+      order by e.agency_id, e.seq desc),
+    newest as materialized (select max(seq) as seq from journal),
+    copy as materialized (
+      select jsonb_populate_record(last.entry, jsonb_build_object(
+        'seq', newest.seq + row_number() over (), 'entry_id', gen_random_uuid())) as made
+      from last cross join newest cross join generate_series(1, ${entries}::int))
+    insert into journal select (made).* from copy`
   await sql`analyze journal`
 }

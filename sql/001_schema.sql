@@ -598,6 +598,8 @@ begin
     execute format('select not exists (select from %I) and not exists (select from %I)', 'webhook_delivery_' || part, 'webhook_attempt_' || part)
     into is_empty;
     if not is_empty then
+      -- Nothing that is requeued from here on is lost.
+      execute format('lock table %I in access exclusive mode', 'webhook_delivery_' || part);
       execute format($q$
         select exists (
           select from %I d join webhook_endpoint e on e.agency_id = d.agency_id and e.endpoint_id = d.endpoint_id
@@ -817,6 +819,8 @@ language sql as $$
   where exists (
     select from journal j
     where j.agency_id = n.agency_id and j.seq = n.last_seq and j.month = n.last_month and j.entry_id = n.last_id)
+    and n.first_leaf = coalesce(
+      (select c.size from checkpoint c where c.agency_id = n.agency_id order by c.first_leaf desc limit 1), 0)
   order by n.agency_id
   on conflict do nothing
   returning agency_id
@@ -885,8 +889,8 @@ alter table guest
   alter first_name set statistics 0, alter last_name set statistics 0, alter email set statistics 0, alter phone set statistics 0;
 alter index guest_search alter column 1 set statistics 0;
 
--- Guests that were erased, so that none comes back from a backup. `seq`: the entry of the log; null: the erasure was repeated after a
--- restore, and its entry is still to be written. `erased_at`: when nothing was left of the guest but dead rows; until then texts of bookings
+-- Guests that were erased, so that none comes back from a backup. `seq`: the entry of the log; null: it is still to be written, after
+-- retention or a restore. `erased_at`: when nothing was left of the guest but dead rows; until then texts of bookings
 -- and kept answers may be. `vacuumed_at`: when the dead rows went too.
 create table guest_erasure (
   at          timestamptz not null,
@@ -1186,6 +1190,22 @@ begin
   on conflict (agency_id, guest_id) do update set seq = coalesce(guest_erasure.seq, excluded.seq);
   delete from guest g using jsonb_to_recordset(erased) as e (agency_id uuid, guest_id uuid)
   where g.agency_id = e.agency_id and g.guest_id = e.guest_id;
+end $$;
+
+-- Begins the erasure of a guest whom retention no longer keeps: not to be kept, and without a stay that ended on `before` or later. Its entry
+-- is still to be written. Returns whether they were due.
+create function begin_erasure_if_due(agency uuid, guest uuid, before date) returns boolean language plpgsql as $$
+begin
+  -- Locked before the stays are read: a booking of the same moment has locked the guest too, and is seen, or makes a new guest.
+  perform from guest g where g.agency_id = agency and g.guest_id = guest and not g.keep for update;
+  if not found or exists (
+    select from booking b
+    where b.guest_id = guest and b.agency_id = agency and b.status <> 'cancelled' and b.departure >= before
+  ) then
+    return false;
+  end if;
+  perform begin_erasure(jsonb_build_array(jsonb_build_object('agency_id', agency, 'guest_id', guest, 'at', clock_timestamp())));
+  return true;
 end $$;
 
 -- Takes guest and texts from bookings of an erased guest, at most `bookings_max`: those of a unit, or of all when `of_unit` is null.
@@ -2505,7 +2525,7 @@ end $$;
 ------------------------------------------------------------------------------------------------------------------------------------
 -- Functions that run with the rights of the owner are executed by the roles that roles.sql names, and by no others.
 
-revoke execute on function keep_refusals, ensure_months, retire_month, take_over, take_shards, give_up_shards, renew_epochs from public;
+revoke execute on function keep_refusals, ensure_months, forget_deliveries, retire_month, take_over, take_shards, give_up_shards, renew_epochs from public;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- The first months. Comes last, because a partition copies the indexes and checks of its table.

@@ -2,8 +2,8 @@
 -- a GRANT makes every session plan its statements again, and a process may be serving.
 --
 -- The setting nightledger.service_role names the role that serves, the user of DATABASE_URL. The owner needs no rights, nor does a member of
--- its role. nightledger_read is for reports: it reads no secrets, nothing personal of guests and people of the agencies, and no text that a
--- caller has made up. It cannot log in; grant it to those who may read (`grant nightledger_read to …`).
+-- its role. nightledger_read is for reports: it reads no secrets, nothing personal of guests and people of the agencies, and no notes,
+-- references or reasons of bookings. It cannot log in; grant it to those who may read (`grant nightledger_read to …`).
 --
 -- The partitions of months have no rights of their own, because they are read and written through their tables.
 

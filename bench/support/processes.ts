@@ -54,11 +54,12 @@ export async function startService(
   databaseUrl: string,
   env: Record<string, string> = {},
   flags: readonly string[] = [],
+  main = MAIN,
 ): Promise<ServiceHandle> {
   const { kill, exited, ...service } = await startServiceOn(
     databaseUrl,
     { NODE_ENV: 'production', ...env },
-    { command: [process.execPath, ...flags, 'run', MAIN] },
+    { command: [process.execPath, ...flags, 'run', main] },
   )
   return {
     ...service,

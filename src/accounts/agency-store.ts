@@ -22,11 +22,12 @@ export interface AgencyStore {
   insertFeeType(agencyId: string, feeType: FeeType, audit: ChangeLine): Promise<void>
   updateFeeType(agencyId: string, feeType: FeeType, audit: ChangeLine): Promise<void>
   updateGuest(agencyId: string, guest: Guest, audit: ChangeLine): Promise<GuestWritten>
+  /** @returns false when the booking has other notes than `replaces`, or is gone: nothing is written */
   updateNotes(
     agencyId: string,
-    change: { readonly bookingId: string; readonly notes: string | null },
+    change: { readonly bookingId: string; readonly notes: string | null; readonly replaces: string | null },
     audit: ChangeLine,
-  ): Promise<void>
+  ): Promise<boolean>
   /** Notes, reference and the reason of a cancellation, unless that is the service's own. */
   eraseTexts(agencyId: string, bookingId: string, audit: ChangeLine): Promise<void>
   /**

@@ -50,14 +50,17 @@ export class BookingNotes {
     keep?: KeepChange<AgencyBooking>,
   ): Promise<AgencyOutcome<AgencyBooking>> {
     return this.#turns.run(bookingId, async () => {
-      const current = await this.#bookings.find(agency.id, bookingId)
-      if (current === null) return NOT_FOUND
-      if (replaces !== undefined && replaces !== current.notes)
-        return refused({ code: 'NOTES_CHANGED', notes: current.notes })
-      const after = { ...current, notes }
-      const line = this.#line(bookingId, caller, keep?.(after))
-      await this.#store.updateNotes(agency.id, { bookingId, notes }, line)
-      return done(after)
+      for (;;) {
+        const current = await this.#bookings.find(agency.id, bookingId)
+        if (current === null) return NOT_FOUND
+        if (replaces !== undefined && replaces !== current.notes)
+          return refused({ code: 'NOTES_CHANGED', notes: current.notes })
+        const after = { ...current, notes }
+        const line = this.#line(bookingId, caller, keep?.(after))
+        // An erasure of the guest does not wait for this turn: what was read may be gone (G1).
+        if (await this.#store.updateNotes(agency.id, { bookingId, notes, replaces: current.notes }, line))
+          return done(after)
+      }
     })
   }
 

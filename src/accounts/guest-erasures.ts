@@ -2,14 +2,16 @@
  * Erases people: everything that is stored of a guest, in steps that each survive a crash (docs/operating/personal-data.md).
  *
  * - G1 What is erased does not come back. The guest's row goes in the batch of the log's entry (J2), so a booking of the same moment comes
- *   before, and loses its guest too, or after, and gets a new one. The texts of bookings go in the turns of their units, where nothing is
- *   decided from a row that was read before; kept answers are cleaned once no such turn can add one.
+ *   before, and loses its guest too, or after, and gets a new one; so does one of the moment when retention takes the row. The texts of
+ *   bookings go in the turns of their units, where nothing is decided from a row that was read before, and a change of notes checks in its
+ *   statement that they are still those it read; kept answers are cleaned once no such turn can add one.
  */
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { GuestList } from '../core/bookings/booking-lists.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
+import type { Night } from '../core/domain/night.ts'
 import { CorruptLedgerError } from '../core/journal/journal-error.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'
@@ -37,7 +39,7 @@ export interface BegunErasure {
   readonly agencyId: string
   readonly guestId: string
   readonly at: Instant
-  /** Whether the log has its entry. One that was repeated after a restore gets it when the service runs. */
+  /** Whether the log has its entry. It follows when retention began the erasure, or `after-restore` repeated it. */
   readonly isLogged: boolean
   readonly isComplete: boolean
 }
@@ -55,6 +57,8 @@ export interface ErasureRows {
   find(agencyId: string, guestId: string): Promise<BegunErasure | null>
   /** @param today `YYYY-MM-DD`, of the agency */
   count(agencyId: string, guestId: string, today: string): Promise<Omit<Erasure, 'guestId' | 'erasedAt'>>
+  /** Takes the row of a guest who has no stay that ended on this day or later, and is not to be kept. @returns whether there was one */
+  beginIfDue(agencyId: string, guestId: string, before: Night): Promise<boolean>
   /** Some units that bookings of the guest are in; none: there are no more bookings. */
   unitsOf(agencyId: string, guestId: string): Promise<readonly string[]>
   /** Takes guest and texts from some bookings of the unit. @returns whether there may be more */
@@ -112,6 +116,23 @@ export class GuestErasures {
     })
   }
 
+  /**
+   * Erases a guest who is still due. Whether they are is decided with the row locked, and its entry follows: entries that depend on a
+   * condition would fail the batch that they are in.
+   * @returns whether they were due
+   * @throws as `erase` does
+   */
+  eraseIfDue(agency: Agency, guestId: string, before: Night, caller: Caller): Promise<boolean> {
+    const { rows } = this.#options
+    return this.#turns.run(guestId, async () => {
+      if (!(await rows.beginIfDue(agency.id, guestId, before))) return false
+      const begun = await rows.find(agency.id, guestId)
+      assert(begun !== null, 'Cannot complete an erasure: its row is missing')
+      await this.#complete(begun, caller)
+      return true
+    })
+  }
+
   /** Completes the erasure of a guest, if one was interrupted. */
   completeBegun(agency: Agency, guestId: string): Promise<void> {
     return this.#turns.run(guestId, async () => {
@@ -125,10 +146,11 @@ export class GuestErasures {
     return this.#turns.run(begun.guestId, () => this.#complete(begun))
   }
 
-  async #complete(begun: BegunErasure): Promise<void> {
+  /** @param caller of the entry, if the log has none */
+  async #complete(begun: BegunErasure, caller: Caller = REPEATED): Promise<void> {
     const { rows, list, onErased } = this.#options
     const { agencyId, guestId } = begun
-    await this.#log(begun)
+    await this.#log(begun, caller)
     await list?.(begun)
     for (
       let units = await rows.unitsOf(agencyId, guestId);
@@ -142,10 +164,10 @@ export class GuestErasures {
     await rows.finish(agencyId, guestId)
   }
 
-  async #log({ agencyId, guestId, isLogged }: BegunErasure): Promise<void> {
+  async #log({ agencyId, guestId, isLogged }: BegunErasure, caller: Caller): Promise<void> {
     const agency = isLogged ? null : this.#options.catalogue.agencyById(agencyId)
     // Of a sandbox that has ended, the log says nothing more.
-    if (agency !== null) await this.#options.commands.eraseGuest(agency, { guestId, isErased: false }, REPEATED)
+    if (agency !== null) await this.#options.commands.eraseGuest(agency, { guestId, isErased: false }, caller)
   }
 
   async #eraseIn(unit: UnitAddress, guestId: string): Promise<void> {

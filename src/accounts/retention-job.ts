@@ -4,11 +4,13 @@
  * - L1 Nothing is removed early: no guest or booking before its agency's time, no month before that of every agency, no booking before all of
  *   its entries are archived.
  */
+import { successLine } from '../core/bookings/durable-writes.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Night } from '../core/domain/night.ts'
-import type { Caller, ChangeLine } from '../core/journal/record.ts'
+import type { AuditDraft, Caller, ChangeLine } from '../core/journal/record.ts'
 import type { Month } from '../core/journal/shard.ts'
 import { type Clock, DAY_MS, sleep } from '../lib/clock.ts'
+import type { IdSource } from '../lib/ids.ts'
 import { type Due, dueAt, longest, type Retention } from './retention.ts'
 
 const FIRST_AFTER_MS = 30_000
@@ -20,7 +22,7 @@ const GUESTS_PER_PAGE = 100
 const ERASED_AT_ONCE = 4
 const BOOKINGS_PER_SLICE = 500
 const PAUSE_MS = 50
-/** Who erases guests that are due. */
+/** Who erases guests and deletes bookings that are due. */
 const CALLER: Caller = { actor: { kind: 'system', id: null }, route: 'retention', requestId: null }
 
 /** An agency whose data is removed in time, with the settings that are its own. */
@@ -50,8 +52,14 @@ export interface RetentionRows {
   ): Promise<{ readonly guestIds: readonly string[]; readonly next: GuestPlace | null }>
   /** Bookings that are due, and whose entries are archived: a booking is not removed before its history. */
   countDueBookings(agencyId: string, before: Night): Promise<number>
-  /** @returns how many were deleted, at most `limit` */
-  deleteBookings(agencyId: string, params: { readonly before: Night; readonly limit: number }): Promise<number>
+  /**
+   * @param params.audit written in the same statement with the number of bookings, if there are any
+   * @returns how many were deleted, at most `limit`
+   */
+  deleteBookings(
+    agencyId: string,
+    params: { readonly before: Night; readonly limit: number; readonly audit: AuditDraft },
+  ): Promise<number>
   /** Months of the ledger before this one. */
   countMonths(before: Month): Promise<number>
   /** Removes the deliveries of all months before this one that have none that is still due. */
@@ -78,6 +86,9 @@ export interface RetentionStats {
   readonly sinceSuccessMs: number
 }
 
+/** Erases a guest everywhere, if they are still due: they may have booked, or be kept, since the page was read. @returns whether they were */
+type EraseIfDue = (agency: Agency, guestId: string, before: Night, caller: Caller) => Promise<boolean>
+
 /**
  * Removes what is due of the agencies of this process. In slices with pauses, so that writes do not wait.
  * Months are archived by the operator (`nightledger journal archive`), who has the files.
@@ -87,8 +98,9 @@ export class RetentionJob {
   readonly #defaults: Retention
   readonly #agencyById: (agencyId: string) => Agency | null
   readonly #ownsDeliveries: () => boolean
-  readonly #erase: (agency: Agency, guestId: string, caller: Caller) => Promise<unknown>
+  readonly #eraseIfDue: EraseIfDue
   readonly #clock: Clock
+  readonly #newId: IdSource
   readonly #onFailure: (error: unknown) => void
   #cancel: (() => void) | null = null
   #round: Promise<unknown> = Promise.resolve()
@@ -106,17 +118,18 @@ export class RetentionJob {
     agencyById: (agencyId: string) => Agency | null
     /** Whether this process removes deliveries: one of several does. */
     ownsDeliveries: () => boolean
-    /** Erases a guest everywhere. */
-    erase: (agency: Agency, guestId: string, caller: Caller) => Promise<unknown>
+    eraseIfDue: EraseIfDue
     clock: Clock
+    newId: IdSource
     onFailure: (error: unknown) => void
   }) {
     this.#rows = options.rows
     this.#defaults = options.defaults
     this.#agencyById = options.agencyById
     this.#ownsDeliveries = options.ownsDeliveries
-    this.#erase = options.erase
+    this.#eraseIfDue = options.eraseIfDue
     this.#clock = options.clock
+    this.#newId = options.newId
     this.#onFailure = options.onFailure
     this.#succeededAt = options.clock.now()
   }
@@ -126,7 +139,7 @@ export class RetentionJob {
     this.#startIn(FIRST_AFTER_MS)
   }
 
-  /** Waits for the statement that runs, then removes nothing more. */
+  /** Waits for the statement, or the erasures, in progress; then nothing more is removed. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
@@ -173,10 +186,13 @@ export class RetentionJob {
     if (!this.#stopped) this.#startIn(delayMs)
   }
 
-  /** What fails for one agency does not keep the others from their turn: the first failure is thrown at the end. */
+  /** What fails for one guest or agency does not hold up the others: the first failure is thrown at the end. */
   async #runRound(isDryRun: boolean): Promise<RetentionRound> {
     const now = this.#clock.now()
     const failures: unknown[] = []
+    const noteFailure = (error: unknown) => {
+      failures[0] ??= error
+    }
     const agencies = await this.#rows.agencies()
     let [guests, bookings] = [0, 0]
     for (const { agencyId, own } of agencies) {
@@ -185,10 +201,10 @@ export class RetentionJob {
       if (agency === null) continue
       const due = dueAt(now, { ...this.#defaults, ...own })
       try {
-        guests += await this.#removeGuests(agency, due, isDryRun)
+        guests += await this.#removeGuests(agency, due, isDryRun, noteFailure)
         bookings += await this.#removeBookings(agencyId, due, isDryRun)
       } catch (error) {
-        failures.push(error)
+        noteFailure(error)
       }
     }
     const settings = agencies.map(({ own }) => ({ ...this.#defaults, ...own }))
@@ -196,24 +212,36 @@ export class RetentionJob {
     const monthsToArchive = await this.#rows.countMonths(logBefore)
     if (!isDryRun && !this.#stopped) {
       this.#monthsToArchive = monthsToArchive
-      if (this.#ownsDeliveries())
-        await this.#rows.forgetDeliveries(deliveriesBefore).catch((error) => failures.push(error))
+      if (this.#ownsDeliveries()) await this.#rows.forgetDeliveries(deliveriesBefore).catch(noteFailure)
     }
     if (failures.length > 0) throw failures[0]
     if (!isDryRun && !this.#stopped) this.#succeededAt = now
     return { guests, bookings, deliveriesBefore, monthsToArchive }
   }
 
-  async #removeGuests(agency: Agency, { guestsBefore }: Due, isDryRun: boolean): Promise<number> {
+  async #removeGuests(
+    agency: Agency,
+    { guestsBefore }: Due,
+    isDryRun: boolean,
+    noteFailure: (error: unknown) => void,
+  ): Promise<number> {
     let count = 0
     for (let after: GuestPlace | null = null; !this.#stopped; ) {
       const page = await this.#rows.dueGuests(agency.id, { before: guestsBefore, after, limit: GUESTS_PER_PAGE })
       if (isDryRun) count += page.guestIds.length
       for (let from = 0; !isDryRun && !this.#stopped && from < page.guestIds.length; from += ERASED_AT_ONCE) {
         const some = page.guestIds.slice(from, from + ERASED_AT_ONCE)
-        await Promise.all(some.map((guestId) => this.#erase(agency, guestId, CALLER)))
-        this.#guests += some.length
-        count += some.length
+        const wereDue = await Promise.all(
+          some.map((guestId) =>
+            this.#eraseIfDue(agency, guestId, guestsBefore, CALLER).catch((error) => {
+              noteFailure(error)
+              return false
+            }),
+          ),
+        )
+        const erased = wereDue.filter(Boolean).length
+        this.#guests += erased
+        count += erased
       }
       if (page.next === null) break
       after = page.next
@@ -226,7 +254,8 @@ export class RetentionJob {
     if (isDryRun) return this.#rows.countDueBookings(agencyId, before)
     let count = 0
     while (!this.#stopped) {
-      const deleted = await this.#rows.deleteBookings(agencyId, { before, limit: BOOKINGS_PER_SLICE })
+      const audit = successLine({ clock: this.#clock, newId: this.#newId }, CALLER)
+      const deleted = await this.#rows.deleteBookings(agencyId, { before, limit: BOOKINGS_PER_SLICE, audit })
       count += deleted
       this.#bookings += deleted
       if (deleted < BOOKINGS_PER_SLICE) break

@@ -36,26 +36,27 @@ export class ErasureRounds {
     await this.#round
   }
 
-  /** @returns false after a failure */
+  /** One that fails does not hold up the others. @returns false after a failure */
   async #completeBegun(): Promise<boolean> {
     const { begun, complete, onFailure } = this.#options
-    try {
-      for (const erasure of await begun()) {
-        if (this.#stopped) return false
-        await complete(erasure)
-      }
-      return true
-    } catch (error) {
+    let isDone = true
+    const fail = (error: unknown) => {
       onFailure(error)
-      return false
+      isDone = false
+      return []
     }
+    for (const erasure of await begun().catch(fail)) {
+      if (this.#stopped) break
+      await complete(erasure).catch(fail)
+    }
+    return isDone
   }
 
   async #vacuumIfDue(isDone: boolean): Promise<void> {
     const { clock, isVacuumDue, vacuum, onFailure } = this.#options
     let pauseMs = isDone ? EVERY_MS : AFTER_FAILURE_MS
     try {
-      if (isDone && (await isVacuumDue())) await vacuum()
+      if (!this.#stopped && (await isVacuumDue())) await vacuum()
     } catch (error) {
       onFailure(error)
       pauseMs = AFTER_FAILURE_MS

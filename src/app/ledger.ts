@@ -12,6 +12,7 @@ import type { Journal } from '../core/journal/journal.ts'
 import type { HoldTimer } from '../core/units/hold-timer.ts'
 import type { UnitDirectory } from '../core/units/unit-directory.ts'
 import type { ChangeFeed } from '../events/changes/change-feed.ts'
+import type { CheckpointBuilder } from '../events/checkpoints/checkpoint-builder.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import type { ListReads } from '../postgres/stores/list-reads.ts'
@@ -70,6 +71,8 @@ export interface Ledger extends PartnerLedger {
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly retention: RetentionJob
+  /** Gives entries their leaves. */
+  readonly checkpointBuilder: Pick<CheckpointBuilder, 'behindMs'>
   readonly sandboxRows: SandboxRows
   readonly guestErasures: GuestErasures
   readonly journal: Journal

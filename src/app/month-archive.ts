@@ -2,10 +2,12 @@
  * Archives of months: the four tables of a month, and its checkpoints, as files.
  *
  * - L2 The tables are dropped only when the files, read again from the disk, have all of their rows, and the journal agreed with its chain.
+ *   An archive is replaced only by one that has its entries.
  * - L3 Each unit keeps the snapshot of exactly its last archived entry, so that it can be shown as it was at any later moment.
  *
  * A crash at any point leaves the month in the ledger, or its tables and a complete archive beside each other. Running the archive
- * again with the same folder continues from there.
+ * again with the same folder continues from there. It replaces an earlier archive only if the ledger still has the entries in it: an archive of
+ * another ledger, or of one before a restore, may be the only copy.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream, mkdirSync, renameSync, type WriteStream } from 'node:fs'
@@ -24,6 +26,7 @@ import {
   type ArchivedRows,
   dropTables,
   entriesOf,
+  hasEntries,
   insertSnapshots,
   MONTH_TABLES,
   oldestMonth,
@@ -96,19 +99,23 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
   const oldest = await oldestMonth(sql)
   const name = month.slice(0, 7)
   const folder = join(out, name)
-  const earlier = manifestIn(folder)
   if (month > oldest) throw new MonthArchiveError(`Cannot archive ${name}: the oldest month is ${oldest.slice(0, 7)}`)
+  if ((await tablesOf(sql, month)).length < MONTH_TABLES.length)
+    throw new MonthArchiveError(
+      `Nothing to archive: the ledger has no tables of ${name}. Its oldest month is ${oldest.slice(0, 7)}`,
+    )
+  const earlier = manifestIn(folder)
+  if (earlier !== null && !(await hasEntries(sql, month, earlier.shards)))
+    throw new MonthArchiveError(
+      `Cannot archive ${name}: ${folder} has an archive of entries that this ledger does not have. Name another folder`,
+    )
   if (month === oldest) {
     const extents = await new PostgresVerifyStore(sql).extents()
     const links = new Map(extents.map(({ shard, baseLink }) => [shard, Buffer.from(baseLink).toString('hex')]))
-    if (earlier?.shards.some(({ shard, previousLink }) => links.get(shard) !== previousLink))
-      throw new MonthArchiveError(`Cannot archive ${name}: ${folder} has an archive of another ledger`)
     await writeArchive(request, folder, links)
     await keepMonthEnds(request)
     await retireMonth(sql, month)
-  } else if ((await tablesOf(sql, month)).length < MONTH_TABLES.length)
-    throw new MonthArchiveError(`Cannot archive ${name}: the oldest month is ${oldest.slice(0, 7)}`)
-  else if (earlier === null)
+  } else if (earlier === null)
     throw new MonthArchiveError(
       `Cannot archive ${name}: its tables were detached, but ${folder} has no archive. Name the folder of the run that was interrupted`,
     )

@@ -139,6 +139,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     rows: stores.sandboxClockRows,
     expire: (agency, holds, until) => commands.groups.expire(agency, holds, until),
     audit: { clock, newId: systemIds },
+    clock,
     onMoved: (agencyId) => {
       options.onBookingChange?.(agencyId)
       options.onUnitChange?.(agencyId)
@@ -205,8 +206,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     defaults: retentionOf(limits),
     agencyById: (agencyId) => catalogue.agencyById(agencyId),
     ownsDeliveries: () => termOf(OF_SHARD_0) !== null,
-    erase: (agency, guestId, caller) => guestErasures.erase(agency, guestId, caller),
+    eraseIfDue: (...params) => guestErasures.eraseIfDue(...params),
     clock,
+    newId: systemIds,
     onFailure: watch.onHousekeepingFailure,
   })
   const housekeeping = openHousekeeping({
@@ -336,6 +338,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     directory,
     holdTimer,
     retention,
+    checkpointBuilder: housekeeping.checkpoints,
     sandboxRows: stores.sandboxRows,
     get journal() {
       return writing().journal

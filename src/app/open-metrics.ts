@@ -63,6 +63,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     units: ledger.directory.stats,
     holdsFailing: ledger.holdTimer.failing,
     retention: ledger.retention.stats,
+    checkpointsBehindMs: ledger.checkpointBuilder.behindMs,
     pools: {
       queries: poolStats(ledger.sql),
       lists: ledger.lists.stats,

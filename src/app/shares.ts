@@ -31,7 +31,7 @@ import { RESTRICTIONS_MAX } from '../core/domain/restrictions.ts'
 import { SEASONS_MAX } from '../core/domain/unit.ts'
 import { AGENCY_SHARE_OF_QUEUE } from '../core/journal/waiting-records.ts'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../events/changes/waiting-places.ts'
-import { POOL_LIMITS } from '../events/webhooks/send-pool.ts'
+import { POOL_LIMITS, SANDBOX_BURST, SANDBOX_BURST_MS } from '../events/webhooks/send-pool.ts'
 import { PINGS_PER_AGENCY_MAX } from '../events/webhooks/webhook-commands.ts'
 import { ENDPOINTS_PER_AGENCY_MAX, RESEND_PART_MAX, RESENT_DUE_MAX } from '../events/webhooks/webhook-endpoint.ts'
 import { OPEN_PER_AGENCY_MAX } from '../http/idempotent-writes.ts'
@@ -147,7 +147,12 @@ export const SHARES = {
     'further ones are counted in one line per outcome and minute',
   ),
   mails: share('spend', 'invitations that are mailed', `${MAILS_PER_HOUR_MAX} per hour`, 'the link is only shown'),
-  attempts: share('spend', 'webhook attempts', `${POOL_LIMITS.perAgencyMax} at once`, 'the others wait for their turn'),
+  attempts: share(
+    'spend',
+    'webhook attempts',
+    `${POOL_LIMITS.perAgencyMax} at once; of a sandbox, ${(SANDBOX_BURST * 1_000) / SANDBOX_BURST_MS} a second`,
+    'the others wait for their turn',
+  ),
   calendars: share(
     'spend',
     'reads of calendar addresses',

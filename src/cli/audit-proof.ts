@@ -9,16 +9,13 @@ import { closeSync, createReadStream, mkdirSync, openSync, readFileSync, writeFi
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
-import { parseSecretKey } from '../app/config.ts'
 import { CheckpointSigner, isSignedBy, readCheckpoint } from '../events/checkpoints/checkpoint-note.ts'
 import { Checkpoints } from '../events/checkpoints/checkpoints.ts'
 import { type Hash, isSameHash, leafHash, nodesOf, TreeEdge } from '../events/checkpoints/merkle-tree.ts'
-import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
 import { idOf } from '../lib/ids.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-rows.ts'
-import { storedCheck } from '../postgres/stores/stored-key-check.ts'
-import { databaseUrl, OWNER_NEEDED, onDatabase } from './database.ts'
+import { databaseUrl, OWNER_NEEDED, onDatabase, secretKeyFor } from './database.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -59,7 +56,7 @@ export function addAuditProof(noun: Command, terminal: Terminal): void {
       const range = { from: dayOf('--from', options.from), to: dayOf('--to', options.to) }
       const url = databaseUrl(terminal, 'Cannot export the history: DATABASE_URL is not set.')
       const { entries, firstLeaf } = await onDatabase(url, async (sql) =>
-        exportHistory(sql, await secretKeyFor(sql, terminal), { ...options, ...range }),
+        exportHistory(sql, await secretKeyFor(sql, terminal, 'Cannot export the history'), { ...options, ...range }),
       )
       terminal.out(`Wrote ${entries} entries, from number ${firstLeaf + 1} of the history on, into ${options.out}\n`)
     })
@@ -72,10 +69,14 @@ export function addAuditProof(noun: Command, terminal: Terminal): void {
     )
     .option('--key <vkey>', 'the public key that must have signed it; left out: one of those in the folder')
     .action(async (folder: string, { key }: { key?: string }) => {
-      const { origin, size, firstLeaf, entries } = await verifyHistory(folder, key)
+      const { origin, size, firstLeaf, entries, vkey } = await verifyHistory(folder, key)
       terminal.out(
         `${entries} entries, ${firstLeaf + 1} to ${firstLeaf + entries} of ${size}, are as the signed checkpoint of ${origin} says.\n`,
       )
+      if (key === undefined)
+        terminal.out(
+          `The key that signed it is in the folder: ${vkey}\nCompare it with one that you have kept, or with /.well-known/nightledger-checkpoint-key of the service.\n`,
+        )
     })
 }
 
@@ -84,18 +85,6 @@ function dayOf(option: string, day: string | undefined): string | null {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || Number.isNaN(Date.parse(day)))
     throw new UsageError(`${option} must be a date, such as 2026-01-31.`)
   return day
-}
-
-async function secretKeyFor(sql: Sql, { env }: Terminal): Promise<Uint8Array> {
-  const secretKey = parseSecretKey(env['SECRET_KEY'] ?? '')
-  if (secretKey === null)
-    throw new UsageError(
-      'Cannot export the history: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.',
-    )
-  const check = await storedCheck(sql)
-  if (check !== null && check !== secretKeyCheck(secretKey))
-    throw new UsageError('Cannot export the history: SECRET_KEY does not match this database.')
-  return secretKey
 }
 
 async function exportHistory(
@@ -154,7 +143,8 @@ async function verifyHistory(folder: string, key: string | undefined) {
   const checkpoint = readCheckpoint(note)
   if (checkpoint === null) throw new CliError(`Cannot verify: ${join(folder, CHECKPOINT)} is not a checkpoint.`)
   const keys = key === undefined ? textIn(folder, KEYS).trim().split('\n') : [key]
-  if (!keys.some((vkey) => isSignedBy(note, vkey)))
+  const vkey = keys.find((listed) => isSignedBy(note, listed))
+  if (vkey === undefined)
     throw new CliError(`The checkpoint is not signed by ${key === undefined ? 'a key in the folder' : 'this key'}.`)
   const { firstLeaf, entries, left, right } = proofIn(folder)
   const { origin, size, root } = checkpoint
@@ -174,7 +164,7 @@ async function verifyHistory(folder: string, key: string | undefined) {
     throw new CliError(
       'The entries are not those of the checkpoint: an entry was changed, removed, added or moved, or the proof was.',
     )
-  return { origin, size, firstLeaf, entries }
+  return { origin, size, firstLeaf, entries, vkey }
 }
 
 function append(tree: TreeEdge, hashes: readonly string[], [from, to]: readonly [number, number]): void {

@@ -1,11 +1,14 @@
 /** What commands share that work on the database instead of asking the service, and the first of them: `migrate`. */
 import type { Command } from 'commander'
+import { parseSecretKey } from '../app/config.ts'
+import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
 import { checkServer } from '../postgres/client/check-server.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { isSameDatabase, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { grantRoles } from '../postgres/schema/roles.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
+import { storedCheck } from '../postgres/stores/stored-key-check.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -26,6 +29,21 @@ export function databaseUrl({ env }: Terminal, without: string): string {
       'DATABASE_URL and MIGRATION_DATABASE_URL name different databases. Set both to the one that is meant. Nothing was changed.',
     )
   return url
+}
+
+/**
+ * SECRET_KEY. A key that is missing or malformed is refused before the database is asked anything.
+ * @param cannot begins the message, such as `Cannot verify`
+ * @throws UsageError when there is none, or it is not the key of this database
+ */
+export async function secretKeyFor(sql: Sql, { env }: Terminal, cannot: string): Promise<Uint8Array> {
+  const key = parseSecretKey(env['SECRET_KEY'] ?? '')
+  if (key === null)
+    throw new UsageError(`${cannot}: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.`)
+  const check = await storedCheck(sql)
+  if (check !== null && check !== secretKeyCheck(key))
+    throw new UsageError(`${cannot}: SECRET_KEY does not match this database.`)
+  return key
 }
 
 /** @throws CliError with what the database or `use` says */

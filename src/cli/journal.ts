@@ -1,11 +1,8 @@
 import type { Command } from 'commander'
-import { parseSecretKey } from '../app/config.ts'
 import { archiveMonth, type MonthManifest } from '../app/month-archive.ts'
-import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
-import { storedCheck } from '../postgres/stores/stored-key-check.ts'
-import { databaseUrl, OWNER_NEEDED, onDatabase } from './database.ts'
-import { CliError, UsageError } from './exit-codes.ts'
+import { databaseUrl, OWNER_NEEDED, onDatabase, secretKeyFor } from './database.ts'
+import { UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
 interface Options {
@@ -31,18 +28,11 @@ export function journal(program: Command, terminal: Terminal): void {
     .option('--json', 'print the manifest as JSON')
     .action(async ({ month, out, json }: Options) => {
       if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new UsageError('--month must be a month, such as 2026-01.')
-      const { env } = terminal
       const url = databaseUrl(terminal, 'Cannot archive: DATABASE_URL is not set.')
-      const secretKey = parseSecretKey(env['SECRET_KEY'] ?? '')
-      if (secretKey === null)
-        throw new UsageError('Cannot archive: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.')
       const manifest = await onDatabase(
         url,
         async (sql) => {
-          const check = await storedCheck(sql)
-          if (check !== null && check !== secretKeyCheck(secretKey))
-            throw new CliError('Cannot archive: SECRET_KEY does not match this database.')
-          const chainKeys = await new PostgresChainKeys(sql, secretKey).read()
+          const chainKeys = await new PostgresChainKeys(sql, await secretKeyFor(sql, terminal, 'Cannot archive')).read()
           return archiveMonth({ sql, chainKeys, month: `${month}-01`, out })
         },
         reasonOf,

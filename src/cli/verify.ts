@@ -1,16 +1,13 @@
 import type { Command } from 'commander'
-import { parseSecretKey } from '../app/config.ts'
-import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
 import { isDatabaseFailure } from '../lib/deadline.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { PostgresChainKeys } from '../postgres/stores/postgres-chain-keys.ts'
 import { PostgresVerifyStore } from '../postgres/stores/postgres-verify-store.ts'
-import { storedCheck } from '../postgres/stores/stored-key-check.ts'
 import type { Difference, Verification } from '../verify/findings.ts'
 import { VERIFICATION_MS_MAX } from '../verify/verification-process.ts'
 import { verify } from '../verify/verify.ts'
-import { databaseUrl } from './database.ts'
-import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
+import { databaseUrl, secretKeyFor } from './database.ts'
+import { CliError, EXIT, RefusedError } from './exit-codes.ts'
 import { type Session, serviceCommand } from './session.ts'
 import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
@@ -60,18 +57,14 @@ async function ofService(session: Session): Promise<Verification> {
 }
 
 async function ofDatabase(terminal: Terminal): Promise<Verification> {
-  const { env, err } = terminal
   const url = databaseUrl(terminal, 'Cannot verify: DATABASE_URL is not set.')
-  const secretKey = parseSecretKey(env['SECRET_KEY'] ?? '')
-  if (secretKey === null)
-    throw new UsageError('Cannot verify: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.')
   const sql = connect(url, { purpose: 'verification' })
   try {
-    const check = await storedCheck(sql)
-    if (check !== null && check !== secretKeyCheck(secretKey))
-      throw new UsageError('Cannot verify: SECRET_KEY does not match this database.')
-    const chainKeys = await new PostgresChainKeys(sql, secretKey).read()
-    return await verify(new PostgresVerifyStore(sql), { chainKeys, onProgress: (units) => err(`${units} units\n`) })
+    const chainKeys = await new PostgresChainKeys(sql, await secretKeyFor(sql, terminal, 'Cannot verify')).read()
+    return await verify(new PostgresVerifyStore(sql), {
+      chainKeys,
+      onProgress: (units) => terminal.err(`${units} units\n`),
+    })
   } finally {
     await sql.end({ timeout: 1 })
   }

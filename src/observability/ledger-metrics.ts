@@ -213,6 +213,12 @@ const RETENTION_METRICS: readonly Metric<ServiceStats>[] = [
     help: 'Months that no agency keeps any longer: run nightledger journal archive.',
     read: ({ retention }) => only(retention.monthsToArchive),
   },
+  {
+    name: 'nightledger_checkpoints_behind_seconds',
+    type: 'gauge',
+    help: 'Time since a round began that took every journal entry into the signed checkpoints.',
+    read: ({ checkpointsBehindMs }) => only(checkpointsBehindMs * FROM_MS),
+  },
 ]
 
 export const LEDGER_METRICS = [

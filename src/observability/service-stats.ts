@@ -67,6 +67,8 @@ export interface ServiceStats {
   /** Expired holds that could not be released at the last attempt. */
   readonly holdsFailing: number
   readonly retention: RetentionStats
+  /** Since a round began that gave every journal entry its leaf. */
+  readonly checkpointsBehindMs: number
   /** By purpose. The journal's own connection is not one of them. */
   readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolStats>>
   readonly sender: SenderProcessStats

@@ -9,6 +9,7 @@ import {
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { formatNight, type Night } from '../../src/core/domain/night.ts'
 import { DAY_MS } from '../../src/lib/clock.ts'
+import { systemIds } from '../../src/lib/ids.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 
@@ -92,16 +93,23 @@ function openJob({ own = [AGENCY, OTHER], owner = true }: { own?: Agency[]; owne
   const rows = new FakeRows([AGENCY, OTHER].map(({ id }) => ({ agencyId: id, own: {} })))
   const erased: string[] = []
   const failures: unknown[] = []
+  const failing = { guestId: '', until: Promise.resolve() }
   const job = new RetentionJob({
     rows,
     defaults: DEFAULTS,
     agencyById: (agencyId) => own.find(({ id }) => id === agencyId) ?? null,
     ownsDeliveries: () => owner,
-    erase: async (agency, guestId, { actor, route }) => erased.push(`${agency.id} ${guestId} ${actor.kind} ${route}`),
+    eraseIfDue: async (agency, guestId, before, { actor, route }) => {
+      if (guestId === failing.guestId) throw new Error('damaged guest')
+      await failing.until
+      erased.push(`${agency.id} ${guestId} ${formatNight(before)} ${actor.kind} ${route}`)
+      return true
+    },
     clock,
+    newId: systemIds,
     onFailure: (error) => void failures.push(error),
   })
-  return { clock, rows, job, erased, failures }
+  return { clock, rows, job, erased, failing, failures }
 }
 
 const guestIds = (count: number) => Array.from({ length: count }, (_, n) => sampleId('gst', `${n}`))
@@ -119,7 +127,7 @@ describe('a round', () => {
     })
     while (!isOver) await clock.advance(1_000)
     expect(await round).toEqual({ guests: 250, bookings: 1_200, deliveriesBefore: '2036-02-01', monthsToArchive: 3 })
-    expect(erased).toEqual(ids.map((id) => `${AGENCY.id} ${id} system retention`))
+    expect(erased).toEqual(ids.map((id) => `${AGENCY.id} ${id} 2033-05-15 system retention`))
     expect(rows.bookings.get(OTHER.id)).toBe(0)
     expect(rows.forgotten).toEqual(['2036-02-01'])
     expect(job.stats).toMatchObject({ guests: 250, bookings: 1_200, monthsToArchive: 3 })
@@ -155,6 +163,19 @@ describe('a round', () => {
     await job.run({ isDryRun: false })
     expect(job.stats.sinceSuccessMs).toBe(0)
   })
+
+  test('in which a guest cannot be erased erases those after it, deletes bookings, and has not succeeded', async () => {
+    const { rows, job, erased, failing, clock } = openJob()
+    const ids = guestIds(6)
+    rows.guests.set(AGENCY.id, ids)
+    rows.bookings.set(AGENCY.id, 7)
+    failing.guestId = ids[1] ?? ''
+    await clock.advance(DAY_MS)
+    expect(await job.run({ isDryRun: false }).catch(String)).toBe('Error: damaged guest')
+    expect(erased.map((line) => line.split(' ')[1])).toEqual(ids.filter((id) => id !== failing.guestId))
+    expect(rows.bookings.get(AGENCY.id)).toBe(0)
+    expect(job.stats).toMatchObject({ guests: 5, bookings: 7, sinceSuccessMs: DAY_MS })
+  })
 })
 
 describe('rounds', () => {
@@ -188,5 +209,20 @@ describe('rounds', () => {
     resolve()
     await Promise.all([round, stopped])
     expect([erased, rows.bookings.get(AGENCY.id), rows.forgotten]).toEqual([[], 5, []])
+  })
+
+  test('that are stopped wait for the erasures in progress, also when one of them has failed', async () => {
+    const { rows, job, erased, failing } = openJob()
+    rows.guests.set(AGENCY.id, guestIds(9))
+    failing.guestId = guestIds(1)[0] ?? ''
+    const { promise, resolve } = Promise.withResolvers<void>()
+    failing.until = promise
+    const round = job.run({ isDryRun: false }).catch(String)
+    await Bun.sleep(0)
+    const stopped = job.stop().then(() => erased.length)
+    await Bun.sleep(0)
+    resolve()
+    expect(await stopped).toBe(3)
+    expect(await round).toBe('Error: damaged guest')
   })
 })

@@ -86,7 +86,7 @@ class MemoryStore implements AgencyStore {
   insertAccessToken = async () => {}
   insertFeeType = async () => {}
   updateGuest = async () => 'written' as const
-  updateNotes = async () => {}
+  updateNotes = async () => true
   eraseTexts = async () => {}
   updateAgency = (agency: Agency, audit: AuditDraft) =>
     this.#write(() => {

@@ -8,6 +8,7 @@ import type { MonthManifest } from '../../src/app/month-archive.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { shardOf } from '../../src/core/journal/shard.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
 import { writeMonthSnapshots } from '../support/month-snapshots.ts'
@@ -204,13 +205,15 @@ describe('a month is not archived, and nothing changes,', () => {
     expect(await archive('2026-13-01')).toEqual({ code: 2, output: '--month must be a month, such as 2026-01.\n' })
   })
 
-  test('when the folder has the archive of another ledger', async () => {
-    const folder = join(out, OLDEST.slice(0, 7))
-    await Bun.write(
-      join(folder, 'manifest.json'),
-      JSON.stringify({ shards: [{ shard: 1, previousLink: 'ff'.repeat(32) }], tables: [] }),
-    )
-    expect((await archive(OLDEST)).output).toContain(`${folder} has an archive of another ledger`)
+  test('when the folder has an archive of other entries, which may be their only copy', async () => {
+    const file = path(OLDEST, 'manifest.json')
+    const shard = shardOf(agency.id)
+    // Another ledger's first month, too, continues no other one.
+    const manifest = JSON.stringify({ shards: [{ shard, last: 2, lastLink: 'ff'.repeat(32), previousLink: '' }] })
+    await Bun.write(file, manifest)
+    const { code, output } = await archive(OLDEST)
+    expect([code, output]).toEqual([1, expect.stringContaining('has an archive of entries that this ledger does not')])
+    expect(readFileSync(file, 'utf8')).toBe(manifest)
   })
 })
 
@@ -230,10 +233,15 @@ describe('an interrupted archive', () => {
     }
   }
 
-  test('is completed by running it again', async () => {
+  test('is completed by running it again; after that there is nothing to archive', async () => {
     await detached()
     expect((await archive(OLDEST)).code).toBe(0)
     expect(await tables(OLDEST)).toEqual([])
+    const [before, months] = [manifestOf(OLDEST), [OLDEST, NEXT].map((month) => month.slice(0, 7))]
+    expect((await archive(OLDEST)).output).toBe(
+      `Nothing to archive: the ledger has no tables of ${months[0]}. Its oldest month is ${months[1]}\n`,
+    )
+    expect(manifestOf(OLDEST)).toEqual(before)
   })
 
   test.each([

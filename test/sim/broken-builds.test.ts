@@ -111,8 +111,11 @@ function unannounced({ entries, ...of }: NumberedRecord): NumberedRecord {
   return { ...of, entries: entries.map((entry) => (entry.seq % 10 === 0 ? { ...entry, isAnnounced: false } : entry)) }
 }
 
-/** By what is wrong: the build, and what is noticed of it, at least. */
-const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
+/**
+ * By what is wrong: the build, what is noticed of it, at least, and the seed to begin with. What few seeds notice begins with one that
+ * does, because searching for it took most of the time of this file.
+ */
+const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp, first?: number]> = {
   'lets two lanes append to one shard': [
     () => {
       // Not while the world begins: it needs its units.
@@ -140,6 +143,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
       },
     }),
     /^J5/,
+    113,
   ],
   'applies and answers before the log': [() => ({ wrapJournal: answerBeforeAppend }), /^U1/],
   're-reads max(seq) after an unknown outcome': [
@@ -193,6 +197,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
       },
     }),
     /was denied and is there$/,
+    17,
   ],
   'takes an epoch that it has raised for another writer’s': [
     () => ({
@@ -228,6 +233,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
       }),
     }),
     /^F1: .* was shown/,
+    18,
   ],
   'does not tell its readers of one change in ten': [
     () => ({
@@ -267,6 +273,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
       },
     }),
     /^S[13]: .* is (ahead of the log|not what its journal says)$/,
+    67,
   ],
   'takes over without deleting what is ahead of the log': [
     () => ({
@@ -299,9 +306,9 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp]> = {
 }
 
 describe('the simulation catches a build that', () => {
-  for (const [what, [build, noticed]] of Object.entries(BROKEN)) {
+  for (const [what, [build, noticed, first = 1]] of Object.entries(BROKEN)) {
     test(what, async () => {
-      for (let seed = 1; seed <= SEEDS_MAX; seed++) {
+      for (let seed = first; seed < first + SEEDS_MAX; seed++) {
         const broken = await brokenPromises(await SimWorld.run(seed, 300, build()))
         if (broken.some((promise) => noticed.test(promise))) return
       }

@@ -213,6 +213,7 @@ export function storeSeenBy(
     loadEntries: (agencyId, unitId, after) => process.receive(store.loadEntries(agencyId, unitId, after)),
     writeSnapshots: (snapshots) => process.receive(store.writeSnapshots(snapshots, epochOf)),
     find: (agencyId, bookingId): Promise<BookingRow | null> => process.receive(store.find(agencyId, bookingId)),
+    findAll: (agencyId, bookingIds) => process.receive(store.findAll(agencyId, bookingIds)),
     ofGroup: (agencyId, groupId) => process.receive(store.ofGroup(agencyId, groupId)),
     expiredHolds: (at, after, limit) => process.receive(store.expiredHolds(at, after, limit)),
     nextExpiry: (at) => process.receive(store.nextExpiry(at)),

@@ -6,9 +6,9 @@ import { PostgresCheckpointRows } from '../../src/postgres/stores/postgres-check
 import { FakeClock } from './fake-clock.ts'
 
 /** A builder that has all shards and only runs the rounds that a test asks for. */
-export function checkpointBuilder(sql: Sql): CheckpointBuilder {
+export function checkpointBuilder(sql: Sql, rows = new PostgresCheckpointRows(sql)): CheckpointBuilder {
   return new CheckpointBuilder({
-    rows: new PostgresCheckpointRows(sql),
+    rows,
     clock: new FakeClock(),
     owned: () => Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1 })),
     onFailure: (error) => {

@@ -14,7 +14,12 @@ export interface CliRun {
 /** Runs the command line as a separate process, with only PATH from this process's environment. */
 export async function runCliProcess(
   args: readonly string[],
-  { env = {}, input = '', cwd }: { env?: Record<string, string>; input?: string; cwd?: string } = {},
+  {
+    env = {},
+    input = '',
+    cwd,
+    killedBy,
+  }: { env?: Record<string, string>; input?: string; cwd?: string; killedBy?: AbortSignal } = {},
 ): Promise<CliRun> {
   const child = Bun.spawn([process.execPath, 'run', MAIN, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -22,6 +27,7 @@ export async function runCliProcess(
     stdout: 'pipe',
     stderr: 'pipe',
     ...(cwd === undefined ? {} : { cwd }),
+    ...(killedBy === undefined ? {} : { signal: killedBy, killSignal: 'SIGKILL' as const }),
   })
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),

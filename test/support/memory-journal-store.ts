@@ -260,6 +260,10 @@ export class MemoryJournalStore implements JournalStore, LaneStore, BookingRows 
     return row?.agencyId === agencyId ? row : null
   }
 
+  async findAll(agencyId: string, bookingIds: readonly string[]): Promise<readonly BookingRow[]> {
+    return bookingIds.flatMap((id) => this.bookings.get(id) ?? []).filter((row) => row.agencyId === agencyId)
+  }
+
   async ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]> {
     const rows = [...this.bookings.values()].filter(
       (row) => row.agencyId === agencyId && row.booking.groupId === groupId,

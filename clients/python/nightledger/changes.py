@@ -189,7 +189,8 @@ class Follow:
     def _verify(self, once: CallOptions) -> None:
         """
         If it is time, checks that the history continues the newest checkpoint. A check that gets no answer is left to
-        the next one.
+        the next one; one that is refused ends the loop: a service that proves nothing any longer may have something to
+        hide.
         """
         now = self._http.clock.now()
         if not self._is_unverified or self._verify_pause == 0 or now < self._verify_at:
@@ -207,8 +208,10 @@ class Follow:
                 # If a backup was restored a moment ago, the cursor is refused too, which an open stream does not show.
                 Changes(self._http).list(after=self.cursor, limit=1, options=once)
             raise
-        except NightledgerError:
-            return
+        except NightledgerError as error:
+            if is_passing(error):
+                return
+            raise
         self._checkpoint = newest.note
         self._is_unverified = self._is_reset = False
 

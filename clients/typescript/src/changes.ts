@@ -169,7 +169,10 @@ export class Follow implements AsyncIterable<AnyChange> {
     this.#isUnverified = true
   }
 
-  /** If it is time, checks that the history continues the newest checkpoint. A check that gets no answer is left to the next one. */
+  /**
+   * If it is time, checks that the history continues the newest checkpoint. A check that gets no answer is left to the next one; one that
+   * is refused ends the loop: a service that proves nothing any longer may have something to hide.
+   */
   async #verify(once: CallOptions): Promise<void> {
     const { verifyPauseMs = VERIFY_PAUSE_MS } = this.#options
     const now = this.#http.clock.now()
@@ -184,9 +187,10 @@ export class Follow implements AsyncIterable<AnyChange> {
       this.#checkpoint = newest.note
       this.#isUnverified = this.#isReset = false
     } catch (error) {
-      if (!(error instanceof HistoryRewrittenError)) return
+      if (isPassing(error)) return
       // If a backup was restored a moment ago, the cursor is refused too, which an open stream does not show.
-      if (kept?.origin !== newest?.origin) await new Changes(this.#http).list({ after: this.#cursor, limit: 1 }, once)
+      if (error instanceof HistoryRewrittenError && kept?.origin !== newest?.origin)
+        await new Changes(this.#http).list({ after: this.#cursor, limit: 1 }, once)
       throw error
     }
   }

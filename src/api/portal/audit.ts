@@ -41,7 +41,7 @@ const AuditEntryJson = Type.Object(
     count: Type.Integer({
       minimum: 1,
       description:
-        'Number of attempts this entry represents. Attempts answered with 401, 429 or 500 are counted per key or token, outcome and minute.',
+        'Number of attempts this entry represents. Attempts answered with 401, 429 or 500 are counted per key or token, outcome and minute. Of bookings that were deleted because they are no longer kept, their number.',
     }),
     change: nullable(Type.Union([AuditChangeJson, ErasedGuestJson])),
   },

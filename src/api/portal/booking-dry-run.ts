@@ -9,8 +9,7 @@ import { problemOfOutcome, restrainedJson } from '../../http/problem-of.ts'
 import { PROBLEMS } from '../../http/problems.ts'
 import { QuoteJson } from '../../http/quote-schema.ts'
 import { choice, nullable } from '../../http/text-schema.ts'
-import { assert } from '../../lib/assert.ts'
-import { AgencyBookingJson, agencyBookingJson } from './booking-json.ts'
+import { AgencyBookingJson, bookingWithoutGuest, withGuest } from './booking-json.ts'
 import type { AgencyCall } from './portal-route.ts'
 
 export const DRY_RUN = Type.Object({
@@ -75,8 +74,7 @@ export async function triedAnswer(
   if (outcome.kind !== 'done') return problemOfOutcome(outcome)
   const { booking, inventory, quote = null, warnings } = outcome
   const found = beside ?? (await ledger.bookings.find(agency.id, booking.id))
-  assert(found !== null, 'Cannot show a booking: its row has vanished')
-  const shown = agencyBookingJson({ ...found, booking }, inventory)
+  const shown = withGuest(bookingWithoutGuest(booking, inventory), found)
   const body = { booking: shown, quote: quote === null ? null : quoteJson(quote), ...warningsMember(warnings) }
   return { kind: 'tried', answer: { status: 200, body: JSON.stringify(body) } }
 }

@@ -38,10 +38,12 @@ export function bookingWithoutGuestIn(booking: Booking, unit: Pick<Unit, 'slug' 
   }
 }
 
+/** @param found null: retention has deleted the booking since. A repeated write still shows what the first one did */
 export function withGuest(
   booking: BookingWithoutGuest,
-  { guest, notes }: Pick<AgencyBooking, 'guest' | 'notes'>,
+  found: Pick<AgencyBooking, 'guest' | 'notes'> | null,
 ): Static<typeof AgencyBookingJson> {
+  const { guest, notes } = found ?? { guest: null, notes: null }
   return { ...booking, guest: guest === null ? null : guestJson(guest), notes }
 }
 

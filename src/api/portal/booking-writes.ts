@@ -21,15 +21,8 @@ import { problemOfOutcome } from '../../http/problem-of.ts'
 import { invalid, invalidField, notFound, type Problem } from '../../http/problems.ts'
 import { isIdShaped } from '../../http/read-request.ts'
 import { choice, dateText, nullable, text } from '../../http/text-schema.ts'
-import { assert } from '../../lib/assert.ts'
 import { CHANGED_OR_TRIED, DRY_RUN, modeOf, TRIED, triedAnswer, WARNINGS, warningsMember } from './booking-dry-run.ts'
-import {
-  AgencyBookingJson,
-  agencyBookingJson,
-  type BookingWithoutGuest,
-  bookingWithoutGuest,
-  withGuest,
-} from './booking-json.ts'
+import { AgencyBookingJson, type BookingWithoutGuest, bookingWithoutGuest, withGuest } from './booking-json.ts'
 import { BOOKING_PATH } from './bookings.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, type AgencyCall, agencyRoute } from './portal-route.ts'
@@ -217,7 +210,6 @@ function keptBooking({ keep }: Write): KeepAnswer | undefined {
 async function replayedBooking({ ledger, agency }: Write, kept: string): Promise<string> {
   const { booking, ...beside } = JSON.parse(kept) as { booking: BookingWithoutGuest }
   const found = await ledger.bookings.find(agency.id, booking.id)
-  assert(found !== null, 'Cannot show a booking: its row has vanished')
   return JSON.stringify({ booking: withGuest(booking, found), ...beside })
 }
 
@@ -288,10 +280,9 @@ async function outcomeAsAnswer(
   if (outcome.kind !== 'done') return recorded(problemOfOutcome(outcome))
   const { booking, inventory, warnings } = outcome
   const found = await afterWrite(ledger.bookings.find(agency.id, booking.id))
-  assert(found !== null, 'Cannot show a booking: its row has vanished')
   // As this write left it, even if another one has changed it since.
   return JSON.stringify({
-    booking: agencyBookingJson({ ...found, booking }, inventory),
+    booking: withGuest(bookingWithoutGuest(booking, inventory), found),
     ...warningsMember(warnings),
   })
 }

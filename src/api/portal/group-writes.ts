@@ -13,7 +13,6 @@ import { notFound, PROBLEMS, type Problem } from '../../http/problems.ts'
 import { QuoteJson } from '../../http/quote-schema.ts'
 import { isIdShaped } from '../../http/read-request.ts'
 import { choice, nullable } from '../../http/text-schema.ts'
-import { assert } from '../../lib/assert.ts'
 import { DRY_RUN, modeOf } from './booking-dry-run.ts'
 import {
   AgencyBookingJson,
@@ -186,7 +185,7 @@ async function replayedGroup(call: Write, kept: string): Promise<string> {
   const found = await foundOf(call, bookings)
   return JSON.stringify({
     groupId,
-    bookings: bookings.map((booking, i) => withGuest(booking, found[i] as Row)),
+    bookings: bookings.map((booking, i) => withGuest(booking, found[i] ?? null)),
     ...beside,
   })
 }
@@ -201,18 +200,9 @@ async function groupAnswer(call: Write, outcome: GroupDone): Promise<Outcome> {
 /** As this write left them, even if another one has changed some since. */
 async function shownBookings(call: Write, { bookings, inventory }: GroupDone) {
   const found = await foundOf(call, bookings)
-  return bookings.map((booking, i) => agencyBookingJson({ ...(found[i] as Row), booking }, inventory))
+  return bookings.map((booking, i) => withGuest(bookingWithoutGuest(booking, inventory), found[i] ?? null))
 }
 
-type Row = NonNullable<Awaited<ReturnType<Write['ledger']['bookings']['find']>>>
-
-async function foundOf(
-  { ledger, agency }: Write,
-  bookings: readonly { readonly id: string }[],
-): Promise<readonly Row[]> {
-  const found = await Promise.all(bookings.map(({ id }) => ledger.bookings.find(agency.id, id)))
-  return found.map((row) => {
-    assert(row !== null, 'Cannot show a group: the row of a booking has vanished')
-    return row
-  })
+function foundOf({ ledger, agency }: Write, bookings: readonly { readonly id: string }[]) {
+  return Promise.all(bookings.map(({ id }) => ledger.bookings.find(agency.id, id)))
 }

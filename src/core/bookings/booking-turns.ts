@@ -128,6 +128,8 @@ export interface BookingRow {
 export interface BookingRows {
   /** Null for an unknown id, and for a booking of another agency. */
   find(agencyId: string, bookingId: string): Promise<BookingRow | null>
+  /** Those that exist, in any order. */
+  findAll(agencyId: string, bookingIds: readonly string[]): Promise<readonly BookingRow[]>
   /** In the order in which they were made; empty for an unknown group or one of another agency. */
   ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]>
   /** Holds of all agencies but sandboxes whose lifetime has elapsed at `at`: as `Holds.expired`. */
@@ -293,8 +295,9 @@ export class BookingTurns {
     { states }: GroupTurn,
     holds: readonly ExpiredHold[],
   ): Promise<{ readonly found: readonly Booking[]; readonly moved: number }> {
-    const rows = await Promise.all(holds.map(({ bookingId }) => this.#rows.find(write.agency.id, bookingId)))
-    const bookings = rows.flatMap((row) => (row === null ? [] : [row.booking]))
+    const ids = holds.map(({ bookingId }) => bookingId)
+    const rows = new Map((await this.#rows.findAll(write.agency.id, ids)).map(({ booking }) => [booking.id, booking]))
+    const bookings = ids.flatMap((id) => rows.get(id) ?? [])
     const found = bookings.filter(({ unitId }) => states.has(unitId))
     for (const booking of found) mustHaveNights(states.get(booking.unitId), booking)
     return { found, moved: bookings.length - found.length }

@@ -4,13 +4,12 @@
  * - E1 A clock never goes back. On its way to `target` every hold of the agency is released at its own moment, in order, before the clock
  *   shows a later one. What it shows and where it goes are stored, so a move that was cut short is resumed by the next owner of the shard.
  *
- * Holds are released a few at a time, several in one append, and others are served in between. A clock shows the moment of the last of
- * them; webhooks that fall due by it may be sent from then on.
+ * Holds are released a few at a time, several in one append, with a pause after each append, in which others are served. A clock shows the
+ * moment of the last of them; webhooks that fall due by it may be sent from then on.
  */
 import { AssertionError } from '../../lib/assert.ts'
-import { DAY_MS } from '../../lib/clock.ts'
+import { type Clock, DAY_MS, sleep } from '../../lib/clock.ts'
 import { KeyedTurns } from '../../lib/queues.ts'
-import { nextTurn } from '../../lib/slices.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { SandboxClock } from '../catalogue/agency-time.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -28,6 +27,10 @@ const CLOCK_MAX = Date.UTC(2095, 0, 1)
 export const HOLDS_AT_ONCE = 20
 /** Clocks that are on their way at once, all agencies together; the others wait for their turn. */
 export const MOVES_AT_ONCE_MAX = 2
+/** The pause after an append, in times that it took: a move uses a quarter of the time, however slow the machine is. */
+const PAUSE_TIMES = 3
+/** The end of the process waits for it. */
+const PAUSE_MS_MAX = 250
 
 /** A hold with the moment when it expires, to the millisecond. */
 export interface DueHold extends ExpiredHold {
@@ -68,6 +71,7 @@ interface SandboxClocksOptions {
   /** Releases holds (GroupCommands.expire). */
   readonly expire: (agency: Agency, holds: readonly ExpiredHold[], until: Instant) => Promise<number>
   readonly audit: AuditSource
+  readonly clock: Clock
   /** The clock shows a later moment: webhooks may be due. */
   readonly onMoved: (agencyId: string) => void
   readonly isTransient: (error: unknown) => boolean
@@ -217,9 +221,10 @@ export class SandboxClocks {
   }
 
   async #advance(agencyId: string): Promise<void> {
-    const { catalogue, rows, onMoved } = this.#options
+    const { catalogue, rows, clock: time, onMoved } = this.#options
     let after: DueHold | null = null
     for (;;) {
+      const since = time.monotonicMs()
       const agency = catalogue.agencyById(agencyId)
       // Another node has its shard, and continues.
       if (this.#isStopped || agency?.clock === undefined) {
@@ -242,7 +247,7 @@ export class SandboxClocks {
         onMoved(agencyId)
       }
       if (isEnd && clock.target === target && !this.#again.has(agencyId)) return
-      await nextTurn()
+      await sleep(time, Math.min(PAUSE_TIMES * (time.monotonicMs() - since), PAUSE_MS_MAX))
     }
   }
 

@@ -10,13 +10,19 @@ import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Slices } from '../../lib/slices.ts'
-import type { BuiltPart, CheckpointRows, NextLeaves, TreeEnd } from './checkpoint-rows.ts'
+import {
+  type BuiltPart,
+  type CheckpointRows,
+  type NextLeaves,
+  TreeDamagedError,
+  type TreeEnd,
+} from './checkpoint-rows.ts'
 import { type Hash, nodesOf, TreeEdge } from './merkle-tree.ts'
 
 /** A checkpoint is promised within a minute of a change. */
 const ROUND_MS = 10_000
 /** In one statement: it then takes some 20 ms of the database at most. */
-const AGENCIES_AT_ONCE = 32
+export const AGENCIES_AT_ONCE = 32
 export const LEAVES_AT_ONCE = 128
 /** Looked at in one statement. */
 const AGENCIES_PER_SEARCH = 200
@@ -40,6 +46,7 @@ export class CheckpointBuilder {
   readonly #trees = new Map<string, Tree>()
   /** Of shards whose agencies have been looked at: since then, every entry is noted. */
   readonly #searched = new Map<number, number>()
+  #coveredAt: number
   #cancel: (() => void) | null = null
   #running: Promise<void> = Promise.resolve()
   #stopped = false
@@ -55,6 +62,12 @@ export class CheckpointBuilder {
     this.#clock = options.clock
     this.#owned = options.owned
     this.#onFailure = options.onFailure
+    this.#coveredAt = options.clock.now()
+  }
+
+  /** Milliseconds since a round began that gave every entry its leaf; before the first one, since the start. */
+  get behindMs(): number {
+    return Math.max(0, this.#clock.now() - this.#coveredAt)
   }
 
   /** An entry of this agency is durable. Called for each: it does as little as possible. */
@@ -79,14 +92,22 @@ export class CheckpointBuilder {
     await this.#running
   }
 
-  /** Adds a leaf for every entry that was durable when it began. */
+  /**
+   * Adds a leaf for every entry that was durable when it began. All agencies get their turn before one with many entries gets another.
+   * @throws what the database rejects with; or TreeDamagedError, once all others had their turn. What failed is noted again
+   */
   async round(): Promise<void> {
+    const began = this.#clock.now()
     await this.#searchNewShards()
-    const waiting = [...this.#noted]
-    for (let from = 0; from < waiting.length && !this.#stopped; from += AGENCIES_AT_ONCE) {
-      let some: readonly string[] = waiting.slice(from, from + AGENCIES_AT_ONCE)
-      while (some.length > 0 && !this.#stopped) some = await this.#extend(some)
+    const damaged: TreeDamagedError[] = []
+    for (let waiting: readonly string[] = [...this.#noted]; waiting.length > 0 && !this.#stopped; ) {
+      const further: string[] = []
+      for (let from = 0; from < waiting.length && !this.#stopped; from += AGENCIES_AT_ONCE)
+        further.push(...(await this.#extend(waiting.slice(from, from + AGENCIES_AT_ONCE), damaged)))
+      waiting = further
     }
+    if (damaged.length > 0) throw damaged[0]
+    if (!this.#stopped) this.#coveredAt = began
   }
 
   /** Entries that were written before the shard came to this process were noted by another. */
@@ -104,12 +125,19 @@ export class CheckpointBuilder {
   }
 
   /** @returns those that may have more */
-  async #extend(agencyIds: readonly string[]): Promise<readonly string[]> {
+  async #extend(agencyIds: readonly string[], damaged: TreeDamagedError[]): Promise<readonly string[]> {
     // Before the read, which may miss what becomes durable from here on.
     for (const id of agencyIds) this.#noted.delete(id)
     try {
       const trees = new Map<string, Tree>()
-      for (const id of agencyIds) trees.set(id, this.#trees.get(id) ?? (await this.#read(id)))
+      for (const id of agencyIds) {
+        const tree = this.#trees.get(id) ?? (await this.#read(id))
+        if (!(tree instanceof TreeDamagedError)) trees.set(id, tree)
+        else {
+          this.#noted.add(id)
+          damaged.push(tree)
+        }
+      }
       const parts: BuiltPart[] = []
       const slices = new Slices(LEAVES_PER_SLICE)
       for (const next of await this.#rows.nextLeaves([...trees.values()], LEAVES_AT_ONCE)) {
@@ -137,10 +165,15 @@ export class CheckpointBuilder {
     }
   }
 
-  async #read(agencyId: string): Promise<Tree> {
+  async #read(agencyId: string): Promise<Tree | TreeDamagedError> {
     const end = await this.#rows.end(agencyId)
-    const hashes = await this.#rows.hashes(agencyId, nodesOf(0, end.size))
-    return { ...end, edge: new TreeEdge(end.size, hashes) }
+    try {
+      const hashes = await this.#rows.hashes(agencyId, nodesOf(0, end.size))
+      return { ...end, edge: new TreeEdge(end.size, hashes) }
+    } catch (error) {
+      if (error instanceof TreeDamagedError) return error
+      throw error
+    }
   }
 
   #remember(tree: Tree): void {

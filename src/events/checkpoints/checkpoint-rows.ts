@@ -37,6 +37,14 @@ export interface EntryLeaf {
   readonly entry: string
 }
 
+/** A stored tree lacks hashes: its rows were lost or changed. No checkpoint of the agency is signed until they are back. */
+export class TreeDamagedError extends Error {
+  constructor(agencyId: string) {
+    super(`Cannot read the tree of ${agencyId}: it lacks hashes`)
+    this.name = 'TreeDamagedError'
+  }
+}
+
 /** The port to the trees, which are stored beside the journal that they are built from. */
 export interface CheckpointRows {
   /**
@@ -49,7 +57,7 @@ export interface CheckpointRows {
     limit: number,
   ): Promise<{ readonly agencyIds: readonly string[]; readonly lastId: string | null }>
   end(agencyId: string): Promise<TreeEnd>
-  /** Hashes of complete subtrees, which the tree must have. */
+  /** Hashes of complete subtrees. @throws TreeDamagedError when the tree lacks one */
   hashes(agencyId: string, nodes: readonly TreeNode[]): Promise<readonly Hash[]>
   /** The next leaves after these ends, at most `limit` of each agency. Agencies without any are left out. */
   nextLeaves(ends: readonly TreeEnd[], limit: number): Promise<readonly NextLeaves[]>

@@ -78,11 +78,19 @@ export class Checkpoints {
     return this.#inTurn(agencyId, async () => {
       const { size } = await this.#rows.end(agencyId)
       const leaves = await this.#rows.leavesOfBooking(agencyId, bookingId, PROVED_ENTRIES_MAX)
-      const entries: ProvedEntry[] = []
-      // Not one that was added since the size was read.
-      for (const { index, entry } of leaves)
-        if (index < size)
-          entries.push({ index, entry, hashes: await this.#hashes(agencyId, inclusionProof(index, size)) })
+      // Without one that was added since the size was read.
+      const proved = leaves
+        .filter(({ index }) => index < size)
+        .map((leaf) => ({ ...leaf, path: inclusionProof(leaf.index, size) }))
+      const hashes = await this.#hashes(
+        agencyId,
+        proved.flatMap(({ path }) => path),
+      )
+      let at = 0
+      const entries = proved.map(({ index, entry, path }) => {
+        at += path.length
+        return { index, entry, hashes: hashes.slice(at - path.length, at) }
+      })
       return { checkpoint: await this.#noteOf(agencyId, size), entries }
     })
   }

@@ -1,8 +1,8 @@
 import type { Instant } from '../../core/domain/booking.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, sleep } from '../../lib/clock.ts'
 import { causeName, type PostOnce, type PostResult } from './guarded-post.ts'
 import { openSecrets, type SecretBox, SecretBoxError, signedHeaders } from './secret-box.ts'
-import { FairTurns, PARK_AFTER_MS, type PoolLimits, SendPool } from './send-pool.ts'
+import { FairTurns, PARK_AFTER_MS, type PoolLimits, SANDBOX_BURST, SANDBOX_BURST_MS, SendPool } from './send-pool.ts'
 import type { SenderWatch } from './sender-process.ts'
 import type { SenderStats } from './sender-stats.ts'
 import type { Settled } from './sender-store.ts'
@@ -72,10 +72,18 @@ interface AttemptOptions {
   onRoom(actor: WebhookActor): void
 }
 
+/** Attempts that begin together, and whose outcomes are recorded together unless they take longer. */
+interface Burst {
+  begun: number
+  readonly ended: Promise<void>
+}
+
 /** Attempts in flight: sends what has its turn, as far as there is room, and says what became of it. */
 export class DeliveryAttempts {
   readonly #options: AttemptOptions
   readonly #pool: SendPool
+  /** Of sandboxes, by agency. */
+  readonly #bursts = new Map<string, Burst>()
 
   constructor(options: AttemptOptions) {
     this.#options = options
@@ -89,7 +97,8 @@ export class DeliveryAttempts {
   /** Starts every attempt that the pools have room for. */
   start(): void {
     const { turns, isRunning } = this.#options
-    const mayGo = (agencyId: string) => this.#pool.hasRoomFor(agencyId)
+    const mayGo = (agencyId: string) =>
+      this.#pool.hasRoomFor(agencyId) && (this.#bursts.get(agencyId)?.begun ?? 0) < SANDBOX_BURST
     while (isRunning()) {
       const fast = this.#pool.hasRoom('fast') ? turns.nextFast(mayGo) : undefined
       const actor = fast ?? (this.#pool.hasRoom('parked') ? turns.nextSuspect(mayGo) : undefined)
@@ -116,18 +125,33 @@ export class DeliveryAttempts {
       return
     }
     const slot = this.#pool.start(actor.agencyId, place)
+    const burst = started.delivery.isSandbox ? this.#joinBurst(actor.agencyId) : null
     let wasSlow = false
     const cancelSlowTimer = clock.after(PARK_AFTER_MS, () => {
       wasSlow = true
       actor.slowed()
       slot.park()
     })
-    void post(started.url, { headers, body }).then((result) => {
+    void post(started.url, { headers, body }).then(async (result) => {
       cancelSlowTimer()
+      await burst?.ended
       this.#finish(actor, started, result, { startedAt, wasSlow })
       slot.end()
     })
     turns.add(actor)
+  }
+
+  #joinBurst(agencyId: string): Burst {
+    const burst = this.#bursts.get(agencyId) ?? {
+      begun: 0,
+      ended: sleep(this.#options.clock, SANDBOX_BURST_MS).then(() => {
+        this.#bursts.delete(agencyId)
+        this.start()
+      }),
+    }
+    burst.begun += 1
+    this.#bursts.set(agencyId, burst)
+    return burst
   }
 
   #giveUp(actor: WebhookActor, started: StartedAttempt, at: Instant): void {

@@ -57,6 +57,13 @@ export interface PoolLimits {
 /** Measured with 500 hanging and 50 healthy endpoints (bench/webhook-fairness.ts). */
 export const POOL_LIMITS: PoolLimits = { fastMax: 256, parkedMax: 1_536, parkedAtStartMax: 1_024, perAgencyMax: 128 }
 
+/**
+ * So many attempts of a sandbox begin in each of these times: when its clock is moved, thousands fall due at once, and others share the
+ * processors and the database with them (measured; bench/sandbox-clock.ts).
+ */
+export const SANDBOX_BURST = 8
+export const SANDBOX_BURST_MS = 25
+
 /** An attempt that takes longer than this is slow and moves out of the fast pool. */
 export const PARK_AFTER_MS = 250
 

@@ -75,6 +75,8 @@ export class WebhookActor {
 
   /** How many more deliveries may be claimed: enough that the next one is ready when an attempt ends. */
   get room(): number {
+    // A sandbox's attempts begin at a pace: what is claimed lasts for a while, and claims of one or two would cost more than the attempts.
+    if (this.#queue[0]?.isSandbox === true) return 0
     if (this.#endpoint.status === 'disabled') return this.#unrecorded > 0 ? 0 : WINDOW_FRESH
     return Math.max(0, 2 * this.#windowNow - this.#inFlight - this.#queue.length)
   }

@@ -265,7 +265,7 @@ export class WebhookSender {
 
   /** One of its deliveries is finished, so it may have another. */
   #claimMoreFor(actor: WebhookActor): void {
-    if (actor.mayHaveMore || this.#wasClaimFull) this.wake()
+    if (actor.room > 0 && (actor.mayHaveMore || this.#wasClaimFull)) this.wake()
   }
 
   #requeue(actor: WebhookActor): void {

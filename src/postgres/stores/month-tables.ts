@@ -89,6 +89,21 @@ export async function shardsOf(sql: Sql, month: Month): Promise<readonly ShardMo
     order by e.shard`
 }
 
+/** Whether the month has these last entries of shards with the same links, and so the same entries before them (J7). */
+export async function hasEntries(
+  sql: Sql,
+  month: Month,
+  shards: readonly Pick<ShardMonth, 'shard' | 'last' | 'lastLink'>[],
+): Promise<boolean> {
+  const [row] = await sql<{ hasAll: boolean }[]>`
+    select not exists (
+      select from jsonb_to_recordset(${JSON.stringify(shards)}::text::jsonb) as s (shard smallint, last bigint, "lastLink" text)
+      where not exists (
+        select from ${sql.unsafe(partitionOf('journal', month))} j
+        where j.shard = s.shard and j.seq = s.last and j.link = decode(s."lastLink", 'hex'))) as "hasAll"`
+  return row?.hasAll === true
+}
+
 /** A unit that has entries in the month, with the number of the last of them. */
 export interface UnitMonth extends UnitAddress {
   readonly lastSeq: number

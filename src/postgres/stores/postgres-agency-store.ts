@@ -109,12 +109,13 @@ export class PostgresAgencyStore implements AgencyStore {
   /** Journal batches write no notes of a booking that exists already, so neither overwrites the other. */
   async updateNotes(
     agencyId: string,
-    { bookingId, notes }: { readonly bookingId: string; readonly notes: string | null },
+    { bookingId, notes, replaces }: Parameters<AgencyStore['updateNotes']>[1],
     audit: ChangeLine,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const update = this.#sql`
-      update booking set notes = ${notes} where agency_id = ${uuidOf(agencyId)} and booking_id = ${uuidOf(bookingId)}`
-    await this.#write(agencyId, audit, update)
+      update booking set notes = ${notes}
+      where agency_id = ${uuidOf(agencyId)} and booking_id = ${uuidOf(bookingId)} and notes is not distinct from ${replaces}`
+    return this.#write(agencyId, audit, update)
   }
 
   async eraseTexts(agencyId: string, bookingId: string, audit: ChangeLine): Promise<void> {

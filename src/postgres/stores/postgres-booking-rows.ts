@@ -58,6 +58,14 @@ export class PostgresBookingRows implements BookingRows {
     return row === undefined ? null : bookingRowOf(row)
   }
 
+  async findAll(agencyId: string, bookingIds: readonly string[]): Promise<readonly BookingRow[]> {
+    const sql = this.#sql
+    const rows = await sql<StoredBooking[]>`
+      select ${bookingColumns(sql)} from booking
+      where agency_id = ${uuidOf(agencyId)} and booking_id = any (${`{${bookingIds.map(uuidOf).join()}}`}::text::uuid[])`
+    return rows.map(bookingRowOf)
+  }
+
   async ofGroup(agencyId: string, groupId: string): Promise<readonly BookingRow[]> {
     const sql = this.#sql
     const rows = await sql<StoredBooking[]>`

@@ -1,10 +1,11 @@
 import type { Month } from '../../core/journal/shard.ts'
-import type {
-  BuiltPart,
-  CheckpointRows,
-  EntryLeaf,
-  NextLeaves,
-  TreeEnd,
+import {
+  type BuiltPart,
+  type CheckpointRows,
+  type EntryLeaf,
+  type NextLeaves,
+  TreeDamagedError,
+  type TreeEnd,
 } from '../../events/checkpoints/checkpoint-rows.ts'
 import { HASH_BYTES, type Hash, placeOf, type TreeNode } from '../../events/checkpoints/merkle-tree.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
@@ -49,7 +50,10 @@ export class PostgresCheckpointRows implements CheckpointRows {
     const [row] = await this.#sql<{ hashes: Uint8Array }[]>`
       select tree_hashes(${uuidOf(agencyId)}::text::uuid, ${arrayOf(places.map(({ leaf }) => leaf))}::text::bigint[],
                          ${arrayOf(places.map(({ place }) => place))}::text::bigint[]) as "hashes"`
-    return hashesIn(row?.hashes ?? new Uint8Array())
+    const hashes = hashesIn(row?.hashes ?? new Uint8Array())
+    // A root that is made from fewer would be signed.
+    if (hashes.length !== nodes.length) throw new TreeDamagedError(agencyId)
+    return hashes
   }
 
   async nextLeaves(ends: readonly TreeEnd[], limit: number): Promise<readonly NextLeaves[]> {

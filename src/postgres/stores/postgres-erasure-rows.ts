@@ -1,5 +1,6 @@
 import type { AnswerPlace, BegunErasure, Erasure, ErasureRows } from '../../accounts/guest-erasures.ts'
 import { HOLD_EXPIRED } from '../../core/domain/booking.ts'
+import { formatNight, type Night } from '../../core/domain/night.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
@@ -62,6 +63,16 @@ export class PostgresErasureRows implements ErasureRows {
              count(*) filter (where cancel_reason <> ${HOLD_EXPIRED})::float8 as "withReason"
       from booking where agency_id = ${uuidOf(agencyId)} and guest_id = ${uuidIn('gst', guestId)}`
     return row ?? { bookings: 0, upcoming: 0, withNotes: 0, withReference: 0, withReason: 0 }
+  }
+
+  async beginIfDue(agencyId: string, guestId: string, before: Night): Promise<boolean> {
+    const [row] = await fencedWrite(
+      this.#sql<{ isDue: boolean }[]>`
+        with fence as materialized (${this.#fence(agencyId)})
+        select begin_erasure_if_due(${uuidOf(agencyId)}, ${uuidOf(guestId)}, ${formatNight(before)}::text::date) as "isDue"
+        from fence where held`,
+    )
+    return row?.isDue === true
   }
 
   async unitsOf(agencyId: string, guestId: string): Promise<readonly string[]> {

@@ -5,7 +5,8 @@
 import type { Retention } from '../../accounts/retention.ts'
 import type { GuestPlace, RetainedAgency, RetentionRows } from '../../accounts/retention-job.ts'
 import { formatNight, type Night } from '../../core/domain/night.ts'
-import type { ChangeLine } from '../../core/journal/record.ts'
+import { encodeInstant } from '../../core/journal/fields.ts'
+import type { AuditDraft, ChangeLine } from '../../core/journal/record.ts'
 import { type Month, shardOf } from '../../core/journal/shard.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
@@ -80,12 +81,24 @@ export class PostgresRetentionRows implements RetentionRows {
     return row?.count ?? 0
   }
 
-  async deleteBookings(agencyId: string, { before, limit }: { before: Night; limit: number }): Promise<number> {
-    const deleted = await fencedWrite(this.#sql`
-      with fence as materialized (select check_fence(${shardOf(agencyId)}, ${this.#epochOf(agencyId)}) as held)
-      delete from booking where (select held from fence) and ctid = any (array(
-        select b.ctid from booking b where ${this.#isDue(agencyId, before)} limit ${limit}))`)
-    return deleted.count
+  async deleteBookings(
+    agencyId: string,
+    { before, limit, audit }: { before: Night; limit: number; audit: AuditDraft },
+  ): Promise<number> {
+    const { auditId, at, actor, route, outcome } = audit
+    const [row] = await fencedWrite(this.#sql<{ count: number }[]>`
+      with fence as materialized (select check_fence(${shardOf(agencyId)}, ${this.#epochOf(agencyId)}) as held),
+      deleted as (
+        delete from booking where (select held from fence) and ctid = any (array(
+          select b.ctid from booking b where ${this.#isDue(agencyId, before)} limit ${limit}))
+        returning 1),
+      counted as (select count(*) as count, ${encodeInstant(at)}::text::timestamptz as at from deleted),
+      audited as (
+        insert into audit_line (at, count, agency_id, line_id, month, actor_kind, route, outcome)
+        select at, count, ${uuidOf(agencyId)}, ${uuidOf(auditId)}, storage_month(at), ${actor.kind}, ${route}, ${outcome}
+        from counted where count > 0)
+      select count::float8 as "count" from counted`)
+    return row?.count ?? 0
   }
 
   async countMonths(before: Month): Promise<number> {

@@ -1,8 +1,11 @@
 /** The erasure of a guest: what goes, what stays, and what happens at the same moment. Roles and bounds are tested with those of all routes. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { BookingNotes } from '../../../src/accounts/booking-notes.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
-import { uuidOf } from '../../../src/lib/ids.ts'
+import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
+import { PostgresAgencyBookings } from '../../../src/postgres/stores/postgres-agency-bookings.ts'
+import { PostgresAgencyStore } from '../../../src/postgres/stores/postgres-agency-store.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { CALLER } from '../../support/samples.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
@@ -263,6 +266,32 @@ test('bookings, changes and an erasure of the same guest at one moment: each com
     const rest = (await service.get(`${path}/guests?search=reis`)).body.guests
     for (const { id } of rest) await erase(id)
     expect(await tablesWith('reis')).toEqual([])
+  }
+})
+
+test('notes that are changed at the same moment: the change is refused if it is based on those that were erased', async () => {
+  const { sql } = service.database
+  const bookings = new PostgresAgencyBookings(sql, service.ledger.lists)
+  for (const replaces of [TEXTS.notes, undefined]) {
+    const { id, guestId } = await booked()
+    const notes = new BookingNotes({
+      bookings: {
+        find: async (...params) => {
+          const found = await bookings.find(...params)
+          await erase(guestId)
+          return found
+        },
+      },
+      store: new PostgresAgencyStore(sql, (agencyId) => service.ledger.epochOf(agencyId)),
+      onErased: () => {},
+      clock: service.ledger.clock,
+      newId: systemIds,
+    })
+    const outcome = await notes.set(agency, { bookingId: id, notes: 'Ana Reis likes coffee', replaces }, CALLER)
+    const isBased = replaces !== undefined
+    if (isBased) expect(outcome).toEqual({ kind: 'refused', refusal: { code: 'NOTES_CHANGED', notes: null } })
+    else expect(outcome).toMatchObject({ kind: 'done', value: { guest: null, notes: 'Ana Reis likes coffee' } })
+    expect(await tablesWith('reis')).toEqual(isBased ? [] : ['booking'])
   }
 })
 

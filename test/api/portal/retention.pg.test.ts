@@ -1,13 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { dueAt } from '../../../src/accounts/retention.ts'
+import { RetentionJob } from '../../../src/accounts/retention-job.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
 import { DAY_MS } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
+import { connect } from '../../../src/postgres/client/connect.ts'
+import { PostgresErasureRows } from '../../../src/postgres/stores/postgres-erasure-rows.ts'
+import { PostgresRetentionRows } from '../../../src/postgres/stores/postgres-retention-rows.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { cliOn } from '../../support/cli-terminal.ts'
+import { eventually } from '../../support/eventually.ts'
 import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { testDatabase } from '../../support/postgres.ts'
@@ -95,10 +101,10 @@ describe('the settings', () => {
 })
 
 /** @returns the id of the guest */
-async function guestOf(stay: { arrival: string; departure: string; unit?: Unit }): Promise<string> {
-  const guest = { firstName: 'Ana', lastName: 'Reis', email: `ana-${crypto.randomUUID()}@example.com` }
-  const { unit: of_ = unit, ...dates } = stay
-  const { body } = await service.ask(of('/bookings'), { unit: of_.slug, ...dates, guest })
+async function guestOf(stay: { arrival: string; departure: string; email?: string }): Promise<string> {
+  const { email = `ana-${crypto.randomUUID()}@example.com`, ...dates } = stay
+  const guest = { firstName: 'Ana', lastName: 'Reis', email }
+  const { body } = await service.ask(of('/bookings'), { unit: unit.slug, ...dates, guest })
   return body.booking.guest.id
 }
 
@@ -140,6 +146,68 @@ describe('guests', () => {
     const { audit } = (await service.get(of('/audit'))).body
     expect(audit[0]).toMatchObject({ actor: { kind: 'system' }, route: 'retention', change: { kind: 'guest_erased' } })
     expect(await run()).toMatchObject({ guests: 0 })
+  })
+
+  test('that book again or are to be kept after their page was read are not erased', async () => {
+    const departed = (days: number) => guestOf({ arrival: dayBefore(days + 1), departure: dayBefore(days) })
+    const [kept, booked, due] = [await departed(85), await departed(80), await departed(75)]
+    now = later
+    const {
+      ledger,
+      database: { sql },
+    } = service
+    const rows = new PostgresRetentionRows(sql, (agencyId) => ledger.epochOf(agencyId))
+    const dueGuests = rows.dueGuests.bind(rows)
+    rows.dueGuests = async (...params) => {
+      const page = await dueGuests(...params)
+      expect(page.guestIds).toHaveLength(3)
+      await service.patch(of(`/guests/${kept}`), { keep: true })
+      const { email } = (await service.get(of(`/guests/${booked}`))).body.guest
+      await guestOf({ arrival: '2040-01-01', departure: '2040-01-03', email })
+      return page
+    }
+    const failures: unknown[] = []
+    const job = new RetentionJob({
+      rows,
+      defaults: DEFAULTS,
+      agencyById: (agencyId) => (agencyId === agency.id ? agency : null),
+      ownsDeliveries: () => false,
+      eraseIfDue: (...params) => ledger.guestErasures.eraseIfDue(...params),
+      clock: ledger.clock,
+      newId: ledger.newId,
+      onFailure: (error) => failures.push(error),
+    })
+    expect(await job.run({ isDryRun: false })).toMatchObject({ guests: 1 })
+    const statuses = await Promise.all([kept, booked, due].map((id) => service.get(of(`/guests/${id}`))))
+    expect(statuses.map(({ status }) => status)).toEqual([200, 200, 404])
+    expect(failures).toEqual([])
+  })
+
+  test('whose booking is being written are not erased: it is waited for', async () => {
+    const guestId = await guestOf({ arrival: dayBefore(80), departure: dayBefore(75) })
+    const {
+      ledger,
+      database: { sql },
+    } = service
+    // As append_batch does it: first the guest, then their booking.
+    const writer = connect(service.database.url, { purpose: 'admin', max: 1 })
+    await writer.unsafe(`begin; update guest set email = email where guest_id = '${uuidOf(guestId)}'`).simple()
+    // Without a time limit for locks, which a slow machine would exceed here.
+    const eraser = connect(service.database.url, { purpose: 'admin', max: 1 })
+    const rows = new PostgresErasureRows(eraser, { epochOf: (agencyId) => ledger.epochOf(agencyId), shards: () => [] })
+    const isErased = rows.beginIfDue(agency.id, guestId, dueAt(later, { ...DEFAULTS, guestMonths: 2 }).guestsBefore)
+    await eventually('the erasure waits for the booking', async () => {
+      const waiting = await sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%begin_erasure_if_due%'`
+      return waiting.length > 0
+    })
+    await writer
+      .unsafe(`update booking set departure = '2040-01-01' where guest_id = '${uuidOf(guestId)}'; commit`)
+      .simple()
+    expect(await isErased).toBe(false)
+    await Promise.all([writer.end(), eraser.end()])
+    expect((await service.get(of(`/guests/${guestId}`))).status).toBe(200)
+    await sql`update booking set departure = ${dayBefore(75)}::text::date where guest_id = ${uuidOf(guestId)}`
   })
 
   test('are due without a stay that took place, once they were created long enough ago', async () => {
@@ -274,7 +342,15 @@ describe('bookings and deliveries', () => {
     const years = (n: number) => `${new Date().getUTCFullYear() - n}-06-01`
     const to = (n: number) => `${new Date().getUTCFullYear() - n}-06-03`
     now = Date.parse(`${OLDEST}T12:00:00Z`)
-    for (const n of [3, 2, -1]) await guestOf({ arrival: years(n), departure: to(n) })
+    const guest = { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' }
+    const body = { unit: unit.slug, arrival: years(3), departure: to(3), guest }
+    const headers = { 'Idempotency-Key': 'sent-again' }
+    const book = () => service.ask(of('/bookings'), body, { headers })
+    const made = await book()
+    const path = of(`/bookings/${made.body.booking.id}/notes`)
+    const note = () => service.ask(path, { notes: 'late' }, { method: 'PUT', headers })
+    const noted = await note()
+    for (const n of [2, -1]) await guestOf({ arrival: years(n), departure: to(n) })
     now = Date.now()
     const bookings = async () =>
       (await service.get(of('/bookings'))).body.bookings.map((b: { arrival: string }) => b.arrival)
@@ -287,5 +363,15 @@ describe('bookings and deliveries', () => {
     expect(await run()).toMatchObject({ bookings: 2 })
     expect(await bookings()).toEqual([years(-1)])
     expect(await differences()).toEqual([])
+    // A write that is sent again is answered as the first time, without what went with the row.
+    const [madeAgain, notedAgain] = [await book(), await note()]
+    expect([madeAgain.status, madeAgain.body.booking]).toEqual([201, { ...made.body.booking, guest: null }])
+    const gone = { guest: null, notes: null }
+    expect([notedAgain.status, notedAgain.body.booking]).toEqual([200, { ...noted.body.booking, ...gone }])
+    // The trail says how many, and nothing of rounds that delete none.
+    expect(await run()).toMatchObject({ bookings: 0 })
+    const { audit } = (await service.get(of('/audit'))).body
+    const lines = audit.filter(({ route }: { route: string }) => route === 'retention')
+    expect(lines).toMatchObject([{ actor: { kind: 'system' }, outcome: 'OK', count: 2, change: null }])
   })
 })

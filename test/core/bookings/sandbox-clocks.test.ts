@@ -30,6 +30,9 @@ class World {
   holds: DueHold[] = []
   readonly log: string[] = []
   readonly failures: unknown[] = []
+  /** Monotonic: stands, so that a test says how long something takes. */
+  ms = 0
+  readonly pausesMs: number[] = []
   /** Pages of holds that were asked for. */
   looks = 0
   /** Rejects what it is called with. */
@@ -74,6 +77,14 @@ class World {
       return 0
     },
     audit: { clock: systemClock, newId: systemIds },
+    clock: {
+      now: () => systemClock.now(),
+      monotonicMs: () => this.ms,
+      after: (ms, task) => {
+        this.pausesMs.push(ms)
+        return systemClock.after(0, task)
+      },
+    },
     onMoved: (agencyId) => this.log.push(`${agencyId === AGENCY.id ? '' : `${agencyId} `}now ${this.#hours(agencyId)}`),
     isTransient: () => false,
     watch: {
@@ -145,6 +156,17 @@ describe('E1: on the way of a clock', () => {
       'now 100',
     ])
     expect(world.log.indexOf(`now ${HOLDS_AT_ONCE}`)).toBe(HOLDS_AT_ONCE)
+  })
+
+  test('others have three quarters of the time: a pause is three times as long as the append before it, up to a quarter of a second', async () => {
+    for (let hours = 1; hours <= 3 * HOLDS_AT_ONCE + 1; hours++) world.hold(hours)
+    const takes = [10, 20, 1_000, 10]
+    world.onExpire = () => {
+      world.ms += takes.shift() ?? 0
+    }
+    await world.move(100)
+    await world.ready()
+    expect(world.pausesMs).toEqual([30, 60, 250])
   })
 
   test('holds of other agencies stay', async () => {

@@ -1,7 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { coveredText, type LinkedEntry, shardOf } from '../../../src/core/journal/shard.ts'
-import { CheckpointBuilder, LEAVES_AT_ONCE } from '../../../src/events/checkpoints/checkpoint-builder.ts'
+import {
+  AGENCIES_AT_ONCE,
+  CheckpointBuilder,
+  LEAVES_AT_ONCE,
+} from '../../../src/events/checkpoints/checkpoint-builder.ts'
 import { CheckpointSigner, readCheckpoint } from '../../../src/events/checkpoints/checkpoint-note.ts'
+import { TreeDamagedError } from '../../../src/events/checkpoints/checkpoint-rows.ts'
 import { Checkpoints } from '../../../src/events/checkpoints/checkpoints.ts'
 import { type Hash, isIncluded, isSameHash, leafHash, TreeEdge } from '../../../src/events/checkpoints/merkle-tree.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
@@ -10,7 +15,9 @@ import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-ch
 import { PostgresVerifyStore } from '../../../src/postgres/stores/postgres-verify-store.ts'
 import { checkpointBuilder, isConsistent } from '../../support/checkpoints.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { addAgency, addUnit } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 import { LivedLedger } from '../../verify/support/lived-ledger.ts'
 
 let database: TestDatabase
@@ -66,10 +73,10 @@ async function copyLastEntry(times: number): Promise<void> {
          generate_series(1, ${times}::int) n`
 }
 
-async function expectWhole(): Promise<void> {
-  const entries = await entriesOf()
+async function expectWhole(agencyId = lived.agency.id): Promise<void> {
+  const entries = await entriesOf(agencyId)
   const tree = treeOf(entries)
-  const { size, root } = await stored()
+  const { size, root } = await stored(agencyId)
   expect([size, isSameHash(root, tree.root())]).toEqual([entries.length, true])
 }
 
@@ -165,6 +172,67 @@ describe('the stored tree', () => {
     const part = { ...next, firstLeaf: end.size, size: tree.size, hashes }
     expect([...(await rows.keep([part]))]).toEqual([])
     await builder().round()
+    await expectWhole()
+  })
+
+  test('whose last row was lost, as by a fail-over, is continued from where it ends now', async () => {
+    const own = builder()
+    await own.round()
+    for (let round = 0; round < 3; round++) {
+      await copyLastEntry(4)
+      own.note(lived.agency.id)
+      await own.round()
+    }
+    await database.sql`delete from checkpoint where first_leaf = (select max(first_leaf) from checkpoint)`
+    await copyLastEntry(1)
+    own.note(lived.agency.id)
+    await own.round()
+    await own.round()
+    await expectWhole()
+  })
+
+  test('that lacks hashes is named, nothing is signed for it, and others continue', async () => {
+    const other = await addAgency(lived.ledger, { id: sampleId('agc', 'other'), slug: 'other' })
+    const unit = await addUnit(lived.ledger, other, sampleUnit({ id: sampleId('unt', 'other') }))
+    await builder().round()
+    await copyLastEntry(1)
+    await builder().round()
+    await database.sql`
+      delete from checkpoint where agency_id = ${uuidOf(lived.agency.id)}::text::uuid and first_leaf = 0`
+    await copyLastEntry(2)
+    await lived.ledger.commands.book(other, requestFor(unit, '2030-01-01', '2030-01-03'), CALLER)
+    const own = builder()
+    await expect(own.round()).rejects.toThrow(TreeDamagedError)
+    await expect(checkpoints().latest(lived.agency.id)).rejects.toThrow(TreeDamagedError)
+    await expectWhole(other.id)
+  })
+
+  test('of one agency with many entries does not delay those of others', async () => {
+    const rows = new PostgresCheckpointRows(database.sql)
+    const grown: string[] = []
+    const keep = rows.keep.bind(rows)
+    rows.keep = (parts) => {
+      grown.push(...parts.map(({ agencyId }) => agencyId))
+      return keep(parts)
+    }
+    const own = checkpointBuilder(database.sql, rows)
+    await own.round()
+    grown.length = 0
+    await copyLastEntry(LEAVES_AT_ONCE + 1)
+    own.note(lived.agency.id)
+    // More than are built in one statement.
+    const others = Array.from({ length: AGENCIES_AT_ONCE }, (_, n) => ({
+      id: sampleId('agc', `other-${n}`),
+      slug: `other-${n}`,
+    }))
+    for (const { id, slug } of others) {
+      const agency = await addAgency(lived.ledger, { id, slug })
+      await addUnit(lived.ledger, agency, sampleUnit({ id: sampleId('unt', slug), slug }))
+      own.note(id)
+    }
+    await own.round()
+    expect(grown.filter((id) => id === lived.agency.id)).toHaveLength(2)
+    expect(grown.at(-1)).toBe(lived.agency.id)
     await expectWhole()
   })
 

@@ -54,3 +54,15 @@ test('each success gives an endpoint one more attempt at once, up to 16, and a f
   expect(grown).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16])
   expect([windowAfter(500), windowAfter(200)]).toEqual([1, 2])
 })
+
+test('more deliveries of a sandbox are claimed only once none is queued: its attempts begin at a pace', () => {
+  const actor = new WebhookActor('agc_a', DELIVERY.endpoint, 0)
+  const rooms = [actor.room]
+  for (let i = 0; i < 2; i++) actor.take({ ...DELIVERY, isSandbox: true }, 1)
+  rooms.push(actor.room)
+  actor.takeAttempt(0)
+  rooms.push(actor.room)
+  actor.takeAttempt(0)
+  rooms.push(actor.room)
+  expect(rooms).toEqual([4, 0, 0, 2])
+})

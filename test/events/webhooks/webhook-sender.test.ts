@@ -2,7 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import { JITTER_MAX, RETRY_DELAYS_S } from '../../../src/events/webhooks/after-attempt.ts'
 import type { AttemptOutcome, PostResult } from '../../../src/events/webhooks/guarded-post.ts'
 import { SecretBox } from '../../../src/events/webhooks/secret-box.ts'
-import { POOL_LIMITS, type PoolLimits } from '../../../src/events/webhooks/send-pool.ts'
+import {
+  POOL_LIMITS,
+  type PoolLimits,
+  SANDBOX_BURST,
+  SANDBOX_BURST_MS,
+} from '../../../src/events/webhooks/send-pool.ts'
 import { WebhookSender } from '../../../src/events/webhooks/webhook-sender.ts'
 import { DAY_MS } from '../../../src/lib/clock.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
@@ -550,6 +555,29 @@ describe('fairness', () => {
     expect(calm.status).toBe('delivered')
     // The large backlog got its share, and no more.
     expect(harness.sent.filter(({ url }) => url.includes('backlog'))).toHaveLength(6)
+  })
+
+  test('attempts of a sandbox begin at a pace, however many fall due at once, and its deliveries are claimed many at a time', async () => {
+    const harness = new Harness()
+    harness.store.sandboxes.add('agc_sandbox')
+    for (let i = 0; i < 4; i++) {
+      harness.endpoint(`whe_sandbox${i}`, 'agc_sandbox')
+      for (let j = 0; j < 100; j++) harness.store.addDelivery(`whe_sandbox${i}`, harness.clock.now())
+    }
+    harness.endpoint('whe_live', 'agc_live')
+    const live = Array.from({ length: 20 }, () => harness.store.addDelivery('whe_live', harness.clock.now()))
+    await harness.begin()
+    await harness.clock.advance(60)
+    expect(live.filter(({ status }) => status === 'delivered')).toHaveLength(20)
+    expect(harness.sent.length - 20).toBeLessThanOrEqual(4 * SANDBOX_BURST)
+
+    const claimsBefore = harness.store.claims.length
+    await harness.clock.advance(1.2 * (400 / SANDBOX_BURST) * SANDBOX_BURST_MS)
+    const sentAt = harness.sent.filter(({ url }) => url.includes('sandbox')).map(({ at }) => at)
+    expect(sentAt).toHaveLength(400)
+    for (let i = SANDBOX_BURST; i < sentAt.length; i++)
+      expect((sentAt[i] ?? 0) - (sentAt[i - SANDBOX_BURST] ?? 0)).toBeGreaterThanOrEqual(SANDBOX_BURST_MS)
+    expect(harness.store.claims.length - claimsBefore).toBeLessThan(100)
   })
 
   test('endpoints that hang are parked after 250 ms and then get one attempt each, while a healthy one continues', async () => {

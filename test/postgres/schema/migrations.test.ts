@@ -21,3 +21,11 @@ test.each(files)('%s leaves the transaction to migrate()', (name) => {
   const statements = readFileSync(`sql/${name}`, 'utf8').replace(/\$(\w*)\$[\s\S]*?\$\1\$/g, '')
   expect(statements).not.toMatch(/^\s*(begin|commit|rollback|start transaction|create index concurrently)\b/im)
 })
+
+test('what runs with the rights of the owner is not for everybody, also without roles.sql', () => {
+  const schema = readFileSync('sql/001_schema.sql', 'utf8')
+  const functions = schema.split(/^create function /m).slice(1)
+  const ofOwner = functions.filter((text) => text.split('$$')[0]?.includes('security definer'))
+  const [, revoked = ''] = /^revoke execute on function ([\w, ]+) from public;/m.exec(schema) ?? []
+  expect(ofOwner.map((text) => text.split('(')[0]).sort()).toEqual(revoked.split(', ').sort())
+})

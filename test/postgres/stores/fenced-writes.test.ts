@@ -44,6 +44,7 @@ const WRITES: Record<string, string> = {
   'postgres-endpoint-rows.ts: register_endpoint()': 'function',
   'postgres-endpoint-rows.ts: update webhook_delivery': 'audited',
   'postgres-endpoint-rows.ts: update webhook_endpoint': 'audited',
+  'postgres-erasure-rows.ts: begin_erasure_if_due()': 'checked',
   'postgres-erasure-rows.ts: erase_bookings()': 'checked',
   'postgres-erasure-rows.ts: scrub_answers()': 'checked',
   'postgres-erasure-rows.ts: update guest_erasure': 'checked',
@@ -71,6 +72,7 @@ const WRITES: Record<string, string> = {
   'postgres-retention-rows.ts: forget_deliveries()':
     'removes what is due by the month, whichever process does it; it waits for others that do',
   'postgres-retention-rows.ts: insert into agency_retention': 'audited',
+  'postgres-retention-rows.ts: insert into audit_line': 'checked',
   'postgres-sandbox-clocks.ts: delete from idempotency': 'checked',
   'postgres-sandbox-clocks.ts: update agency': 'checked',
   'postgres-sandbox-rows.ts: end_sandbox()': 'function',
@@ -100,14 +102,21 @@ const WRITES: Record<string, string> = {
   'table.ts: insert into ${name}': 'a part of a statement: see `inserted`',
 }
 
-/** The changing functions of sql/, each with its body: the last one, if a later file replaces it. */
+/** The changing functions of sql/, and those that call one, each with its body: the last one, if a later file replaces it. */
 async function changingFunctions(): Promise<Map<string, string>> {
   const bodies = new Map<string, string>()
   for (const file of [...new Glob('sql/*.sql').scanSync(ROOT)].sort()) {
     const text = await Bun.file(`${ROOT}/${file}`).text()
     for (const { name, start, end } of functionBodies(text)) bodies.set(name, text.slice(start, end))
   }
-  return new Map([...bodies].filter(([, body]) => /\b(insert into|update|delete from) /.test(body)))
+  const changes = (body: string) => /\b(insert into|update|delete from) /.test(body)
+  const changing = new Set([...bodies].filter(([, body]) => changes(body)).map(([name]) => name))
+  for (let size = -1; size !== changing.size; ) {
+    size = changing.size
+    for (const [name, body] of bodies)
+      if ([...changing].some((called) => body.includes(`perform ${called}(`))) changing.add(name)
+  }
+  return new Map([...bodies].filter(([name]) => changing.has(name)))
 }
 
 const CHANGE =

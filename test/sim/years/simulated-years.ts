@@ -7,14 +7,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dueAt, type Retention } from '../../../src/accounts/retention.ts'
 import { retentionOf } from '../../../src/app/config.ts'
+import { openErasuresFile } from '../../../src/app/erasures-file.ts'
 import type { Ledger } from '../../../src/app/ledger.ts'
 import { archiveMonth, type MonthManifest } from '../../../src/app/month-archive.ts'
+import { runCli } from '../../../src/cli/run-cli.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { formatNight } from '../../../src/core/domain/night.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import type { Month } from '../../../src/core/journal/shard.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { DAY_MS } from '../../../src/lib/clock.ts'
+import { idOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { connect } from '../../../src/postgres/client/connect.ts'
 import { oldestMonth } from '../../../src/postgres/stores/month-tables.ts'
@@ -28,6 +31,7 @@ import { insertEndpoint } from '../../support/sample-rows.ts'
 import { AMPLE_PLAN, CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 import { TEST_SECRET_KEY } from '../../support/service-process.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
+import { chainProblems, erasedGuests, keptTooLong } from './years-problems.ts'
 
 interface YearsOptions {
   readonly years: number
@@ -44,6 +48,23 @@ export const TWENTY_YEARS: YearsOptions = {
   unitsPerAgency: 100,
   staysPerUnitYear: 4,
   seed: 20,
+}
+
+/** Where the years are lived, and how their ledger is backed up. */
+export interface YearsServer {
+  /** A new one, migrated. */
+  database(): Promise<TestDatabase>
+  /** Nothing but its own `sql` may be connected to the database. @returns makes a new database of what is in it now */
+  backUp(database: TestDatabase): Promise<() => Promise<TestDatabase>>
+}
+
+/** The server of the test run, which has no `pg_dump`: a backup is a copy of the database. */
+const SERVER_OF_THE_RUN: YearsServer = {
+  database: () => testDatabase(),
+  backUp: async (database) => {
+    const copy = await copyOf(database)
+    return async () => copy
+  },
 }
 
 /** Kilobytes of each table with its indexes, months together, and of the archives. */
@@ -71,39 +92,39 @@ interface Known {
 
 /** Bookings at once: as many as form a few batches. */
 const AT_ONCE = 200
+/** Guests who are erased at their request in the month that a restore loses. */
+const ERASED_BY_HAND = 10
 
 export class SimulatedYears {
   readonly #options: YearsOptions
+  readonly #server: YearsServer
   readonly #random: SeededRandom
   readonly #archives = mkdtempSync(join(tmpdir(), 'years-'))
+  /** ERASURES_FILE. */
+  readonly #erasures = `${this.#archives}.ndjson`
   readonly #manifests: MonthManifest[] = []
   readonly #known: Known[] = []
   readonly #retention: Retention
   #database: TestDatabase
-  #ledger: Ledger & { reports: Reports }
+  #ledger!: Ledger & { reports: Reports }
   #now: number
   #agencies: Agency[] = []
   #units: { agency: Agency; unit: Unit; freeFrom: number }[] = []
   #guests = 0
   #history = 0
 
-  private constructor(
-    options: YearsOptions,
-    database: TestDatabase,
-    ledger: Ledger & { reports: Reports },
-    now: number,
-  ) {
+  private constructor(options: YearsOptions, server: YearsServer, database: TestDatabase, now: number) {
     this.#options = options
+    this.#server = server
     this.#random = new SeededRandom(options.seed)
     this.#retention = { ...retentionOf(DEFAULT_LIMITS), ...options.retention }
     this.#database = database
-    this.#ledger = ledger
     this.#now = now
   }
 
   /** The last one of the years ends before this month. */
-  static async open(options: YearsOptions): Promise<SimulatedYears> {
-    const database = await testDatabase()
+  static async open(options: YearsOptions, server: YearsServer = SERVER_OF_THE_RUN): Promise<SimulatedYears> {
+    const database = await server.database()
     const first = `${new Date().getUTCFullYear() - options.years}-01-01`
     // Months are made as the years pass, not up to today.
     await database.sql
@@ -115,23 +136,31 @@ export class SimulatedYears {
         $$ select ensure_all_months(least(until, (select u.month + interval '3 months' from years_until u)::date)) $$`)
       .simple()
     await haveMonthsSince(database.sql, first)
-    const years: { current?: SimulatedYears } = {}
-    const start = Date.parse(`${first}T00:00:00Z`)
-    const ledger = await open(database, () => years.current?.now ?? start, options.retention)
-    const self = new SimulatedYears(options, database, ledger, start)
-    years.current = self
+    const self = new SimulatedYears(options, server, database, Date.parse(`${first}T00:00:00Z`))
+    await self.#openLedger()
     await self.#settle()
     return self
-  }
-
-  get now(): number {
-    return this.#now
   }
 
   async close(): Promise<void> {
     await this.#ledger.close()
     await this.#database.drop()
     rmSync(this.#archives, { recursive: true })
+    rmSync(this.#erasures, { force: true })
+  }
+
+  async #openLedger(): Promise<void> {
+    const { bookingYears, guestMonths, logYears, deliveryDays } = this.#retention
+    this.#ledger = await openTestDatabaseLedger(this.#database.url, {
+      clock: clockAt(() => this.#now),
+      limits: {
+        retainBookingYears: bookingYears,
+        retainGuestMonths: guestMonths,
+        retainLogYears: logYears,
+        retainDeliveryDays: deliveryDays,
+      },
+      listErasure: await openErasuresFile(this.#erasures),
+    })
   }
 
   async #settle(): Promise<void> {
@@ -266,46 +295,67 @@ export class SimulatedYears {
     return { ...Object.fromEntries(rows.map(({ name, kb }) => [name, kb])), archives: Math.round(archives / 1_024) }
   }
 
-  /** Restores the ledger as it is now, and continues on the copy. */
-  async restore(): Promise<void> {
+  /**
+   * Restores the ledger to this moment after another month has passed, as docs/operating.md says. The bookings of that month are lost. Its
+   * erasures are carried out again, and its archives are written over.
+   * @returns what `after-restore` printed
+   */
+  async restore(): Promise<string> {
+    const [moment, archived] = [this.#now, this.#manifests.length]
     await this.#ledger.close()
-    const old = this.#database
-    this.#database = await copyOf(old)
-    await old.drop()
-    await this.#database.sql`select after_restore()`
+    const restored = await this.#server.backUp(this.#database)
+    await this.#openLedger()
+    await this.#liveMonth(moment)
+    this.#now = Date.UTC(new Date(moment).getUTCFullYear(), 1, 1)
+    await this.#endOfMonth()
+    await this.#eraseByHand()
+    await this.#ledger.close()
+
+    await this.#database.drop()
+    this.#database = await restored()
+    this.#now = moment
+    this.#manifests.length = archived
+    const printed = await cli(this.#database.url, 'after-restore', '--erasures', this.#erasures)
     await this.#database.sql`update webhook_endpoint set status = 'active', disabled_reason = null`
-    this.#ledger = await open(this.#database, () => this.#now, this.#options.retention)
+    await this.#openLedger()
     this.#history += 1
+    await this.#completeErasures()
+    return printed
+  }
+
+  async #eraseByHand(): Promise<void> {
+    const some = await this.#database.sql<{ agencyId: string; guestId: string }[]>`
+      select agency_id as "agencyId", guest_id as "guestId" from guest order by created_at, guest_id
+      offset (select count(*) / 2 from guest) limit ${ERASED_BY_HAND}`
+    for (const { agencyId, guestId } of some)
+      await this.#ledger.guestErasures.erase(this.#agencyOf(agencyId), idOf('gst', guestId), CALLER)
+  }
+
+  /** As the service does at its start and every minute. */
+  async #completeErasures(): Promise<void> {
+    const begun = await this.#database.sql<{ agencyId: string; guestId: string }[]>`
+      select agency_id as "agencyId", guest_id as "guestId" from guest_erasure where erased_at is null`
+    for (const { agencyId, guestId } of begun)
+      await this.#ledger.guestErasures.completeBegun(this.#agencyOf(agencyId), idOf('gst', guestId))
+  }
+
+  #agencyOf(uuid: string): Agency {
+    const agency = this.#agencies.find(({ id }) => id === idOf('agc', uuid))
+    if (agency === undefined) throw new Error(`Cannot find agency ${uuid} of the simulation`)
+    return agency
   }
 
   /** What is not as it should be; empty when everything is. */
   async problems(): Promise<string[]> {
+    const { sql } = this.#database
     return [
       ...this.#ledger.reports.failures.map((failure) => `reported: ${failure}`),
-      ...(await verifyDatabase(this.#database.sql)).differences.map(
-        ({ what, at, message }) => `${what} ${at}: ${message}`,
-      ),
-      ...(await this.#chainProblems()),
+      ...(await verifyDatabase(sql)).differences.map(({ what, at, message }) => `${what} ${at}: ${message}`),
+      ...(await chainProblems(sql, this.#manifests)),
       ...(await this.#pastProblems()),
-      ...(await this.#keptTooLong()),
+      ...(await keptTooLong(sql, dueAt(this.#now, this.#retention))),
+      ...(await erasedGuests(sql, this.#erasures)),
     ]
-  }
-
-  /** Every archive continues the one before it, and the ledger continues the last one. */
-  async #chainProblems(): Promise<string[]> {
-    const links = new Map<number, string>()
-    const problems: string[] = []
-    for (const { month, shards } of this.#manifests)
-      for (const { shard, previousLink, lastLink } of shards) {
-        if (previousLink !== (links.get(shard) ?? ''))
-          problems.push(`the archive of ${month} does not continue shard ${shard}`)
-        links.set(shard, lastLink)
-      }
-    const bases = await this.#database.sql<{ shard: number; link: string }[]>`
-      select shard, encode(base_link, 'hex') as "link" from shard where base > 0`
-    for (const { shard, link } of bases)
-      if (links.get(shard) !== link) problems.push(`shard ${shard} does not continue its last archive`)
-    return problems
   }
 
   /** Within the kept time a unit is as it was, and the feed continues from the cursor; before it, both are expired. */
@@ -329,34 +379,16 @@ export class SimulatedYears {
     }
     return problems
   }
-
-  async #keptTooLong(): Promise<string[]> {
-    const { guestsBefore, bookingsBefore, deliveriesBefore, logBefore } = dueAt(this.#now, this.#retention)
-    const { sql } = this.#database
-    const [row] = await sql<Record<string, number>[]>`
-      select (select count(*)::int from guest g
-              where g.created_at < ${formatNight(guestsBefore)}::text::date and not exists (
-                select from booking b where b.guest_id = g.guest_id and b.status <> 'cancelled'
-                  and b.departure >= ${formatNight(guestsBefore)}::text::date)) as guests,
-             (select count(*)::int from booking b join shard s on s.shard = shard_of(b.agency_id)
-              where b.departure < ${formatNight(bookingsBefore)}::text::date and b.seq <= s.base) as bookings,
-             (select count(*)::int from webhook_delivery where month < ${deliveriesBefore}::text::date) as deliveries,
-             (select count(*)::int from journal where month < ${logBefore}::text::date) as entries`
-    return Object.entries(row ?? {}).flatMap(([what, count]) =>
-      count > 0 ? [`${count} ${what} are kept too long`] : [],
-    )
-  }
 }
 
-function open(database: TestDatabase, now: () => number, retention: Partial<Retention> = {}) {
-  const { bookingYears, guestMonths, logYears, deliveryDays } = { ...retentionOf(DEFAULT_LIMITS), ...retention }
-  return openTestDatabaseLedger(database.url, {
-    clock: clockAt(now),
-    limits: {
-      retainBookingYears: bookingYears,
-      retainGuestMonths: guestMonths,
-      retainLogYears: logYears,
-      retainDeliveryDays: deliveryDays,
-    },
-  })
+/** @throws with what the command printed, if it failed */
+async function cli(url: string, ...args: string[]): Promise<string> {
+  let printed = ''
+  const out = (text: string) => {
+    printed += text
+  }
+  const env = { DATABASE_URL: url }
+  if ((await runCli(args, { isTty: false, out, err: out, readInput: async () => '', env })) !== 0)
+    throw new Error(`nightledger ${args.join(' ')} failed: ${printed}`)
+  return printed
 }

@@ -72,6 +72,8 @@ export class MemorySenderStore implements SenderStore {
   readonly endpoints = new Map<string, MemoryEndpoint>()
   readonly deliveries = new Map<string, MemoryDelivery>()
   readonly makes: Parameters<SenderStore['makeDeliveries']>[0][] = []
+  /** Agencies that have a clock of their own. */
+  readonly sandboxes = new Set<string>()
   readonly claims: Parameters<SenderStore['claim']>[0][] = []
   /** Errors to throw, each once, before or after the call takes effect. */
   failures: { call: 'make' | 'claim' | 'record'; when: 'before' | 'after'; error: Error }[] = []
@@ -293,7 +295,7 @@ export class MemorySenderStore implements SenderStore {
       attempts: delivery.attempts,
       tries: delivery.tries,
       nextAttemptAt: delivery.nextAttemptAt ?? 0,
-      isSandbox: false,
+      isSandbox: this.sandboxes.has(delivery.agencyId),
       month: MEMORY_MONTH,
       endpoint: {
         id: endpoint.id,
