@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { keepMonthEnds } from '../../../src/app/month-archive.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
@@ -8,7 +9,6 @@ import { uuidOf } from '../../../src/lib/ids.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { cliOn } from '../../support/cli-terminal.ts'
-import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { testDatabase } from '../../support/postgres.ts'
 import { sectionOf, shellBlocksOf } from '../../support/shell-blocks.ts'
@@ -280,7 +280,7 @@ describe('bookings and deliveries', () => {
       (await service.get(of('/bookings'))).body.bookings.map((b: { arrival: string }) => b.arrival)
     expect(await run()).toMatchObject({ bookings: 0 })
     expect(await bookings()).toHaveLength(3)
-    await writeMonthSnapshots(service.database, service.ledger)
+    await keepMonthEnds(sql, OLDEST)
     await makeCheckpoints(sql)
     await sql`select retire_month(${OLDEST}::text::date)`
     expect(await run(true)).toMatchObject({ bookings: 2 })
