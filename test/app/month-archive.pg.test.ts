@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Ledger } from '../../src/app/ledger.ts'
 import type { MonthManifest } from '../../src/app/month-archive.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
@@ -171,6 +171,14 @@ test('the manifest has the sums of the files, and its links continue from one mo
   expect(await findings()).toEqual([])
 })
 
+test('a month is not archived when a unit has no intact snapshot in the place of its earlier entries', async () => {
+  expect((await archive(OLDEST)).code).toBe(0)
+  await database.sql`update snapshot set state = state || ' '`
+  const { code, output } = await archive(NEXT)
+  expect([code, output]).toEqual([1, expect.stringContaining(`unit ${unit.id} has no intact snapshot from before it`)])
+  expect(await tables(NEXT)).toHaveLength(4)
+})
+
 describe('a month is not archived, and nothing changes,', () => {
   afterEach(async () => {
     expect(await tables(OLDEST)).toHaveLength(4)
@@ -249,6 +257,7 @@ describe('an interrupted archive', () => {
 
   test.each([
     ['is damaged', () => writeFileSync(path(OLDEST, 'audit_line.ndjson.gz'), 'damaged')],
+    ['has other rows', () => writeFileSync(path(OLDEST, 'journal.ndjson.gz'), gzipSync('{}\n'))],
     ['is missing', () => rmSync(path(OLDEST, 'journal.ndjson.gz'))],
   ])('writes a file again that %s', async (_, damage) => {
     await detached()

@@ -267,6 +267,22 @@ describe('bookings and deliveries', () => {
     await service.delete(of(`/webhook-endpoints/${endpointId}`))
   })
 
+  test('a month is emptied only if it is before the given one', async () => {
+    await lived('delivered')
+    await service.database.sql`select forget_deliveries(${OLDEST}::text::date)`
+    expect(await deliveries()).toBe(2)
+  })
+
+  test('a delivery that waits for the clock of a sandbox does not keep its month', async () => {
+    await lived('pending')
+    const { sql } = service.database
+    await sql`update agency set clock_now = now(), clock_target = now() where agency_id = ${uuidOf(agency.id)}`
+    await run()
+    expect(await deliveries()).toBe(1)
+    await sql`delete from webhook_delivery where agency_id = ${uuidOf(agency.id)}`
+    await sql`delete from webhook_endpoint where agency_id = ${uuidOf(agency.id)}`
+  })
+
   test('a booking is deleted once it is due and its log is archived, and the ledger still verifies', async () => {
     const { sql } = service.database
     await sql`update webhook_endpoint set status = 'deleted'`
