@@ -133,6 +133,16 @@ test('the running service continues the numbers and the chain, and so does the n
   expect(shards.map(({ numbers }) => numbers).sort()).toEqual(['4', '8,9,10,11'])
 })
 
+test('after a restore, archiving leaves the numbers from which the shards continue', async () => {
+  await ledger.close()
+  await database.sql`select after_restore()`
+  const marks = async () => [...(await database.sql`select shard, mark from shard order by shard`)]
+  const before = await marks()
+  await archived()
+  expect(await marks()).toEqual(before)
+  ledger = await open()
+})
+
 test('the trees keep the leaves of archived entries, and grow from there', async () => {
   const rows = new PostgresCheckpointRows(database.sql)
   const rootOfAll = async () => {
