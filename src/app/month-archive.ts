@@ -27,7 +27,7 @@ import {
   dropTables,
   entriesOf,
   hasEntries,
-  insertSnapshots,
+  insertBases,
   MONTH_TABLES,
   oldestMonth,
   partitionOf,
@@ -113,7 +113,7 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
     const extents = await new PostgresVerifyStore(sql).extents()
     const links = new Map(extents.map(({ shard, baseLink }) => [shard, Buffer.from(baseLink).toString('hex')]))
     await writeArchive(request, folder, links)
-    await keepMonthEnds(request)
+    await keepMonthEnds(sql, month)
     await retireMonth(sql, month)
   } else if (earlier === null)
     throw new MonthArchiveError(
@@ -128,7 +128,7 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
  * Writes a snapshot of each unit as it was after its last entry of the month, for retire_month to keep: with a later one, the unit could not
  * be shown as it was between the two. What comes before the month is in the newest snapshot before it.
  */
-async function keepMonthEnds({ sql, month }: ArchiveRequest): Promise<void> {
+export async function keepMonthEnds(sql: Sql, month: Month): Promise<void> {
   const store = new PostgresVerifyStore(sql)
   let ends: StoredSnapshot[] = []
   for (const { lastSeq, ...unit } of await unitsOf(sql, month)) {
@@ -139,15 +139,14 @@ async function keepMonthEnds({ sql, month }: ArchiveRequest): Promise<void> {
         `Cannot archive ${month.slice(0, 7)}: unit ${unit.unitId} has no intact snapshot from before it. Run nightledger verify`,
       )
     const state = newest ?? UnitState.empty(unit.unitId)
-    if (state.seq === lastSeq) continue
     for (const entry of await entriesOf(sql, month, { unitId: unit.unitId, after: state.seq }))
       applyStored(state, entry)
     ends.push(encodeSnapshot(unit.agencyId, state))
     if (ends.length < SNAPSHOTS_AT_ONCE) continue
-    await insertSnapshots(sql, ends)
+    await insertBases(sql, ends)
     ends = []
   }
-  await insertSnapshots(sql, ends)
+  await insertBases(sql, ends)
 }
 
 /**
