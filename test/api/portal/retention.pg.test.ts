@@ -174,6 +174,7 @@ describe('guests', () => {
       ownsDeliveries: () => false,
       eraseIfDue: (...params) => ledger.guestErasures.eraseIfDue(...params),
       clock: ledger.clock,
+      newId: ledger.newId,
       onFailure: (error) => failures.push(error),
     })
     expect(await job.run({ isDryRun: false })).toMatchObject({ guests: 1 })
