@@ -30,7 +30,7 @@ export function openHousekeeping(options: {
   readonly watch: LedgerWatch
   readonly ownership: Pick<Ownership, 'termOf' | 'owned'>
   readonly onDefect: OnDefect
-  readonly guestErasures: Pick<GuestErasures, 'complete'>
+  readonly guestErasures: Pick<GuestErasures, 'completeBegun'>
   readonly retention: RetentionJob
   writing(): { readonly journal: Journal }
 }): { readonly checkpoints: CheckpointBuilder; start(): void; stop(): Promise<void> } {
@@ -75,7 +75,7 @@ export function openHousekeeping(options: {
   const erasureRounds = new ErasureRounds({
     clock,
     begun: () => stores.erasureRows.begun(),
-    complete: (erasure) => guestErasures.complete(erasure),
+    complete: (erasure) => guestErasures.completeBegun({ id: erasure.agencyId }, erasure.guestId),
     // Of several nodes one vacuums, for all.
     isVacuumDue: async () => hasShard0(ownership) && (await stores.erasureRows.isVacuumDue()),
     vacuum: () => vacuumErased(options.databaseUrl),
