@@ -1145,6 +1145,18 @@ begin
   return true;
 end $$;
 
+-- The age of the oldest transaction that dead rows of this database are kept for, in transaction ids; -1: there is none. A vacuum removes
+-- what older transactions have deleted. Every role may read what it is computed from.
+create function oldest_snapshot_age() returns integer language sql stable as $$
+  select coalesce(max(age(s.xid)), -1)
+  from (select unnest(array[a.backend_xid, a.backend_xmin]) as xid from pg_stat_activity a
+        where a.pid <> pg_backend_pid() and (a.datname = current_database() or a.datid is null)
+        union all
+        select r.xmin from pg_replication_slots r
+        union all
+        select p.transaction from pg_prepared_xacts p where p.database = current_database()) s
+$$;
+
 -- Takes guest and texts from bookings of an erased guest, at most `bookings_max`: those of a unit, or of all when `of_unit` is null.
 -- Returns how many. What the texts were is in no other row but kept answers (scrub_answers).
 create function erase_bookings(agency uuid, guest uuid, of_unit uuid, bookings_max integer) returns integer language plpgsql

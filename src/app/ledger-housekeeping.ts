@@ -26,7 +26,7 @@ export function openHousekeeping(options: {
   readonly clock: Clock
   readonly watch: LedgerWatch
   readonly ownership: Pick<Ownership, 'termOf' | 'owned'>
-  readonly guestErasures: Pick<GuestErasures, 'complete'>
+  readonly guestErasures: Pick<GuestErasures, 'completeBegun'>
   readonly retention: RetentionJob
   writing(): { readonly journal: Journal }
 }): { readonly checkpoints: CheckpointBuilder; start(): void; stop(): Promise<void> } {
@@ -57,7 +57,7 @@ export function openHousekeeping(options: {
   const erasureRounds = new ErasureRounds({
     clock,
     begun: () => stores.erasureRows.begun(),
-    complete: (erasure) => guestErasures.complete(erasure),
+    complete: (erasure) => guestErasures.completeBegun({ id: erasure.agencyId }, erasure.guestId),
     // Of several nodes one vacuums, for all.
     isVacuumDue: async () => hasShard0(ownership) && (await stores.erasureRows.isVacuumDue()),
     vacuum: () => vacuumErased(options.databaseUrl),

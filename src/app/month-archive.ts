@@ -1,7 +1,7 @@
 /**
  * Archives of months: the four tables of a month, and its checkpoints, as files.
  *
- * - L2 The tables are dropped only when the files, read again from the disk, have all of their rows, and the journal agreed with its chain.
+ * - L2 The tables are dropped only when the files, read again after they were synced, have all of their rows, and the journal agreed with its chain.
  *   An archive is replaced only by one that has its entries.
  * - L3 Each unit keeps the snapshot of exactly its last archived entry, so that it can be shown as it was at any later moment.
  *
@@ -10,7 +10,7 @@
  * another ledger, or of one before a restore, may be the only copy.
  */
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream, createWriteStream, mkdirSync, renameSync, type WriteStream } from 'node:fs'
+import { createReadStream, createWriteStream, renameSync, type WriteStream } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -19,7 +19,7 @@ import { UnitState } from '../core/domain/unit-state.ts'
 import { applyStored } from '../core/journal/recovery.ts'
 import type { ChainKey, Month } from '../core/journal/shard.ts'
 import { decodeSnapshot, encodeSnapshot, type StoredSnapshot } from '../core/journal/snapshot-codec.ts'
-import { readIfPresent, syncFolder } from '../lib/private-file.ts'
+import { makeSyncedFolder, readIfPresent, syncFolder } from '../lib/private-file.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import {
   ARCHIVED_ROWS,
@@ -217,7 +217,7 @@ async function writeArchive(
     previousLink: previousLinks.get(shard.shard) ?? '',
   }))
   await checkChains(request, shards)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeSyncedFolder(folder)
   const tables: ArchivedTable[] = []
   for (const table of ARCHIVED_ROWS) tables.push(await writeTable(sql, { table, month, folder }))
   const manifest: MonthManifest = { format: 1, month: month.slice(0, 7), tables, shards }

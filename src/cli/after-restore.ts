@@ -154,7 +154,7 @@ function reportOf(
         ? `all ${calendars} were changed`
         : 'those that were changed since are the former ones again: change them again',
     },
-    { kind: 'suspended agencies', did: `${suspended} are suspended: suspend again who was suspended since` },
+    { kind: 'suspended agencies', did: `${suspended} are suspended: suspend again any that were suspended since then` },
     {
       kind: 'kept answers',
       did: 'those since are lost: a write that is repeated with its Idempotency-Key is made again',

@@ -57,7 +57,8 @@ function readList(file: string): ListedErasure[] {
   return readText(file)
     .split('\n')
     .flatMap((line, i) => {
-      if (line.trim() === '') return []
+      // A line that a crash has cut off was not answered. The erasure is listed again once it is completed.
+      if (line.trim() === '' || /^\{[^}]*$/.test(line)) return []
       const erasure = erasureIn(line)
       if (erasure === null)
         throw new CliError(

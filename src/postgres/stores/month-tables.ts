@@ -3,7 +3,7 @@ import type { StoredEntry } from '../../core/journal/entry-codec.ts'
 import type { UnitAddress } from '../../core/journal/recovery.ts'
 import type { Month } from '../../core/journal/shard.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
-import { idOf, uuidOf } from '../../lib/ids.ts'
+import { idOf, idOrNull, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** What is partitioned by month, each with the columns that the rows of a month are ordered by. */
@@ -135,9 +135,9 @@ export async function entriesOf(
     order by seq`
   return rows.map(({ unitId: of, otherUnitId, bookingId, ...row }) => ({
     ...row,
-    unitId: of === null ? null : idOf('unt', of),
-    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
-    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+    unitId: idOrNull('unt', of),
+    otherUnitId: idOrNull('unt', otherUnitId),
+    bookingId: idOrNull('bkg', bookingId),
   }))
 }
 
