@@ -4,7 +4,7 @@ import { instantText } from '../lib/clock.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import { type RepeatedErasures, restoredMoment } from '../postgres/stores/listed-erasures.ts'
 import { databaseUrl, OWNER_NEEDED, onDatabase } from './database.ts'
-import { type ErasuresOption, erasuresSentence, listedErasures, withErasures } from './repeated-erasures.ts'
+import { type ErasuresOption, erasuresSentence, listedErasures, withErasures } from './erasures.ts'
 import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -24,6 +24,7 @@ async function completed(fails: Error | null): Promise<string[]> {
   }
   const rows: ErasureRows = {
     find: async () => BEGUN,
+    beginIfDue: async () => false,
     count: async () => ({ bookings: 1, upcoming: 0, withNotes: 0, withReference: 0, withReason: 0 }),
     unitsOf: async () => (done.includes('texts erased') ? [] : [sampleId('unt', 'a')]),
     eraseBookings: async () => {
@@ -46,7 +47,7 @@ async function completed(fails: Error | null): Promise<string[]> {
     list: null,
     onErased: () => {},
   })
-  await erasures.complete(BEGUN).catch((error) => done.push(String(error)))
+  await erasures.completeBegun(AGENCY, BEGUN.guestId).catch((error: unknown) => done.push(String(error)))
   return done
 }
 

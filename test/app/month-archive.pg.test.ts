@@ -12,7 +12,7 @@ import { shardOf } from '../../src/core/journal/shard.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
-import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
+import { clockAt, emptyLedger, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertEndpoint } from '../support/sample-rows.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../support/samples.ts'
@@ -39,9 +39,7 @@ afterAll(() => database.drop())
 /** Two entries and a refusal in each of two months. */
 beforeEach(async () => {
   const { sql } = database
-  await sql`truncate agency cascade`
-  await sql`truncate journal, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency, checkpoint`
-  await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
+  await emptyLedger(sql)
   for (const month of [OLDEST, NEXT])
     for (const table of ['journal', 'audit_line', 'webhook_delivery', 'webhook_attempt'])
       await sql.unsafe(`drop table if exists ${tableOf(table, month)} cascade`)

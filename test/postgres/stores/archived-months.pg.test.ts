@@ -13,7 +13,7 @@ import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
-import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
+import { clockAt, emptyLedger, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
@@ -40,9 +40,7 @@ afterAll(() => database.drop())
 /** Three months of bookings: all units in the first, `b` not in the second, `c` in no other one. */
 beforeEach(async () => {
   const { sql } = database
-  await sql`truncate agency cascade`
-  await sql`truncate journal, checkpoint, snapshot, archived_unit, booking, guest, guest_erasure, audit_line, webhook_delivery, idempotency`
-  await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
+  await emptyLedger(sql)
   for (const table of TABLES) await sql.unsafe(`drop table if exists ${table} cascade`)
   await haveMonthsSince(sql, OLDEST)
   now = Date.parse(`${OLDEST}T12:00:00Z`)
