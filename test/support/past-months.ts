@@ -16,7 +16,7 @@ export function monthsAgo(months: number): Month {
 /** Removes all agencies and everything that the log says; the next number is 1. */
 export async function emptyLedger(sql: Sql): Promise<void> {
   await sql`truncate agency cascade`
-  await sql`truncate journal, checkpoint, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency`
+  await sql`truncate journal, checkpoint, snapshot, archived_unit, booking, guest, guest_erasure, audit_line, webhook_delivery, idempotency`
   await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
 }
 
