@@ -223,6 +223,7 @@ class Beside {
     add(sending, await this.#loaded.load(() => isOver))
     await quiet
     this.#sendMs += performance.now() - since
+    console.log(`${this.#loaded.name} beside ${this.#moved.name}: the clock took ${Math.round(await move)} ms`)
     const after = this.#moved.cpuS()
     this.#cpuS.main += after.main - before.main
     this.#cpuS.sender += after.sender - before.sender

@@ -379,7 +379,7 @@ create index journal_newest on journal (agency_id, at desc, entry_id desc);
 create index journal_of_unit on journal (unit_id, seq);
 create index journal_of_other_unit on journal (other_unit_id, seq) where other_unit_id is not null;
 
--- `is_base`: the unit's entries up to it may be archived, so it is never pruned (S2).
+-- `is_base`: the unit's entries up to it are archived, or about to be, so it is never pruned (S2).
 create table snapshot (
   agency_id uuid not null,
   unit_id   uuid not null,
@@ -666,7 +666,7 @@ begin
   from shard s left join lateral (
     select seq from journal where shard = s.shard and month = retired order by seq desc limit 1) j on true;
 
-  -- Each unit keeps the oldest intact snapshot that includes all of its entries of this month, and none before it.
+  -- Each unit keeps the snapshot of exactly its last entry of this month (L3), and none before it.
   with last_entry as materialized (
     select unit_id, max(seq) as seq
     from (select unit_id, seq from journal where month = retired and unit_id is not null
@@ -674,26 +674,21 @@ begin
           select other_unit_id, seq from journal where month = retired and other_unit_id is not null) e
     group by unit_id
   ), base as materialized (
-    select distinct on (l.unit_id) s.agency_id, l.unit_id, s.seq, l.seq as last_seq
-    from last_entry l join snapshot s on s.unit_id = l.unit_id and s.seq >= l.seq
-    where s.hash = encode(sha256(convert_to('unt_' || replace(s.unit_id::text, '-', '') || E'\n' || s.state, 'UTF8')), 'hex')
-    order by l.unit_id, s.seq
-  ), kept as (
-    update snapshot s set is_base = (s.seq = b.seq) from base b
-    where s.unit_id = b.unit_id and s.seq >= b.last_seq and (s.is_base or s.seq = b.seq)
-    returning s.unit_id, s.is_base
+    select s.agency_id, s.unit_id, s.seq from last_entry l join snapshot s on s.unit_id = l.unit_id and s.seq = l.seq
+    where s.is_base
+      and s.hash = encode(sha256(convert_to('unt_' || replace(s.unit_id::text, '-', '') || E'\n' || s.state, 'UTF8')), 'hex')
   ), noted as (
-    insert into archived_unit (agency_id, unit_id, seq) select b.agency_id, b.unit_id, b.last_seq from base b
+    insert into archived_unit (agency_id, unit_id, seq) select b.agency_id, b.unit_id, b.seq from base b
     on conflict (agency_id, unit_id) do update set seq = excluded.seq
   ), deleted as (
     delete from snapshot s using last_entry l where s.unit_id = l.unit_id and s.seq < l.seq
   )
   select count(*), string_agg('unt_' || replace(l.unit_id::text, '-', ''), ', ') filter (where l.place <= 10) into lacking, examples
   from (select l.unit_id, row_number() over (order by l.unit_id) as place from last_entry l
-        where not exists (select from kept k where k.unit_id = l.unit_id and k.is_base)) l;
+        where not exists (select from base b where b.unit_id = l.unit_id)) l;
   if lacking > 0 then
     raise exception 'Cannot archive %: % units have no snapshot of what they were at its end: %', retired, lacking, examples
-      using errcode = 'NL020', hint = 'The service writes the snapshots once a day.';
+      using errcode = 'NL020', hint = 'nightledger journal archive writes them: run it again.';
   end if;
 
   -- From here on nothing is appended.
@@ -1207,6 +1202,18 @@ begin
   perform begin_erasure(jsonb_build_array(jsonb_build_object('agency_id', agency, 'guest_id', guest, 'at', clock_timestamp())));
   return true;
 end $$;
+
+-- The age of the oldest transaction that dead rows of this database are kept for, in transaction ids; -1: there is none. A vacuum removes
+-- what older transactions have deleted. Every role may read what it is computed from.
+create function oldest_snapshot_age() returns integer language sql stable as $$
+  select coalesce(max(age(s.xid)), -1)
+  from (select unnest(array[a.backend_xid, a.backend_xmin]) as xid from pg_stat_activity a
+        where a.pid <> pg_backend_pid() and (a.datname = current_database() or a.datid is null)
+        union all
+        select r.xmin from pg_replication_slots r
+        union all
+        select p.transaction from pg_prepared_xacts p where p.database = current_database()) s
+$$;
 
 -- Takes guest and texts from bookings of an erased guest, at most `bookings_max`: those of a unit, or of all when `of_unit` is null.
 -- Returns how many. What the texts were is in no other row but kept answers (scrub_answers).

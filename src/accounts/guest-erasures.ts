@@ -98,7 +98,7 @@ export class GuestErasures {
 
   /**
    * Erasing a second time completes what an interrupted erasure has left, and changes nothing else.
-   * @throws JournalError, WriteError, MailboxFullError: if the erasure was begun, `complete` finishes it later
+   * @throws JournalError, WriteError, MailboxFullError: if the erasure was begun, `completeBegun` finishes it later
    */
   erase(agency: Agency, guestId: string, caller: Caller, keep?: KeepChange<Erasure>): Promise<AgencyOutcome<Erasure>> {
     const { rows, guests, commands, todayOf } = this.#options
@@ -133,17 +133,12 @@ export class GuestErasures {
     })
   }
 
-  /** Completes the erasure of a guest, if one was interrupted. */
-  completeBegun(agency: Agency, guestId: string): Promise<void> {
+  /** Completes the erasure of a guest, if one was interrupted, or repeated after a restore. */
+  completeBegun(agency: Pick<Agency, 'id'>, guestId: string): Promise<void> {
     return this.#turns.run(guestId, async () => {
       const begun = await this.#options.rows.find(agency.id, guestId)
       if (begun !== null && !begun.isComplete) await this.#complete(begun)
     })
-  }
-
-  /** Completes an erasure that was interrupted, or that was repeated after a restore. */
-  complete(begun: BegunErasure): Promise<void> {
-    return this.#turns.run(begun.guestId, () => this.#complete(begun))
   }
 
   /** @param caller of the entry, if the log has none */

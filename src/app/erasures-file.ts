@@ -24,9 +24,13 @@ export async function openErasuresFile(path: string): Promise<(erasure: ListedEr
 
 /** Opened each time: the file may be moved away with a backup. */
 async function append(path: string, text: string): Promise<void> {
-  const file = await open(path, 'a', 0o600)
+  const file = await open(path, 'a+', 0o600)
   try {
-    await file.appendFile(text)
+    const { size } = await file.stat()
+    const last = Buffer.from('\n')
+    if (size > 0) await file.read(last, 0, 1, size - 1)
+    // A crash may have cut the last line off: its erasure is listed again, on a line of its own.
+    await file.appendFile(last.toString() === '\n' ? text : `\n${text}`)
     await file.sync()
   } finally {
     await file.close()

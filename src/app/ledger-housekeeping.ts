@@ -1,21 +1,18 @@
 /**
- * What a writer does now and then: old answers are deleted, partitions made ahead, trees extended, finished months get their snapshots,
- * erasures are completed, and what agencies no longer keep is removed.
+ * What a writer does now and then: old answers are deleted, partitions made ahead, trees extended, erasures are completed, and what agencies
+ * no longer keep is removed.
  */
 
 import type { GuestErasures } from '../accounts/guest-erasures.ts'
 import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
-import type { OnDefect } from '../core/journal/recovery.ts'
 import { SHARDS } from '../core/journal/shard.ts'
-import { MonthSnapshots } from '../core/units/month-snapshots.ts'
 import { CheckpointBuilder } from '../events/checkpoints/checkpoint-builder.ts'
 import { ExpiredAnswers } from '../http/expired-answers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-rows.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
-import { PostgresUnitsWithoutSnapshot } from '../postgres/stores/postgres-units-without-snapshot.ts'
 import { vacuumErased } from '../postgres/stores/vacuum-erased.ts'
 import { ErasureRounds } from './erasure-rounds.ts'
 import type { LedgerWatch } from './ledger.ts'
@@ -29,12 +26,11 @@ export function openHousekeeping(options: {
   readonly clock: Clock
   readonly watch: LedgerWatch
   readonly ownership: Pick<Ownership, 'termOf' | 'owned'>
-  readonly onDefect: OnDefect
-  readonly guestErasures: Pick<GuestErasures, 'complete'>
+  readonly guestErasures: Pick<GuestErasures, 'completeBegun'>
   readonly retention: RetentionJob
   writing(): { readonly journal: Journal }
 }): { readonly checkpoints: CheckpointBuilder; start(): void; stop(): Promise<void> } {
-  const { stores, clock, watch, ownership, onDefect, writing, guestErasures, retention } = options
+  const { stores, clock, watch, ownership, writing, guestErasures, retention } = options
   const onFailure = watch.onHousekeepingFailure
   const expiredAnswers = new ExpiredAnswers({
     deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params),
@@ -45,20 +41,6 @@ export function openHousekeeping(options: {
     ensure: () => ensureMonths(stores.sql),
     onNewest: (month) => writing().journal.setNewestMonth(month),
     clock,
-    onFailure,
-  })
-  const withoutSnapshot = new PostgresUnitsWithoutSnapshot(stores.sql)
-  const monthSnapshots = new MonthSnapshots({
-    // A node writes those of its own shards.
-    units: {
-      page: async (after, limit) => {
-        const { units, next } = await withoutSnapshot.page(after, limit)
-        return { units: units.filter(({ agencyId }) => ownership.termOf(agencyId) !== null), next }
-      },
-    },
-    store: stores.store,
-    clock,
-    onDefect,
     onFailure,
   })
   const checkpoints = new CheckpointBuilder({
@@ -75,13 +57,13 @@ export function openHousekeeping(options: {
   const erasureRounds = new ErasureRounds({
     clock,
     begun: () => stores.erasureRows.begun(),
-    complete: (erasure) => guestErasures.complete(erasure),
+    complete: (erasure) => guestErasures.completeBegun({ id: erasure.agencyId }, erasure.guestId),
     // Of several nodes one vacuums, for all.
     isVacuumDue: async () => hasShard0(ownership) && (await stores.erasureRows.isVacuumDue()),
     vacuum: () => vacuumErased(options.databaseUrl),
     onFailure,
   })
-  const parts = [expiredAnswers, monthsAhead, monthSnapshots, checkpoints, erasureRounds, retention]
+  const parts = [expiredAnswers, monthsAhead, checkpoints, erasureRounds, retention]
   return {
     checkpoints,
     start: () => {

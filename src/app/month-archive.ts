@@ -1,7 +1,7 @@
 /**
  * Archives of months: the four tables of a month, and its checkpoints, as files.
  *
- * - L2 The tables are dropped only when the files, read again from the disk, have all of their rows, and the journal agreed with its chain.
+ * - L2 The tables are dropped only when the files, read again after they were synced, have all of their rows, and the journal agreed with its chain.
  *   An archive is replaced only by one that has its entries.
  * - L3 Each unit keeps the snapshot of exactly its last archived entry, so that it can be shown as it was at any later moment.
  *
@@ -10,7 +10,7 @@
  * another ledger, or of one before a restore, may be the only copy.
  */
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream, createWriteStream, mkdirSync, renameSync, type WriteStream } from 'node:fs'
+import { createReadStream, createWriteStream, renameSync, type WriteStream } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -19,7 +19,7 @@ import { UnitState } from '../core/domain/unit-state.ts'
 import { applyStored } from '../core/journal/recovery.ts'
 import type { ChainKey, Month } from '../core/journal/shard.ts'
 import { decodeSnapshot, encodeSnapshot, type StoredSnapshot } from '../core/journal/snapshot-codec.ts'
-import { readIfPresent, syncFolder } from '../lib/private-file.ts'
+import { makeSyncedFolder, readIfPresent, syncFolder } from '../lib/private-file.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import {
   ARCHIVED_ROWS,
@@ -27,7 +27,7 @@ import {
   dropTables,
   entriesOf,
   hasEntries,
-  insertSnapshots,
+  insertBases,
   MONTH_TABLES,
   oldestMonth,
   partitionOf,
@@ -113,7 +113,7 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
     const extents = await new PostgresVerifyStore(sql).extents()
     const links = new Map(extents.map(({ shard, baseLink }) => [shard, Buffer.from(baseLink).toString('hex')]))
     await writeArchive(request, folder, links)
-    await keepMonthEnds(request)
+    await keepMonthEnds(sql, month)
     await retireMonth(sql, month)
   } else if (earlier === null)
     throw new MonthArchiveError(
@@ -128,7 +128,7 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
  * Writes a snapshot of each unit as it was after its last entry of the month, for retire_month to keep: with a later one, the unit could not
  * be shown as it was between the two. What comes before the month is in the newest snapshot before it.
  */
-async function keepMonthEnds({ sql, month }: ArchiveRequest): Promise<void> {
+export async function keepMonthEnds(sql: Sql, month: Month): Promise<void> {
   const store = new PostgresVerifyStore(sql)
   let ends: StoredSnapshot[] = []
   for (const { lastSeq, ...unit } of await unitsOf(sql, month)) {
@@ -139,15 +139,14 @@ async function keepMonthEnds({ sql, month }: ArchiveRequest): Promise<void> {
         `Cannot archive ${month.slice(0, 7)}: unit ${unit.unitId} has no intact snapshot from before it. Run nightledger verify`,
       )
     const state = newest ?? UnitState.empty(unit.unitId)
-    if (state.seq === lastSeq) continue
     for (const entry of await entriesOf(sql, month, { unitId: unit.unitId, after: state.seq }))
       applyStored(state, entry)
     ends.push(encodeSnapshot(unit.agencyId, state))
     if (ends.length < SNAPSHOTS_AT_ONCE) continue
-    await insertSnapshots(sql, ends)
+    await insertBases(sql, ends)
     ends = []
   }
-  await insertSnapshots(sql, ends)
+  await insertBases(sql, ends)
 }
 
 /**
@@ -218,7 +217,7 @@ async function writeArchive(
     previousLink: previousLinks.get(shard.shard) ?? '',
   }))
   await checkChains(request, shards)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeSyncedFolder(folder)
   const tables: ArchivedTable[] = []
   for (const table of ARCHIVED_ROWS) tables.push(await writeTable(sql, { table, month, folder }))
   const manifest: MonthManifest = { format: 1, month: month.slice(0, 7), tables, shards }

@@ -217,7 +217,6 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     clock,
     watch,
     ownership,
-    onDefect,
     writing,
     guestErasures,
     retention,

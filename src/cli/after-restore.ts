@@ -4,7 +4,7 @@ import { instantText } from '../lib/clock.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import { type RepeatedErasures, restoredMoment } from '../postgres/stores/listed-erasures.ts'
 import { databaseUrl, OWNER_NEEDED, onDatabase } from './database.ts'
-import { type ErasuresOption, erasuresSentence, listedErasures, withErasures } from './repeated-erasures.ts'
+import { type ErasuresOption, erasuresSentence, listedErasures, withErasures } from './erasures.ts'
 import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -157,7 +157,7 @@ function reportOf(
         ? `all ${calendars} were changed`
         : 'those that were changed since are the former ones again: change them again',
     },
-    { kind: 'suspended agencies', did: `${suspended} are suspended: suspend again who was suspended since` },
+    { kind: 'suspended agencies', did: `${suspended} are suspended: suspend again any that were suspended since then` },
     {
       kind: 'kept answers',
       did: 'those since are lost: a write that is repeated with its Idempotency-Key is made again',

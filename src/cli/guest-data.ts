@@ -96,7 +96,7 @@ function erasureText({ guestId, erasedAt, bookings, upcoming, withNotes, withRef
   const stays = `${counted(bookings, 'booking')}, ${upcoming} of them upcoming`
   return erasedAt === null
     ? `Would erase guest ${guestId}. Would stay as figures: ${stays}. Would be erased with them: ${what}.\n`
-    : `Erased guest ${guestId} at ${erasedAt}. Stay as figures: ${stays}. Erased with them: ${what}.\n`
+    : `Erased guest ${guestId} at ${erasedAt}. Kept as figures: ${stays}. Erased with them: ${what}.\n`
 }
 
 function counted(n: unknown, what: string): string {

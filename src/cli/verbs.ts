@@ -89,8 +89,7 @@ function addVerb(noun: Command, name: string, verb: Verb, terminal: Terminal): v
         addFlags(command, [...parameters, ...members], method !== 'PATCH')
         ownFlags?.add(command)
         if (body !== undefined) withDataFlag(command)
-        if (operation.takesDryRun === true)
-          command.option('--dry-run', 'only show what would come of it; nothing is written')
+        if (operation.takesDryRun === true) command.option('--dry-run', 'show what would happen; nothing is written')
       },
     },
     terminal,

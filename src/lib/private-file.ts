@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 
 /**
  * Makes the data folder, and those above it, where they are missing. Closed to other users; but root's database server runs
@@ -8,6 +8,17 @@ import { dirname } from 'node:path'
  */
 export function makeFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+}
+
+/**
+ * Makes a folder, and those above it, where they are missing: on disk before this returns.
+ * @param sync as syncFolder
+ */
+export function makeSyncedFolder(path: string, sync: (path: string) => void = syncFolder): void {
+  const whole = resolve(path)
+  const first = mkdirSync(whole, { recursive: true, mode: 0o700 }) ?? whole
+  // The name of a folder is in the one above it. Also if it is there: the process that made it may have crashed before this.
+  for (let made = whole; made.length >= first.length; made = dirname(made)) sync(dirname(made))
 }
 
 /**
@@ -58,7 +69,7 @@ export function readIfPresent(path: string): string | null {
   }
 }
 
-/** So that a rename in it survives a power failure. */
+/** So that a rename in it, or a new folder, survives a power failure. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {

@@ -38,7 +38,8 @@ export async function verifyUnit(input: Input): Promise<void> {
     found.add('snapshot', unit.unitId, entryName(shard, seq), 'the snapshot is ahead of the log (S3)')
   // What was written since the verification began is checked by the next one.
   const snapshots = known.filter(({ seq, isAhead }) => seq <= lastSeq && !isAhead)
-  const base = snapshots.find(({ isBase }) => isBase) ?? null
+  // One after the archived entries is of a month that could not be archived yet.
+  const base = snapshots.find(({ isBase, seq }) => isBase && seq <= extent.base) ?? null
   const isWhole = base !== null || extent.base === 0 || !(await store.hasArchivedEntries(unit))
   if (!isWhole) found.add('snapshot', unit.unitId, unit.unitId, MISSING_BASE)
   const replay = new Replay(input, { snapshots, base, isWhole })

@@ -59,7 +59,9 @@ class FakeRows implements RetentionRows {
   readonly bookings = new Map<string, number>()
   readonly forgotten: string[] = []
   failing: string | null = null
-  held: Promise<void> = Promise.resolve()
+  readonly held: { guests?: Promise<void>; bookings?: Promise<void> } = {}
+  /** Statements that wait for `held`. */
+  waiting = 0
 
   constructor(readonly all: readonly RetainedAgency[]) {}
 
@@ -67,7 +69,7 @@ class FakeRows implements RetentionRows {
   find = async () => ({})
   set = async () => {}
   async dueGuests(agencyId: string, { after, limit }: { before: Night; after: GuestPlace | null; limit: number }) {
-    await this.held
+    await this.#hold('guests')
     if (agencyId === this.failing) throw new Error('damaged')
     const all = this.guests.get(agencyId) ?? []
     const from = after === null ? 0 : all.indexOf(after.guestId) + 1
@@ -77,9 +79,15 @@ class FakeRows implements RetentionRows {
   }
   countDueBookings = async (agencyId: string) => this.bookings.get(agencyId) ?? 0
   async deleteBookings(agencyId: string, { limit }: { limit: number }) {
+    await this.#hold('bookings')
     const left = this.bookings.get(agencyId) ?? 0
     this.bookings.set(agencyId, Math.max(0, left - limit))
     return Math.min(left, limit)
+  }
+  async #hold(what: 'guests' | 'bookings') {
+    this.waiting += 1
+    await this.held[what]
+    this.waiting -= 1
   }
   countMonths = async () => 3
   forgetDeliveries = async (before: string) => void this.forgotten.push(before)
@@ -160,6 +168,8 @@ describe('a round', () => {
     expect(rows.bookings.get(OTHER.id)).toBe(0)
     expect(job.stats.sinceSuccessMs).toBe(DAY_MS)
     rows.failing = null
+    await job.run({ isDryRun: true })
+    expect(job.stats.sinceSuccessMs).toBe(DAY_MS)
     await job.run({ isDryRun: false })
     expect(job.stats.sinceSuccessMs).toBe(0)
   })
@@ -198,17 +208,38 @@ describe('rounds', () => {
     expect(await rounds(2 * DAY_MS)).toBe(0)
   })
 
-  test('that are stopped wait for the statement in progress, and erase nothing more', async () => {
-    const { rows, job, erased } = openJob()
-    rows.guests.set(AGENCY.id, guestIds(5))
-    rows.bookings.set(AGENCY.id, 5)
-    const { promise, resolve } = Promise.withResolvers<void>()
-    rows.held = promise
-    const round = job.run({ isDryRun: false })
-    const stopped = job.stop()
-    resolve()
-    await Promise.all([round, stopped])
-    expect([erased, rows.bookings.get(AGENCY.id), rows.forgotten]).toEqual([[], 5, []])
+  test.each(['guests', 'bookings'] as const)(
+    'that are stopped wait for the statement about %s in progress, and remove nothing more',
+    async (what) => {
+      const { rows, job, erased, clock } = openJob()
+      if (what === 'guests') rows.guests.set(AGENCY.id, guestIds(5))
+      rows.bookings.set(AGENCY.id, 1_200)
+      const hold = Promise.withResolvers<void>()
+      rows.held[what] = hold.promise
+      job.start()
+      await clock.advance(60_000)
+      expect(rows.waiting).toBe(1)
+      const stopped = job.stop()
+      hold.resolve()
+      await clock.advance(1_000)
+      await stopped
+      const left = what === 'guests' ? 1_200 : 700
+      expect([erased, rows.bookings.get(AGENCY.id), rows.forgotten]).toEqual([[], left, []])
+      await clock.advance(2 * DAY_MS)
+      expect([rows.bookings.get(AGENCY.id), rows.forgotten]).toEqual([left, []])
+    },
+  )
+
+  test('are one at a time: one that is asked for begins after the one in progress', async () => {
+    const { rows, job } = openJob()
+    const hold = Promise.withResolvers<void>()
+    rows.held.guests = hold.promise
+    const both = [job.run({ isDryRun: false }), job.run({ isDryRun: false })]
+    await Bun.sleep(0)
+    expect(rows.waiting).toBe(1)
+    hold.resolve()
+    await Promise.all(both)
+    expect(rows.forgotten).toHaveLength(2)
   })
 
   test('that are stopped wait for the erasures in progress, also when one of them has failed', async () => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Ledger } from '../../src/app/ledger.ts'
 import type { MonthManifest } from '../../src/app/month-archive.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
@@ -11,9 +11,8 @@ import type { Unit } from '../../src/core/domain/unit.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
-import { writeMonthSnapshots } from '../support/month-snapshots.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
-import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
+import { clockAt, emptyLedger, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertEndpoint } from '../support/sample-rows.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../support/samples.ts'
@@ -40,16 +39,14 @@ afterAll(() => database.drop())
 /** Two entries and a refusal in each of two months. */
 beforeEach(async () => {
   const { sql } = database
-  await sql`truncate agency cascade`
-  await sql`truncate journal, snapshot, archived_unit, booking, guest, audit_line, webhook_delivery, idempotency, checkpoint`
-  await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
+  await emptyLedger(sql)
   for (const month of [OLDEST, NEXT])
     for (const table of ['journal', 'audit_line', 'webhook_delivery', 'webhook_attempt'])
       await sql.unsafe(`drop table if exists ${tableOf(table, month)} cascade`)
   await haveMonthsSince(sql, OLDEST)
   out = mkdtempSync(join(tmpdir(), 'archive-'))
   now = Date.parse(`${OLDEST}T12:00:00Z`)
-  ledger = await openTestDatabaseLedger(database.url, { clock: clockAt(() => now) })
+  ledger = await open()
   agency = await addAgency(ledger)
   unit = await addUnit(ledger, agency, sampleUnit())
   await book(1)
@@ -60,13 +57,17 @@ beforeEach(async () => {
   now = Date.now()
   await book(3)
   await ledger.refusals.flush()
-  await writeMonthSnapshots(database, ledger)
   await makeCheckpoints(sql)
+  // Closing it has written a snapshot of the unit as it is now.
+  await ledger.close()
+  ledger = await open()
 })
 afterEach(async () => {
   await ledger.close()
   rmSync(out, { recursive: true })
 })
+
+const open = () => openTestDatabaseLedger(database.url, { clock: clockAt(() => now) })
 
 const tableOf = (table: string, month: string) => `${table}_${month.slice(0, 7).replace('-', '_')}`
 
@@ -133,7 +134,7 @@ test('a unit is still shown as it was after the month, though its snapshots are 
     return past.kind === 'found' ? stateHash(past.state) : past.kind
   }
   const before = await asOf()
-  expect(await database.sql`select seq from snapshot where seq <= 2`).toHaveLength(0)
+  expect([...(await database.sql`select seq <= 2 as "isOlder" from snapshot`)]).toEqual([{ isOlder: false }])
   expect((await archive(OLDEST)).code).toBe(0)
   expect(await asOf()).toBe(before)
   expect(await findings()).toEqual([])
@@ -166,6 +167,14 @@ test('the manifest has the sums of the files, and its links continue from one mo
     expect(content.toString().split('\n').length - 1).toBe(rows)
   }
   expect(await findings()).toEqual([])
+})
+
+test('a month is not archived when a unit has no intact snapshot in the place of its earlier entries', async () => {
+  expect((await archive(OLDEST)).code).toBe(0)
+  await database.sql`update snapshot set state = state || ' '`
+  const { code, output } = await archive(NEXT)
+  expect([code, output]).toEqual([1, expect.stringContaining(`unit ${unit.id} has no intact snapshot from before it`)])
+  expect(await tables(NEXT)).toHaveLength(4)
 })
 
 describe('a month is not archived, and nothing changes,', () => {
@@ -246,6 +255,7 @@ describe('an interrupted archive', () => {
 
   test.each([
     ['is damaged', () => writeFileSync(path(OLDEST, 'audit_line.ndjson.gz'), 'damaged')],
+    ['has other rows', () => writeFileSync(path(OLDEST, 'journal.ndjson.gz'), gzipSync('{}\n'))],
     ['is missing', () => rmSync(path(OLDEST, 'journal.ndjson.gz'))],
   ])('writes a file again that %s', async (_, damage) => {
     await detached()

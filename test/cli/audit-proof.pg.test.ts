@@ -1,22 +1,23 @@
 /** `audit export` and `audit verify`: a history that anyone can check without the service. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runCli } from '../../src/cli/run-cli.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { CheckpointSigner } from '../../src/events/checkpoints/checkpoint-note.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
+import { cliWith } from '../support/cli-terminal.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { TEST_SECRET_KEY } from '../support/service-process.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 let source: TestLedger
 let agency: Agency
-let folder: string
+const folder = temporaryFolder('audit')
+let cli: ReturnType<typeof cliWith>
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'audit-'))
   source = await openTestLedger()
+  cli = cliWith({ DATABASE_URL: source.database.url, SECRET_KEY: TEST_SECRET_KEY })
   agency = await source.agency({ slug: 'harbour' })
   const other = await source.agency()
   const [unit, foreign] = [await source.unit(agency), await source.unit(other)]
@@ -34,22 +35,6 @@ beforeAll(async () => {
   await makeCheckpoints(source.database.sql)
 })
 afterAll(() => source.close())
-
-async function cli(...args: string[]) {
-  let [stdout, stderr] = ['', '']
-  const code = await runCli(args, {
-    env: { DATABASE_URL: source.database.url, SECRET_KEY: TEST_SECRET_KEY },
-    isTty: false,
-    out: (text) => {
-      stdout += text
-    },
-    err: (text) => {
-      stderr += text
-    },
-    readInput: async () => '',
-  })
-  return { code, stdout, stderr }
-}
 
 const exported = async (name: string, ...args: string[]) => {
   const out = join(folder, name)

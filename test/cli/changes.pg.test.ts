@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { runCli } from '../../src/cli/run-cli.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { cliWith } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { CALLER } from '../support/samples.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
@@ -24,21 +24,7 @@ beforeEach(async () => {
   key = (await service.key(agency)).secret
 })
 
-async function cli(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', '']
-  const code = await runCli(['changes', '--url', service.url, ...args], {
-    env: {},
-    isTty: false,
-    out: (text) => {
-      out += text
-    },
-    err: (text) => {
-      err += text
-    },
-    readInput: async () => '',
-  })
-  return { code, out, err }
-}
+const cli = (...args: string[]) => cliWith({})('changes', '--url', service.url, ...args)
 
 describe('nightledger changes', () => {
   test('lists the changes from the beginning, and says how to continue', async () => {
@@ -46,21 +32,21 @@ describe('nightledger changes', () => {
     await service.ledger.commands.cancel(agency, { bookingId: id, reason: null }, CALLER)
     const first = await cli('--key', key, '--limit', '1')
     expect(first.code).toBe(0)
-    expect(first.out.split('\n').map((line) => line.split(/ +/).slice(1))).toEqual([
+    expect(first.stdout.split('\n').map((line) => line.split(/ +/).slice(1))).toEqual([
       ['EVENT', 'BOOKING', 'UNIT', 'ARRIVAL', 'DEPARTURE', 'STATUS'],
       ['booking.created', id, 'sea-view', '2027-03-01', '2027-03-04', 'confirmed'],
       [],
     ])
-    const cursor = /^There are more: continue with --after (\S+)\n$/.exec(first.err)?.[1] ?? ''
+    const cursor = /^There are more: continue with --after (\S+)\n$/.exec(first.stderr)?.[1] ?? ''
     const rest = await cli('--key', key, '--after', cursor, '--json')
-    expect(JSON.parse(rest.out).changes.map(({ event }: { event: string }) => event)).toEqual(['booking.cancelled'])
+    expect(JSON.parse(rest.stdout).changes.map(({ event }: { event: string }) => event)).toEqual(['booking.cancelled'])
   })
 
   test('needs a key, and says so when it is refused', async () => {
-    expect(await cli()).toMatchObject({ code: 2, err: expect.stringContaining('--key') })
-    expect(await cli('--key', 'hr_live_wrong')).toMatchObject({ code: 3, err: expect.stringContaining('API key') })
+    expect(await cli()).toMatchObject({ code: 2, stderr: expect.stringContaining('--key') })
+    expect(await cli('--key', 'hr_live_wrong')).toMatchObject({ code: 3, stderr: expect.stringContaining('API key') })
     expect(await cli('--key', 'hr_live_wrong', '--follow')).toMatchObject({ code: 3 })
-    expect(await cli('--key', key, '--after', 'x')).toMatchObject({ code: 3, err: expect.stringContaining('after') })
+    expect(await cli('--key', key, '--after', 'x')).toMatchObject({ code: 3, stderr: expect.stringContaining('after') })
     expect(await cli('--key', key, '--after', 'x', '--follow')).toMatchObject({ code: 3 })
   })
 

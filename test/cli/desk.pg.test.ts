@@ -1,13 +1,13 @@
 /** `listen`, `trigger` and `webhooks resend --since` with the real service, a real sandbox and a real receiver. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { serviceSignature } from '../../src/events/webhooks/secret-box.ts'
 import { makeDeliveries } from '../events/webhooks/support/make-deliveries.ts'
 import { type Receiver, startReceiver } from '../events/webhooks/support/receiver.ts'
 import { cliOn } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
@@ -68,7 +68,8 @@ function listening(state: string, port: number, ...args: string[]) {
   }
 }
 
-const newState = () => mkdtempSync(join(tmpdir(), 'listen-'))
+const states = temporaryFolder('listen')
+const newState = () => mkdtempSync(join(states, 'test-'))
 const trigger = async (...args: string[]) => {
   const run = await cli('trigger', ...args, '--key', key, '--json')
   expect({ code: run.code, stderr: run.stderr }).toEqual({ code: 0, stderr: '' })

@@ -1,19 +1,20 @@
 /** An erased guest does not come back with a backup: ERASURES_FILE, `erasures export` and `after-restore --erasures`. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from '../../src/app/config.ts'
 import { openErasuresFile } from '../../src/app/erasures-file.ts'
-import { runCli } from '../../src/cli/run-cli.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
+import { cliWith } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { copyOf, type TestDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor } from '../support/samples.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 
+const folders = temporaryFolder('erasures')
 let folder: string
 let file: string
 let source: TestLedger
@@ -22,7 +23,7 @@ let guestId: string
 let restored: TestDatabase | null = null
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'erasures-'))
+  folder = mkdtempSync(join(folders, 'test-'))
   file = join(folder, 'erasures.ndjson')
   source = await openTestLedger({ listErasure: await openErasuresFile(file) })
   agency = await source.agency()
@@ -38,22 +39,7 @@ afterEach(async () => {
   await source.close()
 })
 
-async function cli(database: TestDatabase, ...args: string[]) {
-  let [stdout, stderr] = ['', '']
-  const code = await runCli(args, {
-    env: { DATABASE_URL: database.url },
-    isTty: false,
-    out: (text) => {
-      stdout += text
-    },
-    err: (text) => {
-      stderr += text
-    },
-    readInput: async () => '',
-  })
-  return { code, stdout, stderr }
-}
-
+const cli = (database: TestDatabase, ...args: string[]) => cliWith({ DATABASE_URL: database.url })(...args)
 const erase = () => source.ledger.guestErasures.erase(agency, guestId, CALLER)
 
 /** Closes the ledger, as a backup that is restored is of a moment before its end. */
@@ -73,7 +59,7 @@ test('an erasure is in the file before it is answered, and the export says the s
   const line = `${JSON.stringify({ at, agencyId: agency.id, guestId })}\n`
   expect(readFileSync(file, 'utf8')).toBe(line)
   expect(statSync(file).mode & 0o777).toBe(0o600)
-  expect(await cli(source.database, 'erasures', 'export')).toEqual({ code: 0, stdout: line, stderr: '' })
+  expect(await cli(source.database, 'erasures', 'export')).toMatchObject({ code: 0, stdout: line, stderr: '' })
 })
 
 test('a restored guest is erased again with the list, and the log gets its entry when the service starts', async () => {

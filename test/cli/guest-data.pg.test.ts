@@ -1,13 +1,14 @@
 /** `guests erase` and `guests export`, on the real service. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { cliOn } from '../support/cli-terminal.ts'
 import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 import { shellBlocksOf } from '../support/shell-blocks.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
+const folder = temporaryFolder('guest-data')
 let service: TestService
 let cli: ReturnType<typeof cliOn>
 let slug: string
@@ -33,7 +34,7 @@ test('a guest is exported as what is held about them and their stays, in files t
   const id = await booked()
   await booked()
   await booked({ ...ANA, firstName: 'Rui', email: 'ana@example.com.pt' })
-  const out = join(mkdtempSync(join(tmpdir(), 'guest-')), 'ana')
+  const out = join(folder, 'ana')
   const { code, stdout } = await cli('guests', 'export', '--agency', slug, '--email', 'ANA@example.com', '--out', out)
   expect([code, stdout]).toEqual([0, `Wrote guest.json and stays.csv (2 bookings) into ${out}\n`])
   const held = JSON.parse(readFileSync(join(out, 'guest.json'), 'utf8'))
@@ -67,7 +68,7 @@ test('a guest who is not named, or not there, is refused', async () => {
     await cli('guests', 'erase', '--agency', slug),
     await cli('guests', 'erase', '--agency', slug, '--guest', 'gst_1', '--email', 'a@example.com'),
     await cli('guests', 'erase', '--agency', slug, '--email', 'nobody@example.com'),
-    await cli('guests', 'export', '--agency', slug, '--guest', 'gst_1', '--out', join(tmpdir(), 'nobody')),
+    await cli('guests', 'export', '--agency', slug, '--guest', 'gst_1', '--out', join(folder, 'nobody')),
   ]
   expect(refusals.map(({ code, stderr }) => [code, stderr.split('\n')[0]])).toEqual([
     [2, 'Name the guest: use --guest or --email.'],
@@ -79,7 +80,7 @@ test('a guest who is not named, or not there, is refused', async () => {
 
 test('the commands of docs/operating/personal-data.md hand a guest over, erase them, and list the erasure', async () => {
   const id = await booked({ ...ANA, email: 'c@example.com' })
-  const cwd = mkdtempSync(join(tmpdir(), 'personal-data-'))
+  const cwd = mkdtempSync(join(folder, 'personal-data-'))
   const blocks = shellBlocksOf(readFileSync('docs/operating/personal-data.md', 'utf8')).map(({ script }) => script)
   expect(blocks).toHaveLength(3)
   const env = {

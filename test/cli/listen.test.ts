@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { CliError, EXIT, RefusedError } from '../../src/cli/exit-codes.ts'
 import { forwardAll } from '../../src/cli/listen.ts'
@@ -11,6 +10,7 @@ import { NoStreamError } from '../../src/cli/partner-client.ts'
 import { resendParts } from '../../src/cli/resend.ts'
 import type { PostResult } from '../../src/events/webhooks/guarded-post.ts'
 import { serviceSignature } from '../../src/events/webhooks/secret-box.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /* What `listen` does with changes, answers and time, all of them the test's. With the real service: desk.pg.test.ts. */
 
@@ -236,8 +236,9 @@ describe('the changes', () => {
 })
 
 describe('the kept state', () => {
+  const folder = temporaryFolder('listen-state')
+
   test('is a file of mode 600 named by a hash of the key, and outlives a run', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'listen-state-'))
     const env = { XDG_STATE_HOME: folder }
     const first = new ListenState('hr_test_secret', env)
     expect(first.cursor).toBeNull()

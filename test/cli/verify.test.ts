@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { runCli } from '../../src/cli/run-cli.ts'
+import { cliWith } from '../support/cli-terminal.ts'
 
 /** A service whose every answer is a 500. */
 const failing = Bun.serve({
@@ -11,19 +11,7 @@ afterAll(() => failing.stop(true))
 
 const KEY = { SECRET_KEY: 'ab'.repeat(32) }
 
-async function verify(env: Record<string, string>, ...args: string[]) {
-  let stderr = ''
-  const code = await runCli(['verify', ...args], {
-    env,
-    isTty: false,
-    out: () => {},
-    err: (text) => {
-      stderr += text
-    },
-    readInput: async () => '',
-  })
-  return { code, stderr }
-}
+const verify = (env: Record<string, string>, ...args: string[]) => cliWith(env)('verify', ...args)
 
 describe('verify ends with 4, not as if something differed, when', () => {
   const served = { NIGHTLEDGER_URL: `http://127.0.0.1:${failing.port}`, PORTAL_TOKEN: 'x' }
@@ -51,8 +39,8 @@ describe('verify ends with 4, not as if something differed, when', () => {
 })
 
 test('verify --database without DATABASE_URL, or without SECRET_KEY, is wrong usage', async () => {
-  expect(await verify({}, '--database')).toEqual({ code: 2, stderr: 'Cannot verify: DATABASE_URL is not set.\n' })
-  expect(await verify({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, '--database')).toEqual({
+  expect(await verify({}, '--database')).toMatchObject({ code: 2, stderr: 'Cannot verify: DATABASE_URL is not set.\n' })
+  expect(await verify({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, '--database')).toMatchObject({
     code: 2,
     stderr: 'Cannot verify: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.\n',
   })

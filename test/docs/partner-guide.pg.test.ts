@@ -1,16 +1,17 @@
 import { expect, test } from 'bun:test'
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeDeliveries } from '../events/webhooks/support/make-deliveries.ts'
 import { startReceiver } from '../events/webhooks/support/receiver.ts'
 import { eventually } from '../support/eventually.ts'
 import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 import { shellBlocksOf } from '../support/shell-blocks.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTestService } from '../support/test-service.ts'
 
 const GUIDE = readFileSync(join(import.meta.dir, '../../docs/partner-guide.md'), 'utf8')
 const MAIN = join(import.meta.dir, '../../src/main.ts')
+const folder = temporaryFolder('partner-guide')
 const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'write:bookings']
 
 /** Each line that the guide shows, as far as it is the same in every run. */
@@ -33,7 +34,6 @@ test('a developer listens, triggers events in a sandbox, and resends, as the gui
   const key = (await service.ask(`/agencies/${slug}/keys`, { name: 'Desk', scopes: SCOPES })).body.secret
   const endpoint = await service.ask(`/agencies/${slug}/webhook-endpoints`, { url: 'http://localhost:9/hooks' })
 
-  const folder = mkdtempSync(join(tmpdir(), 'partner-guide-'))
   writeFileSync(join(folder, 'nightledger'), `#!/bin/sh\nexec "${process.execPath}" run "${MAIN}" "$@"\n`)
   chmodSync(join(folder, 'nightledger'), 0o755)
   const env = {

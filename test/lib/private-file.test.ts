@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createWhole, keepPrivateFile, readIfPresent } from '../../src/lib/private-file.ts'
+import { createWhole, keepPrivateFile, makeSyncedFolder, readIfPresent } from '../../src/lib/private-file.ts'
 
 let folder: string
 let path: string
@@ -41,4 +41,14 @@ describe('a private file', () => {
     expect(readIfPresent(path)).toBeNull()
     expect(() => readIfPresent(folder)).toThrow()
   })
+})
+
+test('the name of each folder that is made, or is there already, is synced in the one above it', () => {
+  const synced: string[] = []
+  const made = join(folder, 'a', 'b', 'c')
+  makeSyncedFolder(made, (at) => synced.push(at))
+  expect(synced).toEqual([join(folder, 'a', 'b'), join(folder, 'a'), folder])
+  expect(statSync(made).mode & 0o777).toBe(0o700)
+  makeSyncedFolder(made, (at) => synced.push(at))
+  expect(synced.slice(3)).toEqual([join(folder, 'a', 'b')])
 })

@@ -3,15 +3,15 @@ import type { CliRun } from './cli-process.ts'
 import { TEST_PORTAL_TOKEN } from './service-process.ts'
 import type { TestService } from './test-service.ts'
 
-/** The command line inside the test's process, against the service of the test: fast, for tests that are not about processes. */
-export function cliOn(
-  service: Pick<TestService, 'url'>,
+/** The command line inside the test's process: fast, for tests that are not about processes. */
+export function cliWith(
+  env: Readonly<Record<string, string>>,
   { isTty = false } = {},
 ): (...args: string[]) => Promise<CliRun> {
   return async (...args) => {
     let [stdout, stderr] = ['', '']
     const code = await runCli(args, {
-      env: { NIGHTLEDGER_URL: service.url, PORTAL_TOKEN: TEST_PORTAL_TOKEN },
+      env,
       isTty,
       out: (text) => {
         stdout += text
@@ -30,4 +30,9 @@ export function cliOn(
       },
     }
   }
+}
+
+/** The same against the service of the test. */
+export function cliOn(service: Pick<TestService, 'url'>, options?: { isTty?: boolean }): ReturnType<typeof cliWith> {
+  return cliWith({ NIGHTLEDGER_URL: service.url, PORTAL_TOKEN: TEST_PORTAL_TOKEN }, options)
 }

@@ -13,6 +13,13 @@ export function monthsAgo(months: number): Month {
   return monthOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 1))
 }
 
+/** Removes all agencies and everything that the log says; the next number is 1. */
+export async function emptyLedger(sql: Sql): Promise<void> {
+  await sql`truncate agency cascade`
+  await sql`truncate journal, checkpoint, snapshot, archived_unit, booking, guest, guest_erasure, audit_line, webhook_delivery, idempotency`
+  await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
+}
+
 /** Makes an empty ledger one that has partitions since `oldest`. */
 export async function haveMonthsSince(sql: Sql, oldest: Month): Promise<void> {
   const partitions = await sql<{ name: string }[]>`

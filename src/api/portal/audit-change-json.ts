@@ -41,7 +41,7 @@ export const AuditChangeJson = Type.Object(
 export const ErasedGuestJson = Type.Object(
   {
     kind: Type.Literal('guest_erased'),
-    guestId: Type.String({ description: 'Of nobody any more.' }),
+    guestId: Type.String({ description: 'This id no longer refers to anyone.' }),
   },
   { $id: 'ErasedGuest', description: 'A guest was erased.' },
 )

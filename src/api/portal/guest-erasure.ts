@@ -12,7 +12,7 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const ErasureJson = Type.Object(
   {
-    guestId: Type.String({ description: 'Of nobody any more.' }),
+    guestId: Type.String({ description: 'This id no longer refers to anyone.' }),
     erasedAt: nullable(Type.String({ format: 'date-time', description: 'Null with `dryRun=true`.' })),
     bookings: count('Bookings that lose their guest and their texts. Their figures stay.'),
     upcoming: count('Those of them that are still to begin, or in progress.'),
@@ -53,18 +53,21 @@ const shown = ({ erasedAt, ...erasure }: Erasure): { erasure: Static<typeof Eras
 export const GUEST_ERASURE = [
   agencyRoute(
     ERASE_GUEST,
-    async ({ ledger, agency, caller, keep, path: { guestId }, query }) => {
+    async ({ ledger, agency, caller, keep, path: { guestId }, query, request }) => {
       if (!isIdShaped(guestId)) return notFound('guest')
-      if (modeOf(query) === 'write')
-        return settled(await ledger.guestErasures.erase(agency, guestId, caller, keep.of(shown)), 'guest', shown)
+      if (modeOf(query) === 'write') {
+        // All kept answers of the agency are read.
+        const erase = () => ledger.guestErasures.erase(agency, guestId, caller, keep.of(shown))
+        return settled(await ledger.withoutIdleTimeout(request, erase), 'guest', shown)
+      }
       const outcome = await ledger.guestErasures.preview(agency, guestId)
       if (outcome.kind !== 'done') return settled(outcome, 'guest', shown)
       return { kind: 'tried', answer: { status: 200, body: JSON.stringify(shown(outcome.value)) } }
     },
     {
       // The first request may have been interrupted.
-      shown: async ({ ledger, agency, path: { guestId } }, kept) => {
-        await ledger.guestErasures.completeBegun(agency, guestId)
+      shown: async ({ ledger, agency, path: { guestId }, request }, kept) => {
+        await ledger.withoutIdleTimeout(request, () => ledger.guestErasures.completeBegun(agency, guestId))
         return kept
       },
     },

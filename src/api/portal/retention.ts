@@ -9,7 +9,7 @@ const { bookingYears, guestMonths, logYears, deliveryDays } = RETENTION
 const FIELDS = {
   bookingYears: Type.Integer({
     ...bookingYears,
-    description: 'Bookings are deleted so many years after departure, once the log of them is archived.',
+    description: 'Years after departure until a booking is deleted, but never before its journal entries are archived.',
   }),
   guestMonths: Type.Integer({
     ...guestMonths,
@@ -17,8 +17,7 @@ const FIELDS = {
   }),
   logYears: Type.Integer({
     ...logYears,
-    description:
-      'Journal and audit trail, in whole months: kept at least as long, until the longest time of all agencies is over.',
+    description: 'Journal and audit trail, in whole months: kept until no agency needs the month any longer.',
   }),
   deliveryDays: Type.Integer({
     ...deliveryDays,

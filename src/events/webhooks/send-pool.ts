@@ -62,7 +62,7 @@ export const POOL_LIMITS: PoolLimits = { fastMax: 256, parkedMax: 1_536, parkedA
  * processors and the database with them (measured; bench/sandbox-clock.ts).
  */
 export const SANDBOX_BURST = 8
-export const SANDBOX_BURST_MS = 25
+export const SANDBOX_BURST_MS = 50
 
 /** An attempt that takes longer than this is slow and moves out of the fast pool. */
 export const PARK_AFTER_MS = 250

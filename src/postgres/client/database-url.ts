@@ -57,7 +57,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | null {
   return { hosts, url: url.href, database, user, tls }
 }
 
-/** Whether both lead to one database, whoever logs in. */
+/** Whether both lead to the same database, whatever user they name. */
 export function isSameDatabase(one: string, other: string): boolean {
   const [a, b] = [one, other].map((url) => {
     const { hosts, database } = parseDatabaseUrl(url) ?? { hosts: [], database: '' }

@@ -10,7 +10,7 @@ export interface ServiceRole {
 }
 
 /**
- * Gives the role that serves its rights, and creates the role for reports, nightledger_read; takes away what they have too much. To be
+ * Gives the role that serves its rights, and creates the role for reports, nightledger_read; revokes anything beyond that. To be
  * called after each migration, by the owner of the tables.
  * @param service the user of DATABASE_URL. Nothing is granted to it if it is the owner
  * @param onStep told which statement a superuser has to run, if this role may create no roles

@@ -3,7 +3,7 @@ import type { StoredEntry } from '../../core/journal/entry-codec.ts'
 import type { UnitAddress } from '../../core/journal/recovery.ts'
 import type { Month } from '../../core/journal/shard.ts'
 import type { StoredSnapshot } from '../../core/journal/snapshot-codec.ts'
-import { idOf, uuidOf } from '../../lib/ids.ts'
+import { idOf, idOrNull, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** What is partitioned by month, each with the columns that the rows of a month are ordered by. */
@@ -135,25 +135,29 @@ export async function entriesOf(
     order by seq`
   return rows.map(({ unitId: of, otherUnitId, bookingId, ...row }) => ({
     ...row,
-    unitId: of === null ? null : idOf('unt', of),
-    otherUnitId: otherUnitId === null ? null : idOf('unt', otherUnitId),
-    bookingId: bookingId === null ? null : idOf('bkg', bookingId),
+    unitId: idOrNull('unt', of),
+    otherUnitId: idOrNull('unt', otherUnitId),
+    bookingId: idOrNull('bkg', bookingId),
   }))
 }
 
-/** In the place of damaged ones, if there are any: what was replayed from the same entries is the same. */
-export async function insertSnapshots(sql: Sql, snapshots: readonly StoredSnapshot[]): Promise<void> {
+/**
+ * Snapshots that are never pruned, because entries up to them are about to be archived. In the place of damaged ones, if there are any: what
+ * was replayed from the same entries is the same.
+ */
+export async function insertBases(sql: Sql, snapshots: readonly StoredSnapshot[]): Promise<void> {
   const rows = snapshots.map((snapshot) => ({
     ...snapshot,
     agencyId: uuidOf(snapshot.agencyId),
     unitId: uuidOf(snapshot.unitId),
   }))
   await sql`
-    insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at)
-    select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now()
+    insert into snapshot (agency_id, unit_id, seq, format, hash, state, taken_at, is_base)
+    select s."agencyId", s."unitId", s.seq, s.format, s.hash, s.state, now(), true
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as s (
       "agencyId" uuid, "unitId" uuid, seq bigint, format integer, hash text, state text)
-    on conflict (unit_id, seq) do update set format = excluded.format, hash = excluded.hash, state = excluded.state`
+    on conflict (unit_id, seq) do update set
+      format = excluded.format, hash = excluded.hash, state = excluded.state, is_base = true`
 }
 
 /** Detaches the month's tables. @throws what the database says when the month cannot be archived (NL020) */

@@ -113,12 +113,14 @@ export class PostgresErasureRows implements ErasureRows {
   }
 
   /**
-   * Whether dead rows of erased guests are there, once for many: none was erased in the last minute, or one has waited for ten.
+   * Whether dead rows should be vacuumed now; batches many erasures: none was completed in the last minute, or one has waited for ten. Those
+   * whose dead rows an open transaction could still read are left for later: a vacuum would not remove them.
    */
   async isVacuumDue(): Promise<boolean> {
     const [row] = await this.#sql<{ isDue: boolean }[]>`
       select coalesce(max(erased_at) < now() - interval '1 minute' or min(erased_at) < now() - interval '10 minutes', false) as "isDue"
-      from guest_erasure where vacuumed_at is null and erased_at is not null`
+      from guest_erasure
+      where vacuumed_at is null and erased_at is not null and age(xmin) > (select oldest_snapshot_age())`
     return row?.isDue === true
   }
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { readFileSync } from 'node:fs'
 import { dueAt } from '../../../src/accounts/retention.ts'
 import { RetentionJob } from '../../../src/accounts/retention-job.ts'
+import { keepMonthEnds } from '../../../src/app/month-archive.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
@@ -14,7 +15,6 @@ import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts
 import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { cliOn } from '../../support/cli-terminal.ts'
 import { eventually } from '../../support/eventually.ts'
-import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { testDatabase } from '../../support/postgres.ts'
 import { sectionOf, shellBlocksOf } from '../../support/shell-blocks.ts'
@@ -335,6 +335,22 @@ describe('bookings and deliveries', () => {
     await service.delete(of(`/webhook-endpoints/${endpointId}`))
   })
 
+  test('a month is emptied only if it is before the given one', async () => {
+    await lived('delivered')
+    await service.database.sql`select forget_deliveries(${OLDEST}::text::date)`
+    expect(await deliveries()).toBe(2)
+  })
+
+  test('a delivery that waits for the clock of a sandbox does not keep its month', async () => {
+    await lived('pending')
+    const { sql } = service.database
+    await sql`update agency set clock_now = now(), clock_target = now() where agency_id = ${uuidOf(agency.id)}`
+    await run()
+    expect(await deliveries()).toBe(1)
+    await sql`delete from webhook_delivery where agency_id = ${uuidOf(agency.id)}`
+    await sql`delete from webhook_endpoint where agency_id = ${uuidOf(agency.id)}`
+  })
+
   test('a booking is deleted once it is due and its log is archived, and the ledger still verifies', async () => {
     const { sql } = service.database
     await sql`update webhook_endpoint set status = 'deleted'`
@@ -356,7 +372,7 @@ describe('bookings and deliveries', () => {
       (await service.get(of('/bookings'))).body.bookings.map((b: { arrival: string }) => b.arrival)
     expect(await run()).toMatchObject({ bookings: 0 })
     expect(await bookings()).toHaveLength(3)
-    await writeMonthSnapshots(service.database, service.ledger)
+    await keepMonthEnds(sql, OLDEST)
     await makeCheckpoints(sql)
     await sql`select retire_month(${OLDEST}::text::date)`
     expect(await run(true)).toMatchObject({ bookings: 2 })

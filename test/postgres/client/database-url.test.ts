@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hostsText, parseDatabaseUrl } from '../../../src/postgres/client/database-url.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'nightledger-test-url-'))
+const folder = temporaryFolder('test-url')
 const CA = join(folder, 'ca.pem')
 writeFileSync(CA, '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n')
 const NO_CA = join(folder, 'no-ca.pem')

@@ -1,19 +1,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Ledger } from '../../../src/app/ledger.ts'
+import { keepMonthEnds } from '../../../src/app/month-archive.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { nodesOf, rootOf } from '../../../src/events/checkpoints/merkle-tree.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
+import type { Fragment, Sql } from '../../../src/postgres/client/connect.ts'
 import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
-import { PostgresUnitsWithoutSnapshot } from '../../../src/postgres/stores/postgres-units-without-snapshot.ts'
 import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
-import { writeMonthSnapshots } from '../../support/month-snapshots.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
-import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
+import { clockAt, emptyLedger, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
@@ -40,9 +40,7 @@ afterAll(() => database.drop())
 /** Three months of bookings: all units in the first, `b` not in the second, `c` in no other one. */
 beforeEach(async () => {
   const { sql } = database
-  await sql`truncate agency cascade`
-  await sql`truncate journal, checkpoint, snapshot, archived_unit, booking, guest, guest_erasure, audit_line, webhook_delivery, idempotency`
-  await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
+  await emptyLedger(sql)
   for (const table of TABLES) await sql.unsafe(`drop table if exists ${table} cascade`)
   await haveMonthsSince(sql, OLDEST)
   now = Date.parse(`${OLDEST}T12:00:00Z`)
@@ -82,8 +80,7 @@ async function book(unit: Unit, day: number): Promise<string> {
   return bookedId(await ledger.commands.book(of, requestFor(unit, night(day), night(day + 1)), CALLER))
 }
 
-/** One round of what the service does every day. @returns the defects of the snapshots that it met */
-const writeSnapshots = () => writeMonthSnapshots(database, ledger)
+const writeSnapshots = () => keepMonthEnds(database.sql, OLDEST)
 
 const archive = () => database.sql<{ retire_month: string }[]>`select retire_month(${OLDEST}::text::date)`
 const refusal = (of: Promise<unknown>) => of.then(String, (error: Error) => error.message)
@@ -132,6 +129,16 @@ test('the running service continues the numbers and the chain, and so does the n
   const shards = await database.sql<{ shard: number; numbers: string }[]>`
     select shard, string_agg(seq::text, ',' order by seq) as "numbers" from journal group by shard`
   expect(shards.map(({ numbers }) => numbers).sort()).toEqual(['4', '8,9,10,11'])
+})
+
+test('after a restore, archiving leaves the numbers from which the shards continue', async () => {
+  await ledger.close()
+  await database.sql`select after_restore()`
+  const marks = async () => [...(await database.sql`select shard, mark from shard order by shard`)]
+  const before = await marks()
+  await archived()
+  expect(await marks()).toEqual(before)
+  ledger = await open()
 })
 
 test('the trees keep the leaves of archived entries, and grow from there', async () => {
@@ -277,31 +284,29 @@ describe('a month is not archived', () => {
     expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
   })
 
-  test('while a snapshot of a unit is damaged; the service replaces it', async () => {
+  test('while a snapshot of a unit is damaged, until it is written again', async () => {
     await writeSnapshots()
     await database.sql`update snapshot set state = state || ' ' where unit_id = ${uuidOf(units.c.id)}`
-    const defects = await writeSnapshots()
-    expect(defects).toEqual(['its hash does not match'])
-    await archive()
+    expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
+    await archived()
     expect(await findings()).toEqual([])
   })
 
-  test('while its units lack snapshots as new as their last entry in it; those that lack one get it, and no others', async () => {
-    const lacking = async () =>
-      (await new PostgresUnitsWithoutSnapshot(database.sql).page(null, 100)).units.map(({ unitId }) => unitId).sort()
-    const ids = Object.values(units).map(({ id }) => id)
-    expect(await lacking()).toEqual(ids.toSorted())
+  test.each([
+    [
+      'after an earlier entry',
+      (sql) => sql`set seq = (select min(seq) from journal where unit_id = ${uuidOf(units.a.id)})`,
+    ],
+    [
+      'after a later entry',
+      (sql) => sql`set seq = (select max(seq) from journal where unit_id = ${uuidOf(units.a.id)})`,
+    ],
+    ['after its last entry of the month, but may be pruned', (sql) => sql`set is_base = false`],
+  ] as [string, (sql: Sql) => Fragment][])('while the snapshot of a unit is one %s', async (_, set) => {
     await writeSnapshots()
-    expect(await lacking()).toEqual([])
-    // As after its first entry.
-    await database.sql`
-      update snapshot set seq = (select min(seq) from journal where unit_id = ${uuidOf(units.c.id)})
-      where unit_id = ${uuidOf(units.c.id)}`
-    expect(await lacking()).toEqual([units.c.id])
-    expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.c.id}`)
-    await database.sql`delete from snapshot where unit_id = ${uuidOf(units.c.id)}`
-    await writeSnapshots()
-    await archive()
+    await database.sql`update snapshot ${set(database.sql)} where unit_id = ${uuidOf(units.a.id)}`
+    expect(await refusal(archive())).toContain(`1 units have no snapshot of what they were at its end: ${units.a.id}`)
+    await archived()
   })
 
   test('before each of its entries has a leaf in the tree of its agency', async () => {
@@ -377,6 +382,23 @@ describe('a month is not archived', () => {
     await refusal(archive())
     expect(await state()).toEqual(before)
   })
+})
+
+test('snapshots of a month that could not be archived are not pruned, and verify compares them with the entries', async () => {
+  await reopen({ snapshotEvery: 1 })
+  await writeSnapshots()
+  const bases = () => database.sql`select unit_id, seq from snapshot where is_base order by 1`
+  const before = [...(await bases())]
+  for (let day = 10; day < 16; day++) await book(units.a, day)
+  await ledger.close()
+  expect([...(await bases())]).toEqual(before)
+  expect(await findings()).toEqual([])
+  // With a hash that fits.
+  await database.sql`
+    update snapshot s set state = o.state, hash = encode(sha256(convert_to(${`${units.b.id}\n`} || o.state, 'UTF8')), 'hex')
+    from snapshot o where s.unit_id = ${uuidOf(units.b.id)} and s.is_base and o.unit_id = ${uuidOf(units.c.id)} and o.is_base`
+  expect(await findings()).toEqual([expect.objectContaining({ what: 'snapshot', unitId: units.b.id })])
+  ledger = await open()
 })
 
 test('bookings are made while a month is archived', async () => {

@@ -37,7 +37,7 @@ const WRITES: Record<string, string> = {
   'postgres-checkpoint-rows.ts: insert into checkpoint_key':
     'a key that is listed harms nobody, whichever process is the writer',
   'postgres-checkpoint-rows.ts: keep_checkpoints()':
-    'only adds leaves of entries that are in the log, which are the same whoever adds them (M2)',
+    'only adds leaves of entries that are in the log, which are the same from every process (M2)',
   'postgres-endpoint-rows.ts: delete_webhook_endpoint()': 'function',
   'postgres-endpoint-rows.ts: insert into webhook_attempt': 'audited',
   'postgres-endpoint-rows.ts: insert into webhook_delivery': 'audited',

@@ -33,7 +33,7 @@ export function RetentionScreen() {
       {data !== undefined && (
         <div class="retention">
           {!may('owner') && <RoleNote>You can view this, but changing it needs the role Owner.</RoleNote>}
-          {/* What is typed survives a reload, and starts anew once it is saved. */}
+          {/* What is typed survives a reload, and is reset once it is saved. */}
           <Settings key={JSON.stringify(data.retention)} settings={data} mayChange={may('owner')} />
           <Note>
             The reasons given are where the defaults come from. They are not legal advice: which law applies to you, and
