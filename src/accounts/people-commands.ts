@@ -160,7 +160,10 @@ export class PeopleCommands {
     const { email = null } = change
     if (email !== null && this.#isTaken(agencyId, email, personId)) return refused({ code: 'EMAIL_TAKEN', email })
     const isNewRole = change.role !== undefined && change.role !== person.role
-    return this.#change({ ...person, ...change }, isNewRole ? 'sessions' : 'nothing', caller, keep)
+    // Member by member: the caller may have sent others.
+    const { name = person.name, role = person.role } = change
+    const changed = { ...person, name, role, email: change.email === undefined ? person.email : email }
+    return this.#change(changed, isNewRole ? 'sessions' : 'nothing', caller, keep)
   }
 
   /** Permanent, and from this moment on. Otherwise as `update`. */

@@ -248,6 +248,31 @@ describe('a person', () => {
     expect(again.body.actor.role).toBe('viewer')
   })
 
+  test('is changed in what a request may change, whatever else it has', async () => {
+    const other = await service.agency()
+    const [maria, boss] = [await joined(service, agency, 'desk'), await joined(service, agency, 'owner')]
+    const theirs = await joined(service, other, 'viewer')
+    const more = { agencyId: other.id, createdAt: 0, removedAt: null, revision: 1e12 }
+    for (const id of [theirs.person.id, 'x']) {
+      const answer = await as(
+        boss,
+        `${a}/people/${maria.person.id}`,
+        { ...more, id, name: 'Eve', role: 'owner' },
+        'PATCH',
+      )
+      expect([answer.status, answer.body.person.id]).toEqual([200, maria.person.id])
+    }
+    expect((await as(theirs, '/me')).body.actor).toMatchObject({ name: theirs.person.name, role: 'viewer' })
+    const rows = await service.ledger.sql<{ name: string; role: string; revision: number }[]>`
+      select name, role, revision from person where person_id in (${uuidOf(theirs.person.id)}, ${uuidOf(maria.person.id)})
+      order by name`
+    expect(rows.map(({ name, role, revision }) => [name, role, revision])).toEqual([
+      ['Eve', 'owner', 2],
+      [theirs.person.name, 'viewer', 0],
+    ])
+    expect(service.bugs).toEqual([])
+  })
+
   test('does not come back with an agency that was suspended', async () => {
     const other = await service.agency()
     const maria = await joined(service, other, 'owner')
