@@ -11,7 +11,6 @@ import type { Listener } from '../http/server/listener.ts'
 import { withoutIdleTimeout } from '../http/server/listener.ts'
 import { withoutCors } from '../http/server/served-routes.ts'
 import { systemClock } from '../lib/clock.ts'
-import { sha256Hex } from '../lib/ids.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
 import type { Config } from './config.ts'
@@ -75,7 +74,7 @@ function makeSurfaces(options: SurfaceOptions) {
     clock: systemClock,
     onThrottled: (address) => log.warn({ address }, 'wrong tokens throttled'),
   })
-  /** Of the people for whom wrong passkeys come, whether they exist or not. */
+  /** Of the people for whom wrong passkeys come, by their ids. */
   const claimThrottle = new WrongTokenThrottle({
     clock: systemClock,
     onThrottled: () => log.warn('wrong passkeys for one person throttled'),
@@ -110,8 +109,9 @@ function makeSurfaces(options: SurfaceOptions) {
         return null
       },
       throttledSignIn: (request, claim) => {
-        const ofClaim = claim === null ? null : claimThrottle.take(sha256Hex(claim))
-        return countWrong(request) ?? ofClaim
+        const ofAddress = countWrong(request)
+        // An address that is throttled takes nothing from the person.
+        return ofAddress ?? (claim === null ? null : claimThrottle.take(claim))
       },
       addressOf,
     }

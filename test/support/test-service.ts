@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
 import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
-import { createApp } from '../../src/api/app.ts'
+import { createApp, type PortalOptions } from '../../src/api/app.ts'
 import { mcpEndpoint } from '../../src/api/mcp/mcp-endpoint.ts'
 import { openPortal } from '../../src/app/open-portal.ts'
 import { openWebhookCommands } from '../../src/app/open-webhooks.ts'
@@ -51,10 +51,12 @@ const UNDESCRIBED = /calendar\.ics|openapi\.json/
 export async function startTestService({
   requestsPerMinute,
   people = {},
+  throttledSignIn = () => null,
   ...options
 }: Parameters<typeof openTestLedger>[0] & {
   readonly requestsPerMinute?: number
   readonly people?: NonNullable<Parameters<typeof appOver>[1]['people']>
+  readonly throttledSignIn?: PortalOptions['throttledSignIn']
 } = {}): Promise<TestService> {
   const test = await openTestLedger(options)
   const { clock } = test.ledger
@@ -65,6 +67,7 @@ export async function startTestService({
   const app = appOver(test, {
     ...rateLimit,
     people,
+    throttledSignIn,
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (error) => bugs.push(error),
   })
@@ -131,10 +134,12 @@ export function appOver(
   {
     rateLimit,
     people = {},
+    throttledSignIn = () => null,
     ...watch
   }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & {
     rateLimit?: TokenRateLimit
     people?: Partial<Parameters<typeof openPortal>[1]['people']>
+    throttledSignIn?: PortalOptions['throttledSignIn']
   },
 ) {
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
@@ -159,7 +164,7 @@ export function appOver(
         ...(rateLimit === undefined ? {} : { rateLimit }),
       }),
       throttled: () => null,
-      throttledSignIn: () => null,
+      throttledSignIn,
       addressOf: () => '127.0.0.1',
     },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],

@@ -127,7 +127,7 @@ export interface PortalDependencies {
   throttled(request: Request): number | null
   /**
    * The same for a wrong token, passkey or link in a body.
-   * @param claim whom it claims to be from, in whatever words; null when it does not say
+   * @param claim the id of the person whom it claims to be from; null when it does not say
    */
   throttledSignIn(request: Request, claim: string | null): number | null
   /** Of the client (client-address.ts). */

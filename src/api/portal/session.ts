@@ -231,16 +231,17 @@ async function byToken(given: string, signIn: SignIn): Promise<SignedIn | Proble
 
 async function byPasskey(passkey: PasskeyAnswer, signIn: SignIn): Promise<SignedIn | Problem> {
   const { ledger, access, throttledSignIn } = signIn.dependencies
-  const wrong = () => wrongPasskey(throttledSignIn(signIn.request, passkey.response.userHandle))
   const member = ledger.personSignIn.claimedBy(passkey)
+  const wrong = () => wrongPasskey(throttledSignIn(signIn.request, member?.member.id ?? null))
   if (member === null) return wrong()
-  const over = signIn.over(member)
-  if (over !== null) return over
   const verified = await ledger.personSignIn.verify(member, passkey)
   if (verified === null || verified === 'cloned') {
     signIn.count(member, verified === null ? 'UNAUTHORIZED' : 'PASSKEY_CLONED')
     return wrong()
   }
+  // Not before: otherwise somebody else could use up the budgets of the person and the agency.
+  const over = signIn.over(member)
+  if (over !== null) return over
   const use = () => ledger.personSignIn.usePasskey(verified, signIn.callerFor(member))
   return (await access.signInPerson(member, signIn.from, use)) ?? wrong()
 }

@@ -183,6 +183,33 @@ describe('a passkey signs in', () => {
   })
 })
 
+test('wrong passkeys are counted for the person whom they claim, and use up nothing of theirs or of the agency', async () => {
+  const claims: (string | null)[] = []
+  const requestsPerMinute = 20
+  const limited = await startTestService({
+    requestsPerMinute,
+    throttledSignIn: (_, claim) => {
+      claims.push(claim)
+      return null
+    },
+  })
+  const own = await limited.agency()
+  const maria = await joined(limited, own, 'desk')
+  const options = await signInOptions(limited)
+  const { userHandle } = maria.device
+  const forged = Buffer.from(userHandle, 'base64url').subarray(0, 32).toString('base64url')
+  const wrong = (handle: string) => {
+    const passkey = answerWith(maria.device, options, { flags: 0x01, userHandle: handle })
+    return fromThePage(limited, '/portal/session', { passkey })
+  }
+  for (let n = 0; n < requestsPerMinute + 2; n++) expect((await wrong(userHandle)).status).toBe(401)
+  expect((await signInWith(limited, maria.device)).status).toBe(200)
+  claims.length = 0
+  for (const handle of [userHandle, `${userHandle}=`, `!${userHandle}`, forged]) await wrong(handle)
+  expect(claims).toEqual([maria.person.id, maria.person.id, maria.person.id, null])
+  await limited.close()
+})
+
 describe('the passkeys of one’s own', () => {
   const OF_MINE = '/me/passkeys'
   const optionsOf = async (person: Joined) => (await as(person, `${OF_MINE}/options`, undefined, 'POST')).body.options
