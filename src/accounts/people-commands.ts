@@ -17,7 +17,7 @@ import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
-import { INVITATION_MS, newLink, type PersonLink } from './person-links.ts'
+import { INVITATION_MS, type LinkSecrets, type PersonLink } from './person-links.ts'
 import type { PersonRows } from './person-rows.ts'
 import type { PortalSessions } from './portal-sessions.ts'
 import {
@@ -52,7 +52,7 @@ interface PeopleDependencies {
   readonly sessions: Pick<PortalSessions, 'endAllOf'>
   readonly clock: Clock
   readonly newId: IdSource
-  readonly random: (bytes: number) => Uint8Array
+  readonly links: Pick<LinkSecrets, 'make'>
   /** Whether people with an e-mail address can sign in without a passkey. */
   readonly hasProvider: boolean
 }
@@ -256,8 +256,8 @@ export class PeopleCommands {
   }
 
   #newInvitation({ agencyId, id: personId }: Person) {
-    const { clock, random } = this.#dependencies
-    return newLink({ agencyId, personId, kind: 'invitation' }, { now: clock.now(), lifetimeMs: INVITATION_MS, random })
+    const { clock, links } = this.#dependencies
+    return links.make({ agencyId, personId, kind: 'invitation' }, { now: clock.now(), lifetimeMs: INVITATION_MS })
   }
 }
 

@@ -17,7 +17,7 @@ import {
   type Passkeys,
   type PersonMember,
 } from './passkeys.ts'
-import { agencyIdInLink, newLink, type PersonLink } from './person-links.ts'
+import type { LinkSecrets, PersonLink } from './person-links.ts'
 import type { PersonRows } from './person-rows.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
 import { isMemberValid } from './secrets.ts'
@@ -49,7 +49,7 @@ interface SignInDependencies {
   readonly sessions: Pick<PortalSessions, 'endAllOf'>
   readonly clock: Clock
   readonly newId: IdSource
-  readonly random: (bytes: number) => Uint8Array
+  readonly links: LinkSecrets
 }
 
 /** Agencies that somebody can choose from who works for many. */
@@ -71,8 +71,8 @@ export class PersonSignIn {
     { agencyId, id: personId }: Pick<Person, 'agencyId' | 'id'>,
     lifetimeMs: number,
   ): Promise<string> {
-    const { rows, clock, random } = this.#dependencies
-    const { link, secret } = newLink({ agencyId, personId, kind: 'sign_in' }, { now: clock.now(), lifetimeMs, random })
+    const { rows, clock, links } = this.#dependencies
+    const { link, secret } = links.make({ agencyId, personId, kind: 'sign_in' }, { now: clock.now(), lifetimeMs })
     await rows.insertSignInLink(link)
     return secret
   }
@@ -88,8 +88,8 @@ export class PersonSignIn {
 
   /** Null: the link is unknown, or was used or replaced, or has expired, or its person may not sign in any more. */
   async findLink(secret: string): Promise<FoundLink | null> {
-    const { catalogue, rows, clock } = this.#dependencies
-    const agencyId = agencyIdInLink(secret)
+    const { catalogue, rows, clock, links } = this.#dependencies
+    const agencyId = links.agencyIdOf(secret)
     if (agencyId === null || !this.#isHere(agencyId)) return null
     const link = await rows.findLink(agencyId, sha256Hex(secret))
     if (link === null || link.expiresAt <= clock.now()) return null

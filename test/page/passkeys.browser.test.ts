@@ -1,8 +1,6 @@
 /** People sign in with passkeys: links, devices, lost and copied ones, in a browser with virtual authenticators. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { randomBytes } from 'node:crypto'
 import type { Page } from 'playwright-core'
-import { newLink } from '../../src/accounts/person-links.ts'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import {
   describeInBrowser,
@@ -12,6 +10,7 @@ import {
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
+import { TEST_LINKS } from '../support/people.ts'
 import { addAuthenticator } from '../support/virtual-authenticator.ts'
 
 const PEOPLE = '/agencies/demo/people'
@@ -341,7 +340,7 @@ describeInBrowser('people with passkeys', () => {
   const linkFor = async (personId: string, agencySlug = 'demo') => {
     const [agency] = await portal.database.sql`select agency_id from agency where slug = ${agencySlug}`
     const of = { agencyId: idOf('agc', agency?.['agency_id']), personId, kind: 'sign_in' } as const
-    const { link, secret } = newLink(of, { now: Date.now(), lifetimeMs: 60_000, random: randomBytes })
+    const { link, secret } = TEST_LINKS.make(of, { now: Date.now(), lifetimeMs: 60_000 })
     await portal.database.sql`
       insert into person_link (secret_sha256, agency_id, person_id, kind, created_at, expires_at)
       values (${link.sha256}, ${uuidOf(of.agencyId)}, ${uuidOf(personId)}, 'sign_in', now(), now() + interval '1 minute')`

@@ -1,11 +1,13 @@
 /** People who sign in as they do on the page, with a software authenticator. */
 import { randomBytes } from 'node:crypto'
+import { LinkSecrets } from '../../src/accounts/person-links.ts'
 import { PersonSignIn } from '../../src/accounts/person-sign-in.ts'
 import type { Agency, Role } from '../../src/core/catalogue/agency.ts'
 import { PostgresPersonRows } from '../../src/postgres/stores/postgres-person-rows.ts'
 import { answerWith, type Device, makePasskey } from './authenticator.ts'
 import { type HttpAnswer, send } from './http-call.ts'
 import { FROM_THE_PAGE } from './page-sessions.ts'
+import { TEST_SECRET_KEY } from './service-process.ts'
 import type { TestService } from './test-service.ts'
 
 type Service = Pick<TestService, 'ask' | 'url'>
@@ -16,6 +18,9 @@ export interface Joined {
   readonly cookie: string
   readonly device: Device
 }
+
+/** Makes links as a service with TEST_SECRET_KEY does. */
+export const TEST_LINKS = new LinkSecrets({ secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), random: randomBytes })
 
 /** A link that signs a person in, as `npm start` prints one. @returns its secret */
 export function makeSignInLink(
@@ -28,7 +33,7 @@ export function makeSignInLink(
   if (person === null) throw new Error('Expected a person')
   const { sql, lists, epochOf } = ledger
   const rows = new PostgresPersonRows(sql, { lists, epochOf })
-  return new PersonSignIn({ ...ledger, rows, passkeys: {} as never, random: randomBytes }).makeSignInLink(
+  return new PersonSignIn({ ...ledger, rows, passkeys: {} as never, links: TEST_LINKS }).makeSignInLink(
     person,
     lifetimeMs,
   )

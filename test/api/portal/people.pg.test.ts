@@ -1,6 +1,5 @@
 /** The people of an agency: inviting, changing and removing them, and the links that let them in. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { newLink } from '../../../src/accounts/person-links.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
 import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
@@ -17,6 +16,7 @@ import {
   makeSignInLink,
   secretIn,
   signInWith,
+  TEST_LINKS,
 } from '../../support/people.ts'
 import { TEST_PAGE_URL } from '../../support/service-process.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
@@ -87,9 +87,9 @@ describe('an invitation', () => {
     const { person, secret } = await invite(service, agency, { role: 'viewer' })
     const again = await service.ask(`${a}/people/${person.id}/invitations`, undefined, { method: 'POST' })
     const next = secretIn(again.body.invitation.link)
-    const unknown = newLink(
+    const unknown = TEST_LINKS.make(
       { agencyId: agency.id, personId: person.id, kind: 'invitation' },
-      { now: 0, lifetimeMs: 0, random: (bytes) => new Uint8Array(bytes) },
+      { now: 0, lifetimeMs: 0 },
     )
     const refusals = [await show(secret), await show(unknown.secret)]
     expect((await show(next)).status).toBe(200)
@@ -108,7 +108,12 @@ describe('an invitation', () => {
 
   test('that two open at once lets in one of them', async () => {
     const { person, secret } = await invite(service, agency, { role: 'desk' })
-    const both = await Promise.all([accept(service, secret), accept(service, secret)])
+    const shown = [await show(secret), await show(secret)]
+    const use = async (passkey: unknown) => {
+      const answer = await fromThePage(service, '/portal/session', { link: secret, name: 'x', passkey })
+      return { answer, cookie: cookieOf(answer) }
+    }
+    const both = await Promise.all(shown.map(({ body }) => use(makePasskey(body.options).passkey)))
     expect(both.map(({ answer }) => answer.status).sort()).toEqual([200, 401])
     const [row] = await service.ledger.sql<{ count: number }[]>`
       select count(*)::int from passkey where person_id = ${uuidOf(person.id)}`

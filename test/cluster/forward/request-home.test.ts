@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { newLink } from '../../../src/accounts/person-links.ts'
+import { LinkSecrets } from '../../../src/accounts/person-links.ts'
 import { KeptBody } from '../../../src/cluster/forward/kept-body.ts'
 import { RequestHomes } from '../../../src/cluster/forward/request-home.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
@@ -27,9 +27,9 @@ const OF_7 = { shard: 7, isOperatorSession: false }
 const ANY = { shard: null, isOperatorSession: false }
 const ANY_WITH_SESSION = { shard: null, isOperatorSession: true }
 const AGENCY_ID = sampleId('agc', 'x')
-const LINK = newLink(
+const LINK = new LinkSecrets({ secretKey: new Uint8Array(32), random: (bytes) => new Uint8Array(bytes) }).make(
   { agencyId: AGENCY_ID, personId: sampleId('per', 'x'), kind: 'invitation' },
-  { now: 0, lifetimeMs: 1, random: (bytes) => new Uint8Array(bytes) },
+  { now: 0, lifetimeMs: 1 },
 )
 const IDS = Buffer.from(uuidOf(AGENCY_ID) + uuidOf(sampleId('per', 'x')), 'hex')
 const HANDLE = Buffer.concat([IDS, Buffer.alloc(16)]).toString('base64url')
