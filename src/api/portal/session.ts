@@ -17,6 +17,7 @@ import { type BodyOf, type Operation, routeNameOf } from '../../http/operation.t
 import { invalid, invalidField, PROBLEMS, type Problem, problem } from '../../http/problems.ts'
 import type { Open, RouteAdmission } from '../../http/route.ts'
 import { type Route, served } from '../../http/route.ts'
+import { EXPECTED, validator } from '../../http/validator.ts'
 import { ActorJson, actorJson } from './me.ts'
 import { PASSKEY_NAME } from './own-passkeys.ts'
 import { NewPasskeyJson, PasskeyAnswerJson } from './passkey-json.ts'
@@ -26,6 +27,27 @@ import { crossOriginProblem, noSessionCookie, sessionCookie, sessionSecretIn } f
 import { LINK_SECRET, SHOW_LINK, SIGN_IN_OPTIONS } from './sign-in.ts'
 
 const TOKEN_CHARS_MAX = 1_024
+
+/** What somebody shows. */
+const SHOWN = {
+  token: Type.Object({
+    token: Type.String({
+      minLength: 1,
+      maxLength: TOKEN_CHARS_MAX,
+      description: 'An access token of the agency, or the PORTAL_TOKEN.',
+    }),
+  }),
+  passkey: Type.Object({ passkey: PasskeyAnswerJson }),
+  invitation: Type.Object({ link: LINK_SECRET, name: PASSKEY_NAME, passkey: NewPasskeyJson }),
+  link: Type.Object({ link: LINK_SECRET }),
+}
+const IS = {
+  token: validator(SHOWN.token, 'body'),
+  passkey: validator(SHOWN.passkey, 'body'),
+  invitation: validator(SHOWN.invitation, 'body'),
+  link: validator(SHOWN.link, 'body'),
+}
+const ANYTHING = 'an object with a token, a passkey or a link'
 
 const SIGN_IN = {
   id: 'signIn',
@@ -38,28 +60,17 @@ const SIGN_IN = {
     'session of the same browser ends. Takes the header `X-Nightledger-Page: 1`, from the same origin only.',
   isOpen: true,
   isWrite: false,
-  body: Type.Union(
-    [
-      Type.Object({
-        token: Type.String({
-          minLength: 1,
-          maxLength: TOKEN_CHARS_MAX,
-          description: 'An access token of the agency, or the PORTAL_TOKEN.',
-        }),
-      }),
-      Type.Object({ passkey: PasskeyAnswerJson }),
-      Type.Object({ link: LINK_SECRET, name: PASSKEY_NAME, passkey: NewPasskeyJson }),
-      Type.Object({ link: LINK_SECRET }),
-    ],
-    {
-      description:
-        'A passkey; or an invitation, with the passkey that was made with it and a name for that; or a link that signs in; or a token.',
-    },
-  ),
+  body: Type.Union([SHOWN.token, SHOWN.passkey, SHOWN.invitation, SHOWN.link], {
+    description:
+      'A passkey; or an invitation, with the passkey that was made with it and a name for that; or a link that signs in; or a token.',
+  }),
   bodyExample: { token: `hp_live_${'x'.repeat(43)}` },
   answer: { status: 200, description: 'Who you are.', schema: Type.Object({ actor: ActorJson }) },
   problems: ['VALIDATION', 'UNAUTHORIZED', 'LINK_NOT_VALID', 'OIDC_ONLY', 'CROSS_ORIGIN', 'RATE_LIMITED', 'INTERNAL'],
 } as const satisfies Operation
+
+/** What is shown is checked when it is known what it is: several may be in one body. */
+const SIGN_IN_BY_ANYTHING: Operation = { ...SIGN_IN, body: Type.Object({}, { [EXPECTED]: ANYTHING }) }
 
 const SIGN_OUT = {
   id: 'signOut',
@@ -104,10 +115,10 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
   {
     operation: SIGN_IN,
     serve: (dependencies) =>
-      served(servingOf(dependencies, SIGN_IN), FROM_THE_PAGE, async (open, _path, _query, body) => {
+      served(servingOf(dependencies, SIGN_IN_BY_ANYTHING), FROM_THE_PAGE, async (open, _path, _query, body) => {
         const { access } = dependencies
         const { request } = open
-        const signedIn = await signInBy(body as BodyOf<typeof SIGN_IN>, new SignIn(dependencies, open))
+        const signedIn = await signInBy(body as object, new SignIn(dependencies, open))
         if (!('identity' in signedIn)) return signedIn
         const { identity, secret } = signedIn
         const before = sessionSecretIn(request)
@@ -197,12 +208,19 @@ class SignIn {
   }
 }
 
-function signInBy(way: BodyOf<typeof SIGN_IN>, signIn: SignIn): Promise<SignedIn | Problem> {
+/** Of several, in the same order as in src/cluster/forward/request-home.ts. */
+function signInBy(body: object, signIn: SignIn): Promise<SignedIn | Problem> | Problem {
   const isOnly = signIn.dependencies.ledger.provider?.isOnly === true
-  if ('token' in way) return byToken(way.token, signIn)
-  if (!('passkey' in way)) return byLink(way.link, signIn)
-  if (isOnly) return Promise.resolve(OIDC_ONLY)
-  return 'link' in way ? byInvitation(way, signIn) : byPasskey(way.passkey, signIn)
+  if ('token' in body) return IS.token.passes(body) ? byToken(body.token, signIn) : invalid(IS.token.faultsOf(body))
+  if ('link' in body && !('passkey' in body || 'name' in body))
+    return IS.link.passes(body) ? byLink(body.link, signIn) : invalid(IS.link.faultsOf(body))
+  if ('link' in body) {
+    if (!IS.invitation.passes(body)) return invalid(IS.invitation.faultsOf(body))
+    return isOnly ? OIDC_ONLY : byInvitation(body, signIn)
+  }
+  if (!('passkey' in body)) return invalidField('body', `must be ${ANYTHING}`)
+  if (!IS.passkey.passes(body)) return invalid(IS.passkey.faultsOf(body))
+  return isOnly ? OIDC_ONLY : byPasskey(body.passkey, signIn)
 }
 
 async function byToken(given: string, signIn: SignIn): Promise<SignedIn | Problem> {

@@ -175,6 +175,39 @@ describe('a passkey signs in', () => {
     expect(service.bugs).toEqual([])
   })
 
+  test('with a body that is checked as what it is, whatever else it has', async () => {
+    const maria = await joined(service, agency, 'desk')
+    const { secret } = await invite(service, agency, { role: 'desk' })
+    const { options } = (await fromThePage(service, '/portal/links', { link: secret })).body
+    const { passkey: made } = makePasskey(options)
+    const answered = answerWith(maria.device, await signInOptions(service))
+    const faultsOf = async (body: unknown) => {
+      const { status, body: problem } = await fromThePage(service, '/portal/session', body)
+      expect(status).toBe(400)
+      return problem.errors.map(({ field }: { field: string }) => field).sort()
+    }
+    expect(await faultsOf({ link: secret, passkey: null })).toEqual(['name', 'passkey'])
+    expect(await faultsOf({ link: secret, passkey: answered, name: 'x'.repeat(60_000) })).toEqual([
+      'name',
+      'passkey.response.attestationObject',
+    ])
+    const odd = { ...made, response: { ...made.response, transports: 'x' } }
+    expect(await faultsOf({ link: secret, passkey: odd, name: 'x' })).toEqual(['passkey.response.transports'])
+    expect(await faultsOf({ link: 1, passkey: answered })).toEqual([
+      'link',
+      'name',
+      'passkey.response.attestationObject',
+    ])
+    expect(await faultsOf({ token: 1, passkey: answered })).toEqual(['token'])
+    expect(await faultsOf({ passkey: {} })).toEqual(['passkey.id', 'passkey.rawId', 'passkey.response', 'passkey.type'])
+    for (const body of [[], {}, 'x', null]) {
+      const { title } = (await fromThePage(service, '/portal/session', body)).body
+      expect(title).toBe('body must be an object with a token, a passkey or a link')
+    }
+    expect(service.bugs).toEqual([])
+    expect((await fromThePage(service, '/portal/session', { link: secret, passkey: made, name: 'x' })).status).toBe(200)
+  })
+
   test('from the page only', async () => {
     for (const path of ['/portal/session', '/portal/links', '/portal/sign-in/options']) {
       const answer = await fromThePage(service, path, { link: 'x' }, { 'x-nightledger-page': '0' })
