@@ -31,9 +31,9 @@ export interface OidcProvider {
   readonly isOnly: boolean
 }
 
-/** `unknown`: the provider did not say that a person's address is theirs. `failed`: there is no saying who it is. */
+/** `browser`: what the links are bound to. `unknown`: the provider did not say that a person's address is theirs. `failed`: there is no saying who it is. */
 export type OidcOutcome =
-  | { readonly kind: 'links'; readonly secrets: readonly string[] }
+  | { readonly kind: 'links'; readonly secrets: readonly string[]; readonly browser: string }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'failed' }
 
@@ -75,7 +75,7 @@ export class OidcSignIn {
   readonly #redirectUri: () => string
   readonly #key: Uint8Array
   readonly #clock: Clock
-  readonly #linksOf: (email: string) => Promise<readonly string[]>
+  readonly #linksOf: (email: string, browser: string) => Promise<readonly string[]>
   readonly #onFailure: (failure: OidcFailure) => void
   #discovered: { readonly config: Promise<Configuration>; readonly atMs: number } | null = null
   #callbacks = 0
@@ -88,8 +88,11 @@ export class OidcSignIn {
     /** 32 bytes; the key of the cookie is derived from it. */
     secretKey: Uint8Array
     clock: Clock
-    /** The secrets of links that sign in, one for each person of an active agency with this address, without regard to case. */
-    linksOf: (email: string) => Promise<readonly string[]>
+    /**
+     * The secrets of links that sign in, one for each person of an active agency with this address, without regard to case. Each is bound to
+     * the browser.
+     */
+    linksOf: (email: string, browser: string) => Promise<readonly string[]>
     onFailure: (failure: OidcFailure) => void
   }) {
     this.#provider = options.provider
@@ -143,8 +146,9 @@ export class OidcSignIn {
         this.#callbacks -= 1
       })
     if (email === 'failed') return { kind: 'failed' }
-    const secrets = email === null ? [] : await this.#linksOf(email)
-    return secrets.length === 0 ? { kind: 'unknown' } : { kind: 'links', secrets }
+    const browser = randomState()
+    const secrets = email === null ? [] : await this.#linksOf(email, browser)
+    return secrets.length === 0 ? { kind: 'unknown' } : { kind: 'links', secrets, browser }
   }
 
   /** Null unless this service began it with the present provider, a short time ago. */

@@ -2,6 +2,9 @@
  * Links that let a person in: an invitation, with which they make a passkey, or one that signs them in. Only the hash of the secret is stored.
  * In the secret are the agency, so that in a cluster the request finds its owner without a look-up, and an HMAC, so that nothing is read for
  * secrets that were made up.
+ *
+ * A link may be bound to a browser, so that nobody can have somebody else open it who would then work in the account of another without
+ * noticing. What is hashed is then the secret and a text that only this browser has.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { Instant } from '../core/domain/booking.ts'
@@ -13,15 +16,16 @@ export const INVITATION_HOURS = 72
 export const INVITATION_MS = INVITATION_HOURS * HOUR_MS
 
 const LINK_PREFIX = 'hl_'
+const BOUND_PREFIX = 'hb_'
 const UUID_BYTES = 16
 const RANDOM_BYTES = 16
 const HMAC_BYTES = 16
 /** 48 bytes in base64url. */
-const LINK = /^hl_[A-Za-z0-9_-]{64}$/
+const LINK = /^h[lb]_[A-Za-z0-9_-]{64}$/
 
 /** A link as it is stored. */
 export interface PersonLink {
-  /** Of its secret, lower-case hex. */
+  /** `linkHash` of its secret. */
   readonly sha256: string
   readonly agencyId: string
   readonly personId: string
@@ -44,13 +48,19 @@ export class LinkSecrets {
     this.#random = options.random
   }
 
+  /** @param browser what the browser that the link is bound to has; left out: it is good in any */
   make(
     of: Pick<PersonLink, 'agencyId' | 'personId' | 'kind'>,
-    { now, lifetimeMs }: { readonly now: Instant; readonly lifetimeMs: number },
+    {
+      now,
+      lifetimeMs,
+      browser = null,
+    }: { readonly now: Instant; readonly lifetimeMs: number; readonly browser?: string | null },
   ): { readonly link: PersonLink; readonly secret: string } {
     const head = Buffer.concat([Buffer.from(uuidOf(of.agencyId), 'hex'), this.#random(RANDOM_BYTES)])
-    const secret = `${LINK_PREFIX}${Buffer.concat([head, this.#hmac(head)]).toString('base64url')}`
-    return { link: { ...of, sha256: sha256Hex(secret), createdAt: now, expiresAt: now + lifetimeMs }, secret }
+    const prefix = browser === null ? LINK_PREFIX : BOUND_PREFIX
+    const secret = prefix + Buffer.concat([head, this.#hmac(head)]).toString('base64url')
+    return { link: { ...of, sha256: linkHash(secret, browser), createdAt: now, expiresAt: now + lifetimeMs }, secret }
   }
 
   /** The agency that a link is of; null when the secret was not made here. */
@@ -65,6 +75,11 @@ export class LinkSecrets {
   #hmac(head: Uint8Array): Buffer {
     return createHmac('sha256', this.#key).update(head).digest().subarray(0, HMAC_BYTES)
   }
+}
+
+/** Lower-case hex. @param browser what the browser has that the secret comes from; null: nothing */
+export function linkHash(secret: string, browser: string | null): string {
+  return sha256Hex(secret.startsWith(BOUND_PREFIX) ? `${secret}.${browser ?? ''}` : secret)
 }
 
 /** The agency that a link claims to be of, forged or not; null when the text is no link. */

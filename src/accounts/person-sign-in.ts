@@ -8,7 +8,7 @@ import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Person } from '../core/catalogue/people.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import { type Clock, MINUTE_MS } from '../lib/clock.ts'
-import { type IdSource, sha256Hex } from '../lib/ids.ts'
+import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/queues.ts'
 import {
   PASSKEYS_PER_PERSON_MAX,
@@ -17,7 +17,7 @@ import {
   type Passkeys,
   type PersonMember,
 } from './passkeys.ts'
-import type { LinkSecrets, PersonLink } from './person-links.ts'
+import { type LinkSecrets, linkHash, type PersonLink } from './person-links.ts'
 import type { PersonRows } from './person-rows.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
 import { isMemberValid } from './secrets.ts'
@@ -55,7 +55,7 @@ interface SignInDependencies {
 /** Agencies that somebody can choose from who works for many. */
 const LINKS_OF_EMAIL_MAX = 20
 /** The browser opens it immediately, and somebody may have to choose. */
-const LINK_OF_EMAIL_MS = MINUTE_MS
+export const LINK_OF_EMAIL_MS = MINUTE_MS
 
 export class PersonSignIn {
   readonly #dependencies: SignInDependencies
@@ -66,13 +66,21 @@ export class PersonSignIn {
     this.#dependencies = dependencies
   }
 
-  /** Makes a link that signs a person in. @returns its secret: in this answer and nowhere else */
+  /**
+   * Makes a link that signs a person in.
+   * @param browser as for `LinkSecrets.make`
+   * @returns its secret: in this answer and nowhere else
+   */
   async makeSignInLink(
     { agencyId, id: personId }: Pick<Person, 'agencyId' | 'id'>,
     lifetimeMs: number,
+    browser: string | null = null,
   ): Promise<string> {
     const { rows, clock, links } = this.#dependencies
-    const { link, secret } = links.make({ agencyId, personId, kind: 'sign_in' }, { now: clock.now(), lifetimeMs })
+    const { link, secret } = links.make(
+      { agencyId, personId, kind: 'sign_in' },
+      { now: clock.now(), lifetimeMs, browser },
+    )
     await rows.insertSignInLink(link)
     return secret
   }
@@ -80,18 +88,22 @@ export class PersonSignIn {
   /**
    * Links that sign in at once, for each person of an active agency who has the address.
    * @param email one that was verified to be of whoever gets the links
+   * @param browser that the links are bound to
    */
-  async linksOf(email: string): Promise<readonly string[]> {
+  async linksOf(email: string, browser: string): Promise<readonly string[]> {
     const people = await this.#dependencies.rows.peopleWithEmail(email, LINKS_OF_EMAIL_MAX)
-    return Promise.all(people.map((person) => this.makeSignInLink(person, LINK_OF_EMAIL_MS)))
+    return Promise.all(people.map((person) => this.makeSignInLink(person, LINK_OF_EMAIL_MS, browser)))
   }
 
-  /** Null: the link is unknown, or was used or replaced, or has expired, or its person may not sign in any more. */
-  async findLink(secret: string): Promise<FoundLink | null> {
+  /**
+   * Null: the link is unknown, or was used or replaced, or has expired, or is another browser's, or its person may not sign in any more.
+   * @param browser as for `linkHash`
+   */
+  async findLink(secret: string, browser: string | null): Promise<FoundLink | null> {
     const { catalogue, rows, clock, links } = this.#dependencies
     const agencyId = links.agencyIdOf(secret)
     if (agencyId === null || !this.#isHere(agencyId)) return null
-    const link = await rows.findLink(agencyId, sha256Hex(secret))
+    const link = await rows.findLink(agencyId, linkHash(secret, browser))
     if (link === null || link.expiresAt <= clock.now()) return null
     const member = this.#valid(catalogue.member('person', agencyId, link.personId))
     return member === null ? null : { link, member }

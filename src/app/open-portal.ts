@@ -186,7 +186,7 @@ export function openPeople(ledger: Ledger, { secretKey, people }: Pick<PortalOpt
       redirectUri: () => redirectUriOf(people.pageUrl()),
       secretKey,
       clock,
-      linksOf: (email) => personSignIn.linksOf(email),
+      linksOf: (email, browser) => personSignIn.linksOf(email, browser),
       onFailure: people.onOidcFailure,
     })
   const mails = new InvitationMails({ mailer: people.mailer, clock })

@@ -51,13 +51,13 @@ beforeEach(() => {
 describe('a link', () => {
   test('is looked up only if this service has made its secret', async () => {
     const secret = await signIn.makeSignInLink(ANA, 1_000)
-    expect(await signIn.findLink(secret)).toMatchObject({ member: { member: ANA } })
+    expect(await signIn.findLink(secret, null)).toMatchObject({ member: { member: ANA } })
     expect(reads).toBe(1)
     const of = { agencyId: AGENCY.id, personId: ANA.id, kind: 'sign_in' } as const
     const { secret: forged } = secretsOf(8).make(of, { now: 0, lifetimeMs: 1_000 })
     const changed = secret.slice(0, -1) + (secret.endsWith('A') ? 'B' : 'A')
     for (const wrong of [forged, changed, `${secret.slice(0, 30)}BBBB${secret.slice(34)}`])
-      expect(await signIn.findLink(wrong)).toBeNull()
+      expect(await signIn.findLink(wrong, null)).toBeNull()
     expect(reads).toBe(1)
   })
 })

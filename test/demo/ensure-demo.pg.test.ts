@@ -137,7 +137,7 @@ test('each start makes a link that signs in as the owner of the demo, who is mad
   const secrets = [await link(), await link()]
   expect(new Set(secrets).size).toBe(2)
   for (const secret of secrets)
-    expect(await personSignIn.findLink(secret ?? '')).toMatchObject({
+    expect(await personSignIn.findLink(secret ?? '', null)).toMatchObject({
       link: { kind: 'sign_in' },
       member: { member: { name: 'Demo owner', role: 'owner' }, agency: { slug: 'demo' } },
     })

@@ -78,8 +78,13 @@ test('a service starts without them, says in its log what is missing, and needs 
   await inbox.close()
 
   const callback = await browser.signInAt((await start()).headers.get('location') ?? '', 'ana')
-  const arrived = (await browser.open(callback)).headers.get('location') ?? ''
-  expect(arrived).toStartWith(`${pageUrl}/portal/#/join/hl_`)
-  const signedIn = await fromThePage({ url: pageUrl }, '/portal/session', { link: secretIn(arrived) })
+  const { headers } = await browser.open(callback)
+  const arrived = headers.get('location') ?? ''
+  expect(arrived).toStartWith(`${pageUrl}/portal/#/join/hb_`)
+  const cookie = headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ')
+  const signedIn = await fromThePage({ url: pageUrl }, '/portal/session', { link: secretIn(arrived) }, { cookie })
   expect(signedIn.body.actor).toMatchObject({ kind: 'person', id: invited.person.id })
 })

@@ -3,12 +3,14 @@
  * or to the page, whatever happens, and take nothing of the request as an address.
  */
 import { ATTEMPT_MS, type OidcOutcome } from '../../accounts/oidc-sign-in.ts'
+import { LINK_OF_EMAIL_MS } from '../../accounts/person-sign-in.ts'
 import { plainHeaders, problemAnswer } from '../../http/answer.ts'
 import { failureOf } from '../../http/problem-of.ts'
 import { notFound } from '../../http/problems.ts'
 import { targetOf } from '../../http/request.ts'
 import { countedRoute, type Route } from '../../http/route.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
+import { linkCookie } from './session-cookie.ts'
 
 const OIDC_PATH = '/portal/oidc'
 const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`
@@ -22,14 +24,16 @@ export function redirectUriOf(pageUrl: string): string {
 /** `GET /portal/oidc/start` */
 const START = oidcRoute('/start', async (provider, pageUrl) => {
   const started = await provider.start()
-  if (started === null) return { location: refusedUrl(pageUrl, 'failed'), cookie: null }
-  return { location: started.location, cookie: attemptCookie(pageUrl, started.sealed, ATTEMPT_MS / 1_000) }
+  if (started === null) return { location: refusedUrl(pageUrl, 'failed'), cookies: [] }
+  return { location: started.location, cookies: [attemptCookie(pageUrl, started.sealed, ATTEMPT_MS / 1_000)] }
 })
 
 /** `GET /portal/oidc/callback` */
 const CALLBACK = oidcRoute('/callback', async (provider, pageUrl, request) => {
   const outcome = await provider.finish(targetOf(request.url).query, attemptIn(request))
-  return { location: landingUrl(pageUrl, outcome), cookie: attemptCookie(pageUrl, '', 0) }
+  const bound =
+    outcome.kind === 'links' ? [linkCookie(outcome.browser, LINK_OF_EMAIL_MS / 1_000, isOverTls(pageUrl))] : []
+  return { location: landingUrl(pageUrl, outcome), cookies: [attemptCookie(pageUrl, '', 0), ...bound] }
 })
 
 export const OIDC = [START, CALLBACK] as const
@@ -38,7 +42,7 @@ type Handle = (
   provider: NonNullable<PortalLedger['provider']>,
   pageUrl: string,
   request: Request,
-) => Promise<{ readonly location: string; readonly cookie: string | null }>
+) => Promise<{ readonly location: string; readonly cookies: readonly string[] }>
 
 function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDependencies> {
   const path = OIDC_PATH + name
@@ -52,9 +56,9 @@ function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDe
         const headers = new Headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
         headers.set('X-Request-Id', requestId)
         try {
-          const { location, cookie } = await handle(provider, ledger.pageUrl(), request)
+          const { location, cookies } = await handle(provider, ledger.pageUrl(), request)
           headers.set('Location', location)
-          if (cookie !== null) headers.set('Set-Cookie', cookie)
+          for (const cookie of cookies) headers.append('Set-Cookie', cookie)
         } catch (error) {
           onFailure({ error, requestId, route: `GET ${path}`, isBug: failureOf(error, { isWrite: false }).isBug })
           headers.set('Location', refusedUrl(ledger.pageUrl(), 'failed'))
@@ -78,9 +82,13 @@ function refusedUrl(pageUrl: string, why: 'unknown' | 'failed'): string {
   return `${pageUrl}/portal/#/sign-in?refused=${why}`
 }
 
+function isOverTls(pageUrl: string): boolean {
+  return pageUrl.startsWith('https:')
+}
+
 /** `Lax`, because the provider's site sends the browser back. */
 function attemptCookie(pageUrl: string, sealed: string, maxAgeS: number): string {
-  const secure = pageUrl.startsWith('https:') ? '; Secure' : ''
+  const secure = isOverTls(pageUrl) ? '; Secure' : ''
   return `${ATTEMPT_COOKIE}=${sealed}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax; Path=${OIDC_PATH}${secure}`
 }
 

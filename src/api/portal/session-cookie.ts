@@ -5,6 +5,7 @@
 import { type Problem, problem } from '../../http/problems.ts'
 
 export const SESSION_COOKIE = 'nightledger_session'
+const LINK_COOKIE = 'nightledger_link'
 /** A form cannot send it, and a script of another origin only after a preflight, which the portal does not answer. */
 export const PAGE_HEADER = 'X-Nightledger-Page'
 const PAGE_HEADER_VALUE = '1'
@@ -20,11 +21,20 @@ const ATTRIBUTES = 'HttpOnly; SameSite=Strict; Path=/portal'
  * @returns whatever the cookie says, which need not be a secret; empty for two cookies
  */
 export function sessionSecretIn(request: Request): string | null {
+  return cookieIn(request, SESSION_COOKIE)
+}
+
+/** What binds links to the browser (src/accounts/person-links.ts). As `sessionSecretIn`. */
+export function linkBrowserIn(request: Request): string | null {
+  return cookieIn(request, LINK_COOKIE)
+}
+
+function cookieIn(request: Request, name: string): string | null {
   const cookies = request.headers.get('cookie')
-  if (cookies === null || !cookies.includes(SESSION_COOKIE)) return null
+  if (cookies === null || !cookies.includes(name)) return null
   const values = cookies.split(';').flatMap((pair) => {
     const mark = pair.indexOf('=')
-    return mark !== -1 && pair.slice(0, mark).trim() === SESSION_COOKIE ? [pair.slice(mark + 1).trim()] : []
+    return mark !== -1 && pair.slice(0, mark).trim() === name ? [pair.slice(mark + 1).trim()] : []
   })
   if (values.length > 1) return ''
   return values[0] ?? null
@@ -33,6 +43,11 @@ export function sessionSecretIn(request: Request): string | null {
 /** The `Set-Cookie` that gives the browser a session, until it is closed. */
 export function sessionCookie(request: Request, secret: string): string {
   return `${SESSION_COOKIE}=${secret}; ${attributesFor(request)}`
+}
+
+/** The `Set-Cookie` that binds links to the browser. @param isOverTls whether people open the page over TLS */
+export function linkCookie(browser: string, maxAgeS: number, isOverTls: boolean): string {
+  return `${LINK_COOKIE}=${browser}; Max-Age=${maxAgeS}; ${ATTRIBUTES}${isOverTls ? '; Secure' : ''}`
 }
 
 /** The `Set-Cookie` that takes it away. */

@@ -23,7 +23,7 @@ import { PASSKEY_NAME } from './own-passkeys.ts'
 import { NewPasskeyJson, PasskeyAnswerJson } from './passkey-json.ts'
 import { tooManyRequests, tooManyWrong } from './portal-admission.ts'
 import type { PortalDependencies } from './portal-dependencies.ts'
-import { crossOriginProblem, noSessionCookie, sessionCookie, sessionSecretIn } from './session-cookie.ts'
+import { crossOriginProblem, linkBrowserIn, noSessionCookie, sessionCookie, sessionSecretIn } from './session-cookie.ts'
 import { LINK_SECRET, SHOW_LINK, SIGN_IN_OPTIONS } from './sign-in.ts'
 
 const TOKEN_CHARS_MAX = 1_024
@@ -145,7 +145,10 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
     serve: (dependencies) =>
       served(servingOf(dependencies, SHOW_LINK), FROM_THE_PAGE, async ({ request }, _path, _query, body) => {
         const { ledger, throttledSignIn } = dependencies
-        const found = await ledger.personSignIn.findLink((body as BodyOf<typeof SHOW_LINK>).link)
+        const found = await ledger.personSignIn.findLink(
+          (body as BodyOf<typeof SHOW_LINK>).link,
+          linkBrowserIn(request),
+        )
         if (found === null) return wrongLink(throttledSignIn(request, null))
         const { link, member } = found
         const { kind, expiresAt } = link
@@ -266,7 +269,7 @@ async function byPasskey(passkey: PasskeyAnswer, signIn: SignIn): Promise<Signed
 
 async function byLink(secret: string, signIn: SignIn): Promise<SignedIn | Problem> {
   const { ledger, access, throttledSignIn } = signIn.dependencies
-  const found = await ledger.personSignIn.findLink(secret)
+  const found = await ledger.personSignIn.findLink(secret, linkBrowserIn(signIn.request))
   if (found === null) return wrongLink(throttledSignIn(signIn.request, null))
   if (found.link.kind !== 'sign_in') return PASSKEY_MISSING
   const over = signIn.over(found.member)
@@ -277,7 +280,7 @@ async function byLink(secret: string, signIn: SignIn): Promise<SignedIn | Proble
 
 async function byInvitation(draft: PasskeyDraft & { readonly link: string }, signIn: SignIn) {
   const { ledger, access, throttledSignIn } = signIn.dependencies
-  const found = await ledger.personSignIn.findLink(draft.link)
+  const found = await ledger.personSignIn.findLink(draft.link, linkBrowserIn(signIn.request))
   if (found?.link.kind !== 'invitation') return wrongLink(throttledSignIn(signIn.request, null))
   const over = signIn.over(found.member)
   if (over !== null) return over

@@ -41,6 +41,9 @@ beforeEach(() => {
   shiftMs = 0
 })
 
+/** The cookies of the browser that the provider has sent back with a link, by its secret. */
+const cookies = new Map<string, string>()
+
 /** What is behind `#` in the address of the page where somebody arrives. */
 async function arrival(claims: object, at: TestService = service): Promise<string> {
   const login = systemIds('evt')
@@ -52,6 +55,11 @@ async function arrival(claims: object, at: TestService = service): Promise<strin
   const response = await browser.open(`${at.url}/portal/oidc/callback${new URL(callback).search}`)
   const location = response.headers.get('location') ?? ''
   expect([response.status, location.split('#')[0]]).toEqual([303, `${TEST_PAGE_URL}/portal/`])
+  const cookie = response.headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ')
+  for (const secret of secretIn(location).split('.')) cookies.set(secret, cookie)
   return location.split('#')[1] ?? ''
 }
 
@@ -60,7 +68,11 @@ const secretsIn = (arrived: string, kind: 'join' | 'choose') => {
   expect(arrived).toMatch(new RegExp(`^/${kind}/`))
   return secretIn(arrived).split('.')
 }
-const open = (link: string, at: TestService = service) => fromThePage(at, '/portal/session', { link })
+const inItsBrowser = (link: string) => ({ cookie: cookies.get(link) ?? '' })
+const show = (link: string, headers: Record<string, string> = inItsBrowser(link)) =>
+  fromThePage(service, '/portal/links', { link }, headers)
+const open = (link: string, at: TestService = service, headers: Record<string, string> = inItsBrowser(link)) =>
+  fromThePage(at, '/portal/session', { link }, headers)
 const linksOf = async ({ id }: Pick<Agency, 'id'>) =>
   (await service.ledger.sql`select from person_link where agency_id = ${uuidOf(id)} and kind = 'sign_in'`).length
 const UNKNOWN = '/sign-in?refused=unknown'
@@ -96,12 +108,33 @@ describe('a verified address', () => {
       await invite(service, each, { role: 'viewer', email: 'all@example.com' })
     await service.patch(`/agencies/${closed.slug}`, { status: 'suspended' })
     const secrets = secretsIn(await arrival(verified('all@example.com')), 'choose')
-    const shown = await Promise.all(secrets.map((link) => fromThePage(service, '/portal/links', { link })))
+    const shown = await Promise.all(secrets.map((link) => show(link)))
     expect(shown.map(({ body }) => body.agency.name)).toEqual(['A', 'B', 'C'])
     const signedIn = await open(secrets[2] ?? '')
     expect(signedIn.body.actor.agency).toBe(others[0]?.slug)
     expect(await linksOf(closed)).toBe(0)
   })
+})
+
+test('a link from the provider is good only in the browser that it was sent to', async () => {
+  for (const name of ['mallory', 'victim']) await invite(service, agency, { role: 'desk', email: `${name}@example.com` })
+  const [eves = ''] = secretsIn(await arrival(verified('mallory@example.com')), 'join')
+  const [victims = ''] = secretsIn(await arrival(verified('victim@example.com')), 'join')
+  const { cookie: own } = inItsBrowser(eves)
+  const asOther = eves.replace(/^../, 'hl')
+  for (const [link, headers] of [
+    [eves, {}],
+    [eves, inItsBrowser(victims)],
+    [eves, { cookie: `${own}; ${inItsBrowser(victims).cookie}` }],
+    [asOther, {}],
+    [asOther, { cookie: own }],
+  ] as const)
+    for (const answer of [await show(link, headers), await open(link, service, headers)])
+      expect([answer.status, answer.body.code]).toEqual([401, 'LINK_NOT_VALID'])
+  expect([(await show(eves)).status, (await open(eves)).status]).toEqual([200, 200])
+  // Other links are good in any browser, also in one that has just come from the provider.
+  const { secret } = await invite(service, agency, { role: 'desk' })
+  expect((await show(secret, inItsBrowser(victims))).status).toBe(200)
 })
 
 describe('nobody is let in, and nothing is made,', () => {

@@ -1,4 +1,4 @@
-/** Signing in with a real OpenID provider, up to the link that signs in. What the link does is in person-links.pg.test.ts. */
+/** Signing in with a real OpenID provider, up to the link that signs in. What the link does is in oidc-people.pg.test.ts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { type OidcFailure, OidcSignIn } from '../../../src/accounts/oidc-sign-in.ts'
 import { OIDC, redirectUriOf } from '../../../src/api/portal/oidc.ts'
@@ -109,6 +109,9 @@ describe('a verified address', () => {
     const { browser, callback } = await begun()
     const response = await browser.open(callback)
     expect(response.headers.get('location')).toBe(page('join/hl_ana'))
+    expect(response.headers.getSetCookie()[1]).toMatch(
+      /^nightledger_link=[\w-]{43}; Max-Age=60; HttpOnly; SameSite=Strict; Path=\/portal$/,
+    )
     expect(response.headers.get('cache-control')).toBe('no-store')
     expect(response.headers.get('referrer-policy')).toBe('no-referrer')
     expect(response.headers.get('access-control-allow-origin')).toBeNull()
