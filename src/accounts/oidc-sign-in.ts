@@ -22,6 +22,8 @@ import {
 } from 'openid-client'
 import { type Clock, HOUR_MS, MINUTE_MS } from '../lib/clock.ts'
 import { openText, sealText } from '../lib/sealed-text.ts'
+import { clientNetworkOf } from './client-address.ts'
+import { WrongTokenThrottle } from './wrong-token-throttle.ts'
 
 export interface OidcProvider {
   readonly issuer: string
@@ -60,6 +62,8 @@ const PROVIDER_S_MAX = 10
 const DISCOVERED_MS = HOUR_MS
 /** Callbacks that wait for the provider; further ones fail at once. */
 const CALLBACKS_MAX = 32
+/** From one address: an office behind it signs in, and somebody who floods the callback leaves places to others. */
+const CALLBACKS_PER_ADDRESS_MAX = 8
 /** Between two failures that are reported. */
 const REPORTED_MS = 5_000
 const SCOPE = 'openid email'
@@ -79,6 +83,10 @@ export class OidcSignIn {
   readonly #onFailure: (failure: OidcFailure) => void
   #discovered: { readonly config: Promise<Configuration>; readonly atMs: number } | null = null
   #callbacks = 0
+  /** The same by network. */
+  readonly #callbacksOf = new Map<string, number>()
+  /** Whoever has failed often has the provider asked for nothing more, for a while: each request has the client's secret. */
+  readonly #failures: WrongTokenThrottle
   #reportedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: {
@@ -103,6 +111,7 @@ export class OidcSignIn {
     this.#clock = options.clock
     this.#linksOf = options.linksOf
     this.#onFailure = options.onFailure
+    this.#failures = new WrongTokenThrottle({ clock: options.clock, onThrottled: () => {} })
   }
 
   /** Begins an attempt. @returns null when the provider cannot be reached */
@@ -131,19 +140,28 @@ export class OidcSignIn {
    * Completes an attempt.
    * @param query of the callback, as the provider has made it
    * @param sealed the cookie; null: there is none
+   * @param address of the client
    * @throws what looking for people rejects with
    */
-  async finish(query: string, sealed: string | null): Promise<OidcOutcome> {
+  async finish(query: string, sealed: string | null, address: string): Promise<OidcOutcome> {
     const attempt = sealed === null ? null : this.#attemptIn(sealed)
-    if (attempt === null || this.#callbacks >= CALLBACKS_MAX) return { kind: 'failed' }
+    if (attempt === null || this.#failures.isOver(address)) return { kind: 'failed' }
+    const network = clientNetworkOf(address)
+    const waiting = this.#callbacksOf.get(network) ?? 0
+    if (this.#callbacks >= CALLBACKS_MAX || waiting >= CALLBACKS_PER_ADDRESS_MAX) return { kind: 'failed' }
     this.#callbacks += 1
+    this.#callbacksOf.set(network, waiting + 1)
     const email = await this.#emailOf(query, attempt)
       .catch((error: unknown) => {
+        this.#failures.take(address)
         this.#failed('callback', error)
         return 'failed' as const
       })
       .finally(() => {
         this.#callbacks -= 1
+        const left = (this.#callbacksOf.get(network) ?? 1) - 1
+        if (left === 0) this.#callbacksOf.delete(network)
+        else this.#callbacksOf.set(network, left)
       })
     if (email === 'failed') return { kind: 'failed' }
     const browser = randomState()

@@ -93,6 +93,13 @@ export class WrongTokenThrottle {
     return null
   }
 
+  /** Whether a wrong token from this address would be answered with 429 now. It is not counted. */
+  isOver(address: string): boolean {
+    const minute = this.#clients.get(clientNetworkOf(address))?.minute
+    minute?.forget(Math.floor(this.#clock.monotonicMs()))
+    return minute !== undefined && minute.counted >= WRONG_TOKENS_PER_MINUTE
+  }
+
   #forgetIdle(nowMs: number): void {
     for (const [network, { minute }] of this.#clients) {
       minute.forget(nowMs)

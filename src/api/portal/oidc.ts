@@ -29,8 +29,8 @@ const START = oidcRoute('/start', async (provider, pageUrl) => {
 })
 
 /** `GET /portal/oidc/callback` */
-const CALLBACK = oidcRoute('/callback', async (provider, pageUrl, request) => {
-  const outcome = await provider.finish(targetOf(request.url).query, attemptIn(request))
+const CALLBACK = oidcRoute('/callback', async (provider, pageUrl, request, address) => {
+  const outcome = await provider.finish(targetOf(request.url).query, attemptIn(request), address)
   const bound =
     outcome.kind === 'links' ? [linkCookie(outcome.browser, LINK_OF_EMAIL_MS / 1_000, isOverTls(pageUrl))] : []
   return { location: landingUrl(pageUrl, outcome), cookies: [attemptCookie(pageUrl, '', 0), ...bound] }
@@ -42,13 +42,14 @@ type Handle = (
   provider: NonNullable<PortalLedger['provider']>,
   pageUrl: string,
   request: Request,
+  address: string,
 ) => Promise<{ readonly location: string; readonly cookies: readonly string[] }>
 
 function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDependencies> {
   const path = OIDC_PATH + name
   return {
     operation: { method: 'GET', path },
-    serve: ({ ledger, requestStats, onFailure }) => {
+    serve: ({ ledger, requestStats, onFailure, addressOf }) => {
       const { provider } = ledger
       const answered = async (request: Request, requestId: string): Promise<Response> => {
         if (provider === null) return problemAnswer(notFound('route'), requestId, plainHeaders(requestId))
@@ -56,7 +57,7 @@ function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDe
         const headers = new Headers({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
         headers.set('X-Request-Id', requestId)
         try {
-          const { location, cookies } = await handle(provider, ledger.pageUrl(), request)
+          const { location, cookies } = await handle(provider, ledger.pageUrl(), request, addressOf(request))
           headers.set('Location', location)
           for (const cookie of cookies) headers.append('Set-Cookie', cookie)
         } catch (error) {

@@ -46,6 +46,7 @@ function startNode(provider: IdentityProvider, { publicUrl = '', secretKey = SEC
   const dependencies = {
     ledger: { newId: systemIds, provider: signIn, pageUrl: () => pageUrl } as Partial<PortalLedger> as PortalLedger,
     requestStats: new RequestStats({ clock, log: null }),
+    addressOf: ({ headers }) => headers.get('x-address') ?? '192.0.2.1',
     onFailure: (report) => reported.push(report),
   } as Partial<PortalDependencies> as PortalDependencies
   const app = elysiaRoutes(dependencies, OIDC).listen({ hostname: '127.0.0.1', port })
@@ -278,6 +279,62 @@ describe('a callback opens nothing', () => {
     provider.accounts.set('ana', { email: 'broken@example.com', email_verified: true })
     expect(await arrival()).toBe(FAILED)
     expect(reported).toMatchObject([{ route: 'GET /portal/oidc/callback', isBug: false }])
+  })
+})
+
+describe('an address', () => {
+  /** Asks for tokens that the provider is sent while `run` runs. */
+  const asksOf = async (run: () => Promise<unknown>) => {
+    const fetching = spyOn(globalThis, 'fetch')
+    try {
+      await run()
+      return fetching.mock.calls.filter(([url]) => `${url}`.startsWith(`${provider.issuer}/token`)).length
+    } finally {
+      fetching.mockRestore()
+    }
+  }
+  const wrong = async ({ browser, callback }: Awaited<ReturnType<typeof begun>>) => {
+    const url = new URL(callback)
+    url.searchParams.set('code', 'x'.repeat(43))
+    const cookie = `${COOKIE}=${browser.cookie(origin, COOKIE)}`
+    const headersOf = (address: string) => ({ cookie, 'x-address': address })
+    return (address: string) => fetch(url, { redirect: 'manual', headers: headersOf(address) }).then(locationOf)
+  }
+
+  test('that has sent many wrong callbacks is refused before the provider is asked, and no other one', async () => {
+    const attempt = await begun()
+    const send = await wrong(attempt)
+    const asks = await asksOf(async () => {
+      for (let n = 0; n < 30; n += 1) expect(await send('2001:db8::1')).toBe(FAILED)
+    })
+    expect(asks).toBe(20)
+    expect(await asksOf(() => send('2001:db8::2'))).toBe(0)
+    expect(await locationOf(await attempt.browser.open(attempt.callback))).toBe(page('join/hl_ana'))
+  })
+
+  test('has few of the places in which callbacks wait for the provider', async () => {
+    const attempt = await begun()
+    const send = await wrong(attempt)
+    const { fetch: real } = globalThis
+    const { promise: isBack, resolve: comeBack } = Promise.withResolvers<void>()
+    const fetching = spyOn(globalThis, 'fetch').mockImplementation((async (
+      ...[url, init]: Parameters<typeof fetch>
+    ) => {
+      if (`${url}`.startsWith(`${provider.issuer}/token`)) await isBack
+      return real(url, init)
+    }) as never)
+    let refused = 0
+    await new Promise<void>((resolve) => {
+      for (let n = 0; n < 20; n += 1)
+        void send('192.0.2.7').then(() => {
+          refused += 1
+          if (refused === 12) resolve()
+        })
+    })
+    const ofAnother = attempt.browser.open(attempt.callback).then(locationOf)
+    comeBack()
+    expect(await ofAnother).toBe(page('join/hl_ana'))
+    fetching.mockRestore()
   })
 })
 
