@@ -46,7 +46,7 @@ interface SignInDependencies {
   readonly catalogue: Pick<Catalogue, 'member' | 'agencyById'>
   readonly rows: PersonRows
   readonly passkeys: Passkeys
-  readonly sessions: Pick<PortalSessions, 'endAllOf'>
+  readonly sessions: Pick<PortalSessions, 'endAllOf' | 'isOpen'>
   readonly clock: Clock
   readonly newId: IdSource
   readonly links: LinkSecrets
@@ -59,7 +59,10 @@ export const LINK_OF_EMAIL_MS = MINUTE_MS
 
 export class PersonSignIn {
   readonly #dependencies: SignInDependencies
-  /** By person: so that the number of passkeys is known when one is added or removed. */
+  /**
+   * By person: so that the number of passkeys is known when one is added or removed, and none is added in a session that an invitation has
+   * ended.
+   */
   readonly #turns = new KeyedTurns()
 
   constructor(dependencies: SignInDependencies) {
@@ -124,12 +127,14 @@ export class PersonSignIn {
    * Uses an invitation: the passkey is the only one of the person from now on, and the session the only one.
    * @returns false: the invitation was used or replaced meanwhile
    */
-  async useInvitation({ link }: FoundLink, passkey: Passkey, session: Session, caller: Caller): Promise<boolean> {
+  useInvitation({ link }: FoundLink, passkey: Passkey, session: Session, caller: Caller): Promise<boolean> {
     const { rows, clock, sessions } = this.#dependencies
-    const how = { passkey: { ...passkey, lastUsedAt: clock.now() }, session: session.sha256, now: clock.now() }
-    const isUsed = await rows.useInvitation(link, how, changeLine(this.#dependencies, caller, undefined))
-    if (isUsed) sessions.endAllOf(link.personId, session)
-    return isUsed
+    return this.#turns.run(link.personId, async () => {
+      const how = { passkey: { ...passkey, lastUsedAt: clock.now() }, session: session.sha256, now: clock.now() }
+      const isUsed = await rows.useInvitation(link, how, changeLine(this.#dependencies, caller, undefined))
+      if (isUsed) sessions.endAllOf(link.personId, session)
+      return isUsed
+    })
   }
 
   /** Whom an answer claims to be from, who need not have signed it; null when they may not sign in. */
@@ -162,9 +167,9 @@ export class PersonSignIn {
     return this.#dependencies.rows.passkeysOf(member.agencyId, member.id)
   }
 
-  /** @returns refused when it cannot be verified, or the person has `PASSKEYS_PER_PERSON_MAX` */
+  /** @returns refused when it cannot be verified, the session has ended, or the person has `PASSKEYS_PER_PERSON_MAX` */
   add(
-    person: PersonMember,
+    person: PersonMember & { readonly session: Session | null },
     draft: PasskeyDraft,
     caller: Caller,
     keep?: KeepChange<Passkey>,
@@ -174,6 +179,8 @@ export class PersonSignIn {
       if (made === null) return refused(NOT_VERIFIED)
       const existing = await this.passkeysOf(person)
       if (existing.length >= PASSKEYS_PER_PERSON_MAX) return refused(TOO_MANY)
+      const { session } = person
+      if (session !== null && !this.#dependencies.sessions.isOpen(session)) return refused(NOT_VERIFIED)
       const line = changeLine(this.#dependencies, caller, keep?.(made))
       return (await this.#dependencies.rows.insertPasskey(made, line)) ? done(made) : refused(NOT_VERIFIED)
     })

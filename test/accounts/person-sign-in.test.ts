@@ -2,11 +2,12 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { LinkSecrets, type PersonLink } from '../../src/accounts/person-links.ts'
 import type { PersonRows } from '../../src/accounts/person-rows.ts'
 import { PersonSignIn } from '../../src/accounts/person-sign-in.ts'
+import type { Session } from '../../src/accounts/portal-sessions.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import type { Person } from '../../src/core/catalogue/people.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { AGENCY, sampleId } from '../support/samples.ts'
+import { AGENCY, CALLER, sampleId } from '../support/samples.ts'
 
 const ANA: Person = {
   id: sampleId('per', 'ana'),
@@ -25,14 +26,27 @@ const secretsOf = (key: number) =>
 const stored = new Map<string, PersonLink>()
 let reads: number
 let signIn: PersonSignIn
+/** What an invitation that is used waits for. */
+let invitationUsed: PromiseWithResolvers<boolean>
+const open = new Set<Session>()
+const added: string[] = []
 beforeEach(() => {
   stored.clear()
+  open.clear()
+  added.length = 0
   reads = 0
+  invitationUsed = Promise.withResolvers()
   const rows: Partial<PersonRows> = {
     insertSignInLink: async (link) => void stored.set(link.sha256, link),
     findLink: async (_, sha256) => {
       reads += 1
       return stored.get(sha256) ?? null
+    },
+    useInvitation: () => invitationUsed.promise,
+    passkeysOf: async () => [],
+    insertPasskey: async ({ name }) => {
+      added.push(name)
+      return true
     },
   }
   const catalogue = new Catalogue({} as never)
@@ -43,8 +57,13 @@ beforeEach(() => {
     clock: new FakeClock(),
     newId: systemIds,
     links: secretsOf(7),
-    passkeys: {} as never,
-    sessions: {} as never,
+    passkeys: { verifyNew: async () => ({}) } as never,
+    sessions: {
+      isOpen: (session) => open.has(session),
+      endAllOf: (_, except) => {
+        for (const session of open) if (session !== except) open.delete(session)
+      },
+    },
   })
 })
 
@@ -59,5 +78,30 @@ describe('a link', () => {
     for (const wrong of [forged, changed, `${secret.slice(0, 30)}BBBB${secret.slice(34)}`])
       expect(await signIn.findLink(wrong, null)).toBeNull()
     expect(reads).toBe(1)
+  })
+})
+
+describe('a passkey', () => {
+  const member = { kind: 'person', agency: AGENCY, member: ANA } as const
+  const session = (id: string) => ({ id }) as Session
+  const add = (name: string, by: Session) =>
+    signIn.add({ ...member, session: by }, { name, passkey: {} as never }, CALLER)
+
+  test('is added in a session that is open', async () => {
+    const own = session('own')
+    open.add(own)
+    expect((await add('phone', own)).kind).toBe('done')
+    expect(added).toEqual(['phone'])
+  })
+
+  test('is not added in a session that an invitation ends meanwhile: all may have been lost to somebody', async () => {
+    const [stolen, next] = [session('stolen'), session('next')]
+    open.add(stolen).add(next)
+    const link = { ...member, agencyId: AGENCY.id, personId: ANA.id, sha256: 'x' } as Partial<PersonLink> as PersonLink
+    const used = signIn.useInvitation({ link, member }, { name: 'new' } as never, next, CALLER)
+    const late = add('stolen', stolen)
+    invitationUsed.resolve(true)
+    expect([await used, (await late).kind, added]).toEqual([true, 'refused', []])
+    expect((await add('phone', next)).kind).toBe('done')
   })
 })
