@@ -18,7 +18,7 @@ import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
 import { INVITATION_MS, type LinkSecrets, type PersonLink } from './person-links.ts'
-import type { PersonRows } from './person-rows.ts'
+import type { Ended, PersonRows } from './person-rows.ts'
 import type { PortalSessions } from './portal-sessions.ts'
 import {
   type AgencyOutcome,
@@ -142,7 +142,8 @@ export class PeopleCommands {
   }
 
   /**
-   * A new role holds from this moment on, and ends the sessions of the person.
+   * A new role holds from this moment on, and ends the sessions of the person. Another e-mail address does, too, and ends the links that were
+   * sent to the former one.
    * @returns refused when another person has the e-mail address, or, for anybody but the operator, when no owner would be left who can sign in
    * @throws RevocationNotStoredError when it may not be stored yet
    */
@@ -163,7 +164,8 @@ export class PeopleCommands {
     // Member by member: the caller may have sent others.
     const { name = person.name, role = person.role } = change
     const changed = { ...person, name, role, email: change.email === undefined ? person.email : email }
-    return this.#change(changed, isNewRole ? 'sessions' : 'nothing', caller, keep)
+    const ends = isReplaced(person.email, changed.email) ? 'links' : isNewRole ? 'sessions' : 'nothing'
+    return this.#change(changed, ends, caller, keep)
   }
 
   /** Permanent, and from this moment on. Otherwise as `update`. */
@@ -184,7 +186,7 @@ export class PeopleCommands {
 
   async #change(
     changed: Person,
-    ends: Parameters<PersonRows['updatePerson']>[1],
+    ends: Ended,
     caller: Caller,
     keep?: KeepChange<Person>,
   ): Promise<AgencyOutcome<Person>> {
@@ -259,6 +261,11 @@ export class PeopleCommands {
     const { clock, links } = this.#dependencies
     return links.make({ agencyId, personId, kind: 'invitation' }, { now: clock.now(), lifetimeMs: INVITATION_MS })
   }
+}
+
+/** Whether an address no longer stands for the person. */
+function isReplaced(before: string | null, after: string | null): boolean {
+  return before !== null && before.toLowerCase() !== after?.toLowerCase()
 }
 
 const TOO_MANY = {

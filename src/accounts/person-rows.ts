@@ -16,13 +16,17 @@ export interface PersonAccess {
 type PersonWritten = 'written' | 'email_taken'
 
 /**
+ * What of a person ends with a change. `sessions`: also links that sign in; `links`: also invitations; `everything`: also passkeys.
+ */
+export type Ended = 'nothing' | 'sessions' | 'links' | 'everything'
+
+/**
  * Where people, their links and their passkeys are stored: each change is one statement with its line of the audit trail, under the fence of
  * the agency's shard. What it writes throws as AgencyStore's does.
  */
 export interface PersonRows {
   insertPerson(person: Person, invitation: PersonLink, audit: ChangeLine): Promise<PersonWritten>
-  /** @param ends what of the person ends with it; `everything`: sessions, passkeys and links */
-  updatePerson(person: Person, ends: 'nothing' | 'sessions' | 'everything', audit: ChangeLine): Promise<void>
+  updatePerson(person: Person, ends: Ended, audit: ChangeLine): Promise<void>
   /** Replaces the unused invitation of the person. */
   insertInvitation(invitation: PersonLink, audit: ChangeLine): Promise<void>
   /** Under no fence, and without a line: any node may let a person in whose agency another one owns. */
@@ -39,7 +43,7 @@ export interface PersonRows {
   /** False: the link has been used, replaced, or had expired at `now`. */
   useSignInLink(link: PersonLink, now: Instant, audit: ChangeLine): Promise<boolean>
   /**
-   * Uses an invitation to make a passkey. Other passkeys of the person end, and all sessions but one.
+   * Uses an invitation to make a passkey. Other passkeys and links of the person end, and all sessions but one.
    * @param options.session hash of the session that continues
    * @returns false: as `useSignInLink`, or somebody of the agency has the passkey
    */

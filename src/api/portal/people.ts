@@ -101,7 +101,8 @@ const UPDATE_PERSON = {
   path: `${AGENCY_PATH}/people/{personId}`,
   tag: 'People',
   summary: 'Change a person',
-  description: 'A new role takes effect immediately, and ends the sessions of the person.',
+  description:
+    'A new role takes effect immediately, and ends the sessions of the person. Another e-mail address does, too, and ends the links that were sent to the former one.',
   body: Type.Object({ name: Type.Optional(NAME), email: Type.Optional(EMAIL), role: Type.Optional(ROLE) }),
   bodyExample: { role: 'manager' },
   answer: { status: 200, description: 'The person.', schema: Type.Object({ person: PersonJson }) },
@@ -162,7 +163,7 @@ export const PEOPLE = [
     UPDATE_PERSON,
     async ({ ledger, caller, keep, agency, path, body }) =>
       settled(await ledger.people.update(agency, path.personId, body, caller, keep.of(shown)), 'person', shown),
-    { isRevocation: ({ body }) => body.role !== undefined },
+    { isRevocation: ({ body }) => body.role !== undefined || body.email !== undefined },
   ),
   agencyRoute(
     REMOVE_PERSON,

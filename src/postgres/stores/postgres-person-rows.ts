@@ -1,6 +1,6 @@
 import type { Passkey } from '../../accounts/passkeys.ts'
 import type { PersonLink } from '../../accounts/person-links.ts'
-import type { PersonAccess, PersonRows } from '../../accounts/person-rows.ts'
+import type { Ended, PersonAccess, PersonRows } from '../../accounts/person-rows.ts'
 import { WriteError } from '../../core/bookings/write-error.ts'
 import type { Person } from '../../core/catalogue/people.ts'
 import type { Instant } from '../../core/domain/booking.ts'
@@ -44,15 +44,17 @@ export class PostgresPersonRows implements PersonRows {
     return isWritten ? 'written' : 'email_taken'
   }
 
-  async updatePerson(person: Person, ends: 'nothing' | 'sessions' | 'everything', audit: ChangeLine): Promise<void> {
+  async updatePerson(person: Person, ends: Ended, audit: ChangeLine): Promise<void> {
     const sql = this.#sql
     const { agencyId, id, name, email, role, removedAt, revision } = person
     const its = () => sql`agency_id = ${uuidOf(agencyId)} and person_id = ${uuidOf(id)} and (select held from fence)`
-    const ended = ends === 'nothing' ? sql`` : sql`sessions as (delete from portal_session where ${its()}),`
-    const removed =
-      ends === 'everything'
-        ? sql`passkeys as (delete from passkey where ${its()}), links as (delete from person_link where ${its()}),`
-        : sql``
+    const links = ends === 'sessions' ? sql`kind = 'sign_in'` : sql`true`
+    const ended =
+      ends === 'nothing'
+        ? sql``
+        : sql`sessions as (delete from portal_session where ${its()}),
+              links as (delete from person_link where ${its()} and ${links}),`
+    const removed = ends === 'everything' ? sql`passkeys as (delete from passkey where ${its()}),` : sql``
     const update = sql`
       update person set name = ${name}, email = ${email}, role = ${role}, revision = ${revision},
              removed_at = ${removedAt === null ? null : encodeInstant(removedAt)}::text::timestamptz
@@ -147,6 +149,8 @@ export class PostgresPersonRows implements PersonRows {
     const sql = this.#sql
     const before = sql`
       used as (${this.#used(sha256, 'invitation', now)} and (select held from fence) returning agency_id, person_id),
+      links as (delete from person_link l using used u
+                where l.agency_id = u.agency_id and l.person_id = u.person_id and l.secret_sha256 <> ${sha256}),
       former as (delete from passkey p using used u where p.agency_id = u.agency_id and p.person_id = u.person_id),
       ended as (delete from portal_session s using used u
                 where s.agency_id = u.agency_id and s.person_id = u.person_id and s.secret_sha256 <> ${session}),`

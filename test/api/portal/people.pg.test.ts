@@ -253,6 +253,33 @@ describe('a person', () => {
     expect(again.body.actor.role).toBe('viewer')
   })
 
+  test('with another e-mail address is signed out, and nothing that was sent to the old one lets anybody in', async () => {
+    const { person, secret } = await invite(service, agency, { role: 'desk', email: 'old@example.com' })
+    const { cookie, device } = await accept(service, secret)
+    const path = `${a}/people/${person.id}`
+    const linkNow = () => makeSignInLink(service, agency, person, 10 * MINUTE_MS)
+    const invited = await service.ask(`${path}/invitations`, undefined, { method: 'POST' })
+    const links = [await linkNow(), secretIn(invited.body.invitation.link)]
+    await service.patch(path, { email: 'OLD@example.com', name: 'Ana' })
+    expect([await me({ cookie }), ...(await Promise.all(links.map(show))).map(({ status }) => status)]).toEqual([
+      200, 200, 200,
+    ])
+    await service.patch(path, { email: 'new@example.com' })
+    expect([await me({ cookie }), ...(await Promise.all(links.map(show))).map(({ status }) => status)]).toEqual([
+      401, 401, 401,
+    ])
+    expect((await signInWith(service, device)).status).toBe(200)
+  })
+
+  test('who gets another role keeps the invitation, but no link that signs in', async () => {
+    const { person, secret } = await invite(service, agency, { role: 'desk' })
+    const link = await makeSignInLink(service, agency, person, 10 * MINUTE_MS)
+    await service.patch(`${a}/people/${person.id}`, { role: 'viewer' })
+    expect([(await show(link)).status, (await show(secret)).body.person.role]).toEqual([401, 'viewer'])
+    const later = await makeSignInLink(service, agency, person, 10 * MINUTE_MS)
+    expect([(await accept(service, secret)).answer.status, (await show(later)).status]).toEqual([200, 401])
+  })
+
   test('is changed in what a request may change, whatever else it has', async () => {
     const other = await service.agency()
     const [maria, boss] = [await joined(service, agency, 'desk'), await joined(service, agency, 'owner')]

@@ -157,6 +157,11 @@ function PersonForm({
             : 'A new role signs the person out. They can sign in again immediately.'}
         </Note>
       )}
+      {!isNew && before.email !== null && email.trim().toLowerCase() !== before.email.toLowerCase() && (
+        <Note tone="warn">
+          The person is signed out, and links that were sent to the old address stop working. Their passkeys stay.
+        </Note>
+      )}
       <ErrorNote problem={nameError === undefined && emailError === undefined ? problem : null} />
     </Dialog>
   )
