@@ -181,7 +181,8 @@ export class PeopleCommands {
     if (person === null) return NOT_FOUND
     // Again if it may not have been stored.
     const removedAt = person.removedAt ?? clock.now()
-    return this.#change({ ...person, removedAt }, 'everything', caller, keep)
+    // The name stays, for the audit trail; the address is of no more use.
+    return this.#change({ ...person, email: null, removedAt }, 'everything', caller, keep)
   }
 
   async #change(

@@ -117,7 +117,7 @@ const REMOVE_PERSON = {
   tag: 'People',
   summary: 'Remove a person',
   description:
-    'Permanent, and takes effect immediately: sessions, passkeys and links of the person end. Their name stays in the audit trail.',
+    'Permanent, and takes effect immediately: sessions, passkeys and links of the person end, and their e-mail address is deleted. Their name stays in the audit trail.',
   answer: { status: 200, description: 'The removed person.', schema: Type.Object({ person: PersonJson }) },
   problems: ['LAST_OWNER'],
 } as const satisfies PortalOperation

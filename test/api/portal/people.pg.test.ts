@@ -225,9 +225,10 @@ describe('a person', () => {
 
   test('who is removed is out at once: sessions, passkeys and links, for good', async () => {
     const { person, cookie, device } = await joined(service, agency, 'desk')
+    await service.patch(`${a}/people/${person.id}`, { email: 'leaves@example.com' })
     const invited = await service.ask(`${a}/people/${person.id}/invitations`, undefined, { method: 'POST' })
     const removed = await service.delete(`${a}/people/${person.id}`)
-    expect(removed.body.person.id).toBe(person.id)
+    expect(removed.body.person).toMatchObject({ id: person.id, name: person.name, email: null })
     expect([await me({ cookie }), (await signInWith(service, device)).status]).toEqual([401, 401])
     expect((await show(secretIn(invited.body.invitation.link))).status).toBe(401)
     const { people } = (await service.get(`${a}/people?pageSize=200`)).body
@@ -235,11 +236,14 @@ describe('a person', () => {
     expect((await service.patch(`${a}/people/${person.id}`, { role: 'owner' })).status).toBe(404)
     const again = await service.ask(`${a}/people/${person.id}/invitations`, undefined, { method: 'POST' })
     expect(again.status).toBe(404)
-    const [row] = await service.ledger.sql<{ passkeys: number; links: number; sessions: number }[]>`
-      select (select count(*)::int from passkey where person_id = ${uuidOf(person.id)}) as passkeys,
+    const [row] = await service.ledger.sql<
+      { email: string | null; passkeys: number; links: number; sessions: number }[]
+    >`
+      select (select email from person where person_id = ${uuidOf(person.id)}) as email,
+             (select count(*)::int from passkey where person_id = ${uuidOf(person.id)}) as passkeys,
              (select count(*)::int from person_link where person_id = ${uuidOf(person.id)}) as links,
              (select count(*)::int from portal_session where person_id = ${uuidOf(person.id)}) as sessions`
-    expect(row).toEqual({ passkeys: 0, links: 0, sessions: 0 })
+    expect(row).toEqual({ email: null, passkeys: 0, links: 0, sessions: 0 })
   })
 
   test('gets a new role from the next request on, and signs in again; another name leaves the sessions alone', async () => {
