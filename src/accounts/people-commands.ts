@@ -53,8 +53,8 @@ interface PeopleDependencies {
   readonly clock: Clock
   readonly newId: IdSource
   readonly links: Pick<LinkSecrets, 'make'>
-  /** Whether people with an e-mail address can sign in without a passkey. */
-  readonly hasProvider: boolean
+  /** People with an e-mail address can sign in with it. Null: there is none. */
+  readonly provider: { readonly isOnly: boolean } | null
 }
 
 export class PeopleCommands {
@@ -154,8 +154,9 @@ export class PeopleCommands {
     caller: Caller,
     keep?: KeepChange<Person>,
   ): Promise<AgencyOutcome<Person>> {
-    const losesOwner = change.role !== undefined && change.role !== 'owner'
-    if (losesOwner && (await this.#isLastOwner(agencyId, personId, caller))) return refused({ code: 'LAST_OWNER' })
+    const mayLoseOwner = (change.role !== undefined && change.role !== 'owner') || change.email === null
+    const withPasskeys = mayLoseOwner ? await this.#peopleWithPasskeys(agencyId, personId, caller) : null
+    // From here on nothing is waited for: two owners may be demoting each other.
     const person = this.#present(agencyId, personId)
     if (person === null) return NOT_FOUND
     const { email = null } = change
@@ -164,6 +165,7 @@ export class PeopleCommands {
     // Member by member: the caller may have sent others.
     const { name = person.name, role = person.role } = change
     const changed = { ...person, name, role, email: change.email === undefined ? person.email : email }
+    if (mayLoseOwner && this.#isLastOwner(person, changed, withPasskeys, caller)) return refused({ code: 'LAST_OWNER' })
     const ends = isReplaced(person.email, changed.email) ? 'links' : isNewRole ? 'sessions' : 'nothing'
     return this.#change(changed, ends, caller, keep)
   }
@@ -176,13 +178,13 @@ export class PeopleCommands {
     keep?: KeepChange<Person>,
   ): Promise<AgencyOutcome<Person>> {
     const { catalogue, clock } = this.#dependencies
-    if (await this.#isLastOwner(agencyId, personId, caller)) return refused({ code: 'LAST_OWNER' })
+    const withPasskeys = await this.#peopleWithPasskeys(agencyId, personId, caller)
     const person = catalogue.personById(agencyId, personId)
     if (person === null) return NOT_FOUND
-    // Again if it may not have been stored.
-    const removedAt = person.removedAt ?? clock.now()
-    // The name stays, for the audit trail; the address is of no more use.
-    return this.#change({ ...person, email: null, removedAt }, 'everything', caller, keep)
+    // Again if it may not have been stored. The name stays, for the audit trail; the address is of no more use.
+    const removed = { ...person, email: null, removedAt: person.removedAt ?? clock.now() }
+    if (this.#isLastOwner(person, removed, withPasskeys, caller)) return refused({ code: 'LAST_OWNER' })
+    return this.#change(removed, 'everything', caller, keep)
   }
 
   async #change(
@@ -217,31 +219,35 @@ export class PeopleCommands {
     return done(person)
   }
 
-  /** Whether the agency would have no owner left who can sign in. The operator can make another one. */
-  async #isLastOwner(agencyId: string, personId: string, { actor }: Caller): Promise<boolean> {
-    if (actor.kind === 'portal' || this.#owners(agencyId).every(({ id }) => id !== personId)) return false
-    const canSignIn = await this.#ownersWhoSignIn(agencyId)
-    if (!canSignIn.has(personId)) return false
-    // As they are by now: two owners may be removing each other.
-    return this.#owners(agencyId).every(({ id }) => id === personId || !canSignIn.has(id))
+  /**
+   * Whether a change would leave the agency without an owner who can sign in. The operator can make another one.
+   * @param withPasskeys who has a passkey; null: everybody may
+   */
+  #isLastOwner(before: Person, after: Person, withPasskeys: ReadonlySet<string> | null, { actor }: Caller): boolean {
+    const { catalogue, provider } = this.#dependencies
+    const isAble = ({ id, email, role, removedAt }: Person) => {
+      if (role !== 'owner' || removedAt !== null) return false
+      const hasPasskey = provider?.isOnly !== true && (withPasskeys?.has(id) ?? true)
+      return hasPasskey || (provider !== null && email !== null)
+    }
+    if (actor.kind === 'portal' || !isAble(before) || isAble(after)) return false
+    return catalogue.peopleOf(before.agencyId).every((other) => other.id === before.id || !isAble(other))
   }
 
-  /** All owners if the database does not say in time who has a passkey. */
-  async #ownersWhoSignIn(agencyId: string): Promise<ReadonlySet<string>> {
-    const { rows, clock, hasProvider } = this.#dependencies
-    const owners = this.#owners(agencyId)
+  /** To know whether a person is the last owner. Null: the database does not say in time, or it does not matter. */
+  async #peopleWithPasskeys(
+    agencyId: string,
+    personId: string,
+    { actor }: Caller,
+  ): Promise<ReadonlySet<string> | null> {
+    const { catalogue, rows, clock } = this.#dependencies
+    if (actor.kind === 'portal' || catalogue.personById(agencyId, personId)?.role !== 'owner') return null
     try {
-      const withPasskeys = new Set(await withDeadline(rows.peopleWithPasskeys(agencyId), OWNERS_WAIT_MS, clock))
-      const able = owners.filter(({ id, email }) => withPasskeys.has(id) || (hasProvider && email !== null))
-      return new Set(able.map(({ id }) => id))
+      return new Set(await withDeadline(rows.peopleWithPasskeys(agencyId), OWNERS_WAIT_MS, clock))
     } catch (error) {
       if (error instanceof AssertionError) throw error
-      return new Set(owners.map(({ id }) => id))
+      return null
     }
-  }
-
-  #owners(agencyId: string): Person[] {
-    return this.#dependencies.catalogue.peopleOf(agencyId).filter(({ role }) => role === 'owner')
   }
 
   #present(agencyId: string, personId: string): Person | null {

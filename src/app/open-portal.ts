@@ -193,7 +193,7 @@ export function openPeople(ledger: Ledger, { secretKey, people }: Pick<PortalOpt
   return {
     rows,
     passkeys,
-    people: new PeopleCommands({ ...common, store: agencyStore(ledger), hasProvider: provider !== null }),
+    people: new PeopleCommands({ ...common, store: agencyStore(ledger), provider }),
     personSignIn,
     provider,
     mailInvitation: (invitation: InvitationMail) => mails.send(invitation),

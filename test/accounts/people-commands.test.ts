@@ -1,0 +1,106 @@
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { PeopleCommands } from '../../src/accounts/people-commands.ts'
+import { LinkSecrets } from '../../src/accounts/person-links.ts'
+import type { PersonRows } from '../../src/accounts/person-rows.ts'
+import { RETRY_EVERY_MS, RevocationNotStoredError } from '../../src/accounts/store-retries.ts'
+import { WriteError } from '../../src/core/bookings/write-error.ts'
+import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
+import type { Person } from '../../src/core/catalogue/people.ts'
+import type { Caller } from '../../src/core/journal/record.ts'
+import { systemIds } from '../../src/lib/ids.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { AGENCY, sampleId } from '../support/samples.ts'
+
+const person = (name: string, more: Partial<Person> = {}): Person => ({
+  id: sampleId('per', name),
+  agencyId: AGENCY.id,
+  name,
+  email: null,
+  role: 'owner',
+  createdAt: 0,
+  removedAt: null,
+  revision: 0,
+  ...more,
+})
+const as = ({ id }: Person, requestId: string | null = null): Caller => ({
+  actor: { kind: 'person', id },
+  route: 'x',
+  requestId,
+})
+const ANA = person('ana')
+const RUI = person('rui')
+
+let clock: FakeClock
+let catalogue: Catalogue
+/** What becomes of writes. */
+let isAway: boolean
+/** Request ids of the lines that were stored, and what ended with each. */
+let lines: [string | null, string][]
+let withPasskeys: string[]
+
+function commandsOf(provider: { readonly isOnly: boolean } | null = null): PeopleCommands {
+  const rows: Partial<PersonRows> = {
+    peopleWithPasskeys: async () => withPasskeys,
+    updatePerson: async (_, ends, { requestId }) => {
+      if (isAway) throw new WriteError('not_written', 'x')
+      lines.push([requestId, ends])
+    },
+  }
+  return new PeopleCommands({
+    catalogue,
+    rows: rows as PersonRows,
+    store: { settle: async () => {}, loadPeople: async () => [] },
+    sessions: { endAllOf: () => {} },
+    clock,
+    newId: systemIds,
+    links: new LinkSecrets({ secretKey: new Uint8Array(32), random: (bytes) => new Uint8Array(bytes) }),
+    provider,
+  })
+}
+
+beforeEach(() => {
+  clock = new FakeClock()
+  catalogue = new Catalogue({} as never)
+  catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [ANA, RUI] })
+  isAway = false
+  lines = []
+  withPasskeys = [ANA.id, RUI.id]
+})
+
+const codeOf = (outcome: Awaited<ReturnType<PeopleCommands['remove']>>) =>
+  outcome.kind === 'refused' ? outcome.refusal.code : outcome.kind
+
+describe('an owner who can sign in is left', () => {
+  test('when two remove or demote each other in the same moment', async () => {
+    for (const change of [{ role: 'desk' }, null] as const) {
+      catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [] })
+      const [a, b] = [person('a', { revision: 10 }), person('b', { revision: 10 })]
+      for (const each of [a, b]) catalogue.putPerson(each)
+      for (const each of [ANA, RUI]) catalogue.putPerson({ ...each, removedAt: 1, revision: 10 })
+      withPasskeys = [a.id, b.id]
+      const commands = commandsOf()
+      const does = (by: Person, to: Person) =>
+        change === null ? commands.remove(AGENCY, to.id, as(by)) : commands.update(AGENCY, to.id, change, as(by))
+      const both = await Promise.all([does(a, b), does(b, a)])
+      expect(both.map(codeOf).sort()).toEqual(['LAST_OWNER', 'done'])
+    }
+  })
+
+  test('where the provider is the only way in: a passkey is none then', async () => {
+    catalogue.putPerson({ ...ANA, email: 'ana@example.com', revision: 1 })
+    const commands = commandsOf({ isOnly: true })
+    expect(codeOf(await commands.remove(AGENCY, ANA.id, as(RUI)))).toBe('LAST_OWNER')
+    expect(codeOf(await commands.update(AGENCY, ANA.id, { email: null }, as(RUI)))).toBe('LAST_OWNER')
+    expect(codeOf(await commands.update(AGENCY, ANA.id, { email: 'ana@example.org' }, as(RUI)))).toBe('done')
+    expect(codeOf(await commands.remove(AGENCY, RUI.id, as(ANA)))).toBe('done')
+  })
+
+  test('when the only one with an address or a passkey gives up the address', async () => {
+    withPasskeys = []
+    catalogue.putPerson({ ...ANA, email: 'ana@example.com', revision: 1 })
+    const withoutAddress = (by: Caller) => commandsOf({ isOnly: false }).update(AGENCY, ANA.id, { email: null }, by)
+    expect(codeOf(await withoutAddress(as(ANA)))).toBe('LAST_OWNER')
+    withPasskeys = [RUI.id]
+    expect(codeOf(await withoutAddress(as(ANA)))).toBe('done')
+  })
+})
