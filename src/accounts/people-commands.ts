@@ -5,11 +5,11 @@
  * - H3 Both hold from the next request on, and end the sessions of the person.
  */
 import { changeLine } from '../core/bookings/durable-writes.ts'
-import { isNotWritten } from '../core/bookings/write-error.ts'
+import { AlreadyAnsweredError, isNotWritten } from '../core/bookings/write-error.ts'
 import { type Agency, LIVE_CREDENTIALS_MAX, type Role } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Person } from '../core/catalogue/people.ts'
-import type { Caller, KeepChange } from '../core/journal/record.ts'
+import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { withDeadline } from '../lib/deadline.ts'
@@ -42,6 +42,12 @@ interface Invited {
   readonly secret: string
 }
 
+/** What is not known to be stored of a change, besides the person's state. */
+interface Unstored {
+  readonly ends: Ended
+  readonly line: ChangeLine
+}
+
 /** How long a change waits to learn who else can sign in. Until it is made, the person keeps their access. */
 const OWNERS_WAIT_MS = 500
 
@@ -66,6 +72,8 @@ export class PeopleCommands {
   /** By agency. */
   readonly #refresh: MemoryRefresh
   readonly #storeRetries: StoreRetries
+  /** By person, oldest first. */
+  readonly #unstored = new Map<string, Unstored[]>()
 
   constructor(dependencies: PeopleDependencies) {
     const { catalogue, clock, store } = dependencies
@@ -198,15 +206,25 @@ export class PeopleCommands {
     const person = { ...changed, revision: changed.revision + 1 }
     catalogue.putPerson(person)
     if (ends !== 'nothing') sessions.endAllOf(id)
-    const line = changeLine(this.#dependencies, caller, keep?.(person))
+    const own: Unstored = { ends, line: changeLine(this.#dependencies, caller, keep?.(person)) }
+    const unstored = this.#unstored.get(id) ?? []
+    this.#unstored.set(id, unstored)
+    unstored.push(own)
     const store = () =>
       this.#turns.run(id, async () => {
-        // Another change may have come in between, which is stored with this one.
-        const known = catalogue.personById(agencyId, id)
-        const latest = known !== null && known.revision > person.revision ? known : person
-        await rows.updatePerson(latest, ends, line)
-        // In a cluster, the agency may have been given up meanwhile, and read again as it was stored then.
-        catalogue.putPerson(latest)
+        // With earlier changes: each has its line of the audit trail, and may end something.
+        while (unstored.includes(own)) {
+          const [next = own] = unstored
+          // Another change may have come in between, which is stored with this one.
+          const known = catalogue.personById(agencyId, id)
+          const latest = known !== null && known.revision > person.revision ? known : person
+          const answered = await rows.updatePerson(latest, next.ends, next.line).catch(ifAnswered)
+          unstored.shift()
+          // In a cluster, the agency may have been given up meanwhile, and read again as it was stored then.
+          catalogue.putPerson(latest)
+          if (next === own && answered instanceof Error) throw answered
+        }
+        if (unstored.length === 0) this.#unstored.delete(id)
       })
     try {
       await store()
@@ -273,6 +291,12 @@ export class PeopleCommands {
 /** Whether an address no longer stands for the person. */
 function isReplaced(before: string | null, after: string | null): boolean {
   return before !== null && before.toLowerCase() !== after?.toLowerCase()
+}
+
+/** The same request has stored the change already, with its answer. */
+function ifAnswered(error: unknown): AlreadyAnsweredError {
+  if (error instanceof AlreadyAnsweredError) return error
+  throw error
 }
 
 const TOO_MANY = {

@@ -104,3 +104,34 @@ describe('an owner who can sign in is left', () => {
     expect(codeOf(await withoutAddress(as(ANA)))).toBe('done')
   })
 })
+
+describe('while the database is away', () => {
+  test('each change of a person keeps its line of the audit trail, in order, and what ends with it', async () => {
+    const commands = commandsOf()
+    isAway = true
+    const demote = commands.update(AGENCY, ANA.id, { role: 'desk' }, as(RUI, 'first'))
+    expect(await demote.catch((error: unknown) => error)).toBeInstanceOf(RevocationNotStoredError)
+    const rename = commands.update(AGENCY, ANA.id, { name: 'Ana Maria' }, as(RUI, 'second'))
+    expect(await rename.catch((error: unknown) => error)).toBeInstanceOf(RevocationNotStoredError)
+    isAway = false
+    expect(codeOf(await commands.update(AGENCY, ANA.id, { name: 'Ana M.' }, as(RUI, 'third')))).toBe('done')
+    const all: typeof lines = [
+      ['first', 'sessions'],
+      ['second', 'nothing'],
+      ['third', 'nothing'],
+    ]
+    expect(lines).toEqual(all)
+    await clock.advance(2 * RETRY_EVERY_MS)
+    expect(lines).toEqual(all)
+  })
+
+  test('they are stored when it is back', async () => {
+    const commands = commandsOf()
+    isAway = true
+    for (const name of ['first', 'second'])
+      await commands.update(AGENCY, ANA.id, { name }, as(RUI, name)).catch(() => {})
+    isAway = false
+    await clock.advance(RETRY_EVERY_MS)
+    expect(lines.map(([requestId]) => requestId)).toEqual(['first', 'second'])
+  })
+})
