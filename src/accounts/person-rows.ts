@@ -9,6 +9,7 @@ export interface PersonAccess {
   readonly personId: string
   readonly passkeys: number
   readonly invitedUntil: Instant | null
+  /** Null: no passkey of the person was used, and they have no session. */
   readonly lastSeenAt: Instant | null
 }
 

@@ -7,6 +7,7 @@ import type { Person } from '../../core/catalogue/people.ts'
 import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
 import { choice, EMAIL_LENGTH_MAX, nullable, text } from '../../http/text-schema.ts'
+import { AssertionError } from '../../lib/assert.ts'
 import { NO_PEOPLE } from './access-tokens.ts'
 import type { PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -28,9 +29,18 @@ const ListedPersonJson = Type.Object(
     invitedUntil: nullable(
       Type.String({ format: 'date-time', description: 'When the unused invitation expires. Null: there is none.' }),
     ),
-    passkeys: Type.Integer({ minimum: 0, description: 'How many passkeys the person has.' }),
+    passkeys: nullable(
+      Type.Integer({
+        minimum: 0,
+        description:
+          'How many passkeys the person has. Null: the database is away, so `invitedUntil` and `lastSeenAt` are not known either.',
+      }),
+    ),
     lastSeenAt: nullable(
-      Type.String({ format: 'date-time', description: 'To some minutes. Null: the person has never signed in.' }),
+      Type.String({
+        format: 'date-time',
+        description: 'To some minutes. Null: the person has no passkey that was used and no session.',
+      }),
     ),
   },
   { $id: 'ListedPerson' },
@@ -145,9 +155,9 @@ export const PEOPLE = [
   agencyRoute(LIST_PEOPLE, async ({ ledger, agency, query }) => {
     const page = pageOf(query)
     const all = ledger.catalogue.peopleOf(agency.id)
-    const accessOf = new Map((await ledger.personAccessOf(agency.id)).map((access) => [access.personId, access]))
+    const accessOf = await accessByPerson(ledger, agency)
     const now = ledger.clock.now()
-    const people = sliceOf(all, page).map((person) => listedJson(person, accessOf.get(person.id), now))
+    const people = sliceOf(all, page).map((person) => listedJson(person, accessOf, now))
     return JSON.stringify({ people, ...pageMembers(page, all.length) })
   }),
   agencyRoute(CREATE_PERSON, async ({ ledger, caller, keep, agency, body }) => {
@@ -194,8 +204,23 @@ function personJson({ id, name, email, role, createdAt }: Person): Static<typeof
   return { id, name, email, role, createdAt: timestampOf(createdAt) }
 }
 
-function listedJson(person: Person, access: PersonAccess | undefined, now: number): Static<typeof ListedPersonJson> {
-  const { passkeys = 0, invitedUntil = null, lastSeenAt = null } = access ?? {}
+/** Null when the database does not say: people can be removed all the same. */
+async function accessByPerson(ledger: PortalLedger, { id }: Agency): Promise<ReadonlyMap<string, PersonAccess> | null> {
+  try {
+    return new Map((await ledger.personAccessOf(id)).map((access) => [access.personId, access]))
+  } catch (error) {
+    if (error instanceof AssertionError) throw error
+    return null
+  }
+}
+
+function listedJson(
+  person: Person,
+  accessOf: ReadonlyMap<string, PersonAccess> | null,
+  now: number,
+): Static<typeof ListedPersonJson> {
+  const unknown = { passkeys: accessOf === null ? null : 0, invitedUntil: null, lastSeenAt: null }
+  const { passkeys, invitedUntil, lastSeenAt } = accessOf?.get(person.id) ?? unknown
   return {
     ...personJson(person),
     invitedUntil: invitedUntil !== null && invitedUntil > now ? timestampOf(invitedUntil) : null,

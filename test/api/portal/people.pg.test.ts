@@ -1,5 +1,5 @@
 /** The people of an agency: inviting, changing and removing them, and the links that let them in. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
 import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
@@ -201,6 +201,20 @@ describe('a link that signs in', () => {
 })
 
 describe('a person', () => {
+  test('is listed also while the database cannot say what access they have, so that they can be removed', async () => {
+    const other = await service.agency()
+    const path = `/agencies/${other.slug}/people`
+    const { person } = await invite(service, other, { role: 'desk' })
+    const { lists } = service.ledger
+    const reading = spyOn(lists, 'read').mockImplementation(() => Promise.reject(new Error('The database is away')))
+    const { status, body } = await service.get(path)
+    reading.mockRestore()
+    expect([status, body.totalItems]).toEqual([200, 1])
+    expect(body.people[0]).toEqual({ ...person, invitedUntil: null, passkeys: null, lastSeenAt: null })
+    expect((await service.get(path)).body.people[0]).toMatchObject({ id: person.id, passkeys: 0 })
+    expect(service.bugs).toEqual([])
+  })
+
   test('acts under their own name, which the audit trail keeps when they have left', async () => {
     const { person, cookie } = await joined(service, agency, 'desk', 'Inês')
     const guests = await as({ cookie }, `${a}/guests`)

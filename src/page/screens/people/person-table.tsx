@@ -40,7 +40,9 @@ export function PersonTable({
       head: 'Passkeys',
       cell: ({ passkeys, invitedUntil }) => (
         <span class="people-passkeys">
-          {(passkeys > 0 || invitedUntil === null) && (passkeys === 0 ? <span class="muted">None</span> : passkeys)}
+          {passkeys === null && <span class="muted">Unknown</span>}
+          {passkeys === 0 && invitedUntil === null && <span class="muted">None</span>}
+          {passkeys !== 0 && passkeys}
           {invitedUntil !== null && (
             <span title={`The link is valid until ${instantText(invitedUntil, agency.timezone)}`}>
               <Badge tone="warn">{passkeys === 0 ? 'Invited' : 'New link sent'}</Badge>
@@ -49,7 +51,12 @@ export function PersonTable({
         </span>
       ),
     },
-    { key: 'seen', head: 'Last seen', cell: ({ lastSeenAt }) => <When instant={lastSeenAt} /> },
+    {
+      key: 'seen',
+      head: 'Last seen',
+      cell: ({ passkeys, lastSeenAt }) =>
+        passkeys === null ? <span class="muted">Unknown</span> : <When instant={lastSeenAt} />,
+    },
     {
       key: 'actions',
       head: 'Actions',

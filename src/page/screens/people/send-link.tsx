@@ -45,8 +45,9 @@ export function SendLink({ person, onClose }: { person: Person; onClose: () => v
         <>
           <p>Do this when {name} has lost their devices. With the link they create a new passkey.</p>
           <Note tone="warn">
-            When the link is used, the old passkeys end ({plural(person.passkeys, 'passkey')}), and so do all sessions
-            of {name}. To use one more device, they add a passkey under “Your account” instead.
+            When the link is used, the old passkeys end
+            {person.passkeys === null ? '' : ` (${plural(person.passkeys, 'passkey')})`}, and so do all sessions of{' '}
+            {name}. To use one more device, they add a passkey under “Your account” instead.
           </Note>
         </>
       )}
