@@ -35,6 +35,8 @@ export interface PersonRows {
   /** Of all active agencies, without regard to case, by the name of the agency. */
   peopleWithEmail(email: string, max: number): Promise<readonly Pick<Person, 'agencyId' | 'id'>[]>
   accessOf(agencyId: string): Promise<readonly PersonAccess[]>
+  /** By id, of people in any state: memory has forgotten most of those who were removed. */
+  namesOf(agencyId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Null when there is none. It may have expired. */
   findLink(agencyId: string, sha256: string): Promise<PersonLink | null>
   passkeysOf(agencyId: string, personId: string): Promise<readonly Passkey[]>

@@ -138,6 +138,7 @@ export function openPortal(
     }),
     ...openedPeople,
     personAccessOf: (agencyId) => personRows.accessOf(agencyId),
+    personNamesOf: (agencyId, ids) => personRows.namesOf(agencyId, ids),
     operatorSessions: () => sessionRows.load('operator'),
     pageUrl: people.pageUrl,
     units: new UnitCommands({ catalogue, commands, newId }),

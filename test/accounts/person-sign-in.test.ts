@@ -97,7 +97,7 @@ describe('a passkey', () => {
   test('is not added in a session that an invitation ends meanwhile: all may have been lost to somebody', async () => {
     const [stolen, next] = [session('stolen'), session('next')]
     open.add(stolen).add(next)
-    const link = { ...member, agencyId: AGENCY.id, personId: ANA.id, sha256: 'x' } as Partial<PersonLink> as PersonLink
+    const link = { agencyId: AGENCY.id, personId: ANA.id, sha256: 'x' } as PersonLink
     const used = signIn.useInvitation({ link, member }, { name: 'new' } as never, next, CALLER)
     const late = add('stolen', stolen)
     invitationUsed.resolve(true)

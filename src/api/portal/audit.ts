@@ -8,6 +8,7 @@ import { timestampOf } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema } from '../../http/json/page.ts'
 import { choice, nullable, text } from '../../http/text-schema.ts'
 import { AuditChangeJson, auditChangeJson, ErasedGuestJson } from './audit-change-json.ts'
+import type { PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { AGENCY_PATH, agencyRoute } from './portal-route.ts'
 import { agencyInstant, instantOrDate } from './portal-schema.ts'
@@ -50,13 +51,12 @@ const AuditEntryJson = Type.Object(
 
 function auditEntryJson(
   { at, actor, event, ...entry }: AuditEntry,
-  agency: Agency,
-  catalogue: Catalogue,
+  name: string | null,
   inventory: Inventory,
 ): Static<typeof AuditEntryJson> {
   return {
     ...entry,
-    actor: { ...actor, name: nameOf(actor, agency, catalogue) },
+    actor: { ...actor, name },
     at: timestampOf(at),
     change: event === null ? null : auditChangeJson(event, inventory),
   }
@@ -69,6 +69,18 @@ function nameOf({ kind, id }: Actor, agency: Agency, catalogue: Catalogue): stri
   if (kind !== 'access_token' && kind !== 'person') return null
   // The people of a sandbox are those of its live agency.
   return catalogue.member(kind, agency.sandboxOf ?? agency.id, id)?.member.name ?? null
+}
+
+/** The names of people whom memory has forgotten, because they were removed long ago. */
+async function formerNames(
+  { catalogue, personNamesOf }: PortalLedger,
+  { id, sandboxOf }: Agency,
+  entries: readonly AuditEntry[],
+): Promise<ReadonlyMap<string, string>> {
+  const agencyId = sandboxOf ?? id
+  const people = entries.flatMap(({ actor }) => (actor.kind === 'person' && actor.id !== null ? [actor.id] : []))
+  const unknown = [...new Set(people)].filter((personId) => catalogue.personById(agencyId, personId) === null)
+  return unknown.length === 0 ? new Map() : personNamesOf(agencyId, unknown)
 }
 
 const LIST_AUDIT = {
@@ -112,8 +124,10 @@ export const AUDIT = [
       page,
     )
     const inventory = await ledger.catalogue.inventory(agency.id)
+    const former = await formerNames(ledger, agency, rows)
+    const named = (actor: Actor) => nameOf(actor, agency, ledger.catalogue) ?? former.get(actor.id ?? '') ?? null
     return JSON.stringify({
-      audit: rows.map((row) => auditEntryJson(row, agency, ledger.catalogue, inventory)),
+      audit: rows.map((row) => auditEntryJson(row, named(row.actor), inventory)),
       ...pageMembers(page, total),
     })
   }),

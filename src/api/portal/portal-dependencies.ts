@@ -69,6 +69,8 @@ export interface PortalLedger extends PortalListener {
   readonly passkeys: Passkeys
   /** Of everybody in the agency who was not removed. */
   personAccessOf(agencyId: string): Promise<readonly PersonAccess[]>
+  /** By id, of people in any state. */
+  personNamesOf(agencyId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** The operator's sessions, as they are stored now. */
   operatorSessions(): Promise<readonly StoredSession[]>
   /** The origin of the page, as people open it. */

@@ -108,6 +108,17 @@ export class PostgresPersonRows implements PersonRows {
     }))
   }
 
+  async namesOf(agencyId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const { sql } = this.#lists
+    const rows = await this.#lists.read(
+      agencyId,
+      sql<{ personId: string; name: string }[]>`
+        select person_id as "personId", name from person
+        where agency_id = ${uuidOf(agencyId)} and person_id = any (${`{${ids.map(uuidOf).join()}}`}::text::uuid[])`,
+    )
+    return new Map(rows.map(({ personId, name }) => [idOf('per', personId), name]))
+  }
+
   async findLink(agencyId: string, sha256: string): Promise<PersonLink | null> {
     const { sql } = this.#lists
     const [row] = await this.#lists.read(

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
+import { REMOVED_PEOPLE_KEPT_MAX } from '../../../src/core/catalogue/people.ts'
 import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { makePasskey } from '../../support/authenticator.ts'
@@ -235,6 +236,22 @@ describe('a person', () => {
     expect(new Set(lines.map(({ outcome }: { outcome: string }) => outcome))).toEqual(new Set(['OK', 'ROLE_MISSING']))
     for (const { actor } of lines) expect(actor).toEqual({ kind: 'person', id: person.id, name: 'Inês' })
     expect((await service.get(`${a}/audit?actor=person&booking=${booked.body.booking.id}`)).body.totalItems).toBe(1)
+  })
+
+  test('keeps their name in the audit trail when memory has forgotten them, because a thousand others were removed later', async () => {
+    const other = await service.agency()
+    const { person, cookie } = await joined(service, other, 'owner', 'Inês')
+    const path = `/agencies/${other.slug}`
+    expect((await as({ cookie }, `${path}/people`, { name: 'x', role: 'desk' })).status).toBe(201)
+    await service.delete(`${path}/people/${person.id}`)
+    const { catalogue } = service.ledger
+    const { clock } = service.ledger
+    const base = { agencyId: other.id, name: 'x', email: null, role: 'viewer', createdAt: 0, revision: 0 } as const
+    for (let n = 0; n <= REMOVED_PEOPLE_KEPT_MAX; n++)
+      catalogue.putPerson({ ...base, id: systemIds('per'), removedAt: clock.now() + HOUR_MS })
+    expect(catalogue.personById(other.id, person.id)).toBeNull()
+    const { audit } = (await service.get(`${path}/audit?person=${person.id}`)).body
+    expect(audit.map(({ actor }: { actor: { name: string } }) => actor.name)).toEqual(['Inês', 'Inês'])
   })
 
   test('who is removed is out at once: sessions, passkeys and links, for good', async () => {
