@@ -240,7 +240,7 @@ describeInBrowser('people with passkeys', () => {
       await snapshot(page, 'passkey-refused')
     })
     await portal.visit({ host: 'localhost', as: 'owner', at: '#/audit' }, async (page) => {
-      await page.getByRole('row', { name: /Tried to sign in.*copy of it.*Carla.*Copied passkey/ }).waitFor()
+      await page.getByRole('row', { name: /Tried to sign in.*copy of the passkey.*Carla.*Copied passkey/ }).waitFor()
       await page.getByLabel('Who').selectOption('Carla')
       await page.getByText('7 entries').waitFor()
     })

@@ -176,7 +176,8 @@ function cookieOf(request: Request): string | null {
 /** The answer to a wrong token, passkey or link from an address that has sent many, or for a person for whom many were sent. */
 export function tooManyWrong(what: 'token' | 'passkey' | 'link', retryAfterS: number): Problem {
   const name = what === 'token' ? 'portal token' : what
-  const title = `Invalid ${name}, after ${WRONG_TOKENS_PER_MINUTE} others from your address within a minute: send a valid one, or wait ${retryAfterS} s`
+  const whose = what === 'passkey' ? 'from your address or for the same person' : 'from your address'
+  const title = `Invalid ${name}, after ${WRONG_TOKENS_PER_MINUTE} others ${whose} within a minute: send a valid one, or wait ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 

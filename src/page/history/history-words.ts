@@ -279,7 +279,7 @@ export const OUTCOMES: Readonly<Record<string, OutcomeWords>> = {
   LINK_NOT_VALID: refused('Link not valid', 'the link was not valid'),
   LAST_OWNER: refused('Last owner', 'the agency would have no owner left'),
   LAST_PASSKEY: refused('Last passkey', 'it was the last passkey'),
-  PASSKEY_CLONED: failed('Copied passkey', 'the passkey has been used by a copy of it'),
+  PASSKEY_CLONED: failed('Copied passkey', 'a copy of the passkey may have been used'),
   FEATURE_DISABLED: refused('Not in plan', 'the plan does not include the API'),
   UNAUTHORIZED: refused('Invalid key or token', 'the key or token was not valid'),
   RATE_LIMITED: refused('Rate limit', 'there were too many requests in a minute'),

@@ -55,17 +55,24 @@ export function LinkScreen({ secrets }: { secrets: readonly string[] }) {
   }
   const links = data.filter((link) => link !== null)
   const [first] = links
-  if (first === undefined) return <LinkNotValid />
+  if (first === undefined) return <LinkNotValid secret={secrets[0]} />
   if (links.length > 1) return <LinkChoice links={links} />
   return first.kind === 'invitation' ? <Invitation link={first} /> : <SignInByLink link={first} />
 }
 
-function LinkNotValid() {
+/** Those of a sign-in with the provider: good for a minute, in one browser. */
+const BOUND_PREFIX = 'hb_'
+
+function LinkNotValid({ secret }: { secret: string | undefined }) {
   return (
     <Front title="This link is no longer valid">
-      <p>
-        It has been used, has expired, or was replaced by a newer one. Ask an owner of your agency for another link.
-      </p>
+      {secret?.startsWith(BOUND_PREFIX) === true ? (
+        <p>It was good for a minute, and only in the browser that you signed in with. Sign in again.</p>
+      ) : (
+        <p>
+          It has been used, has expired, or was replaced by a newer one. Ask an owner of your agency for another link.
+        </p>
+      )}
       <div class="ways">
         <Button tone="primary" autofocus onClick={leave}>
           Go to sign-in
@@ -93,7 +100,7 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
   const form = useFocus('button[type=submit]', problem)
   const explanation = useId()
   const obstacle = passkeyObstacle()
-  if (isGone) return <LinkNotValid />
+  if (isGone) return <LinkNotValid secret={secret} />
   const submit = () => {
     setSubmitted(true)
     if (device.trim() !== '') void run(device.trim())
@@ -155,7 +162,7 @@ function SignInByLink({ link: { secret, agency, person } }: { link: Link }) {
   useEffect(() => {
     if (isFree) void run(secret)
   }, [isFree])
-  if (problem?.code === 'LINK_NOT_VALID') return <LinkNotValid />
+  if (problem?.code === 'LINK_NOT_VALID') return <LinkNotValid secret={secret} />
   const isWaiting = kind === 'opening' || (problem === null && (isFree || isRunning))
   return (
     <Front title={isWaiting ? 'Signing you in' : `Sign in as ${nameText(person.name)}?`}>

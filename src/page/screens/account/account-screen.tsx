@@ -23,7 +23,7 @@ export function AccountScreen() {
         <PasskeysCard />
       ) : (
         <RoleNote>
-          You are signed in with a token. Passkeys belong to people: an owner adds them under “People”.
+          You are signed in with a token. Passkeys belong to people: to have one, be added as a person by an owner.
         </RoleNote>
       )}
       <SessionsCard />

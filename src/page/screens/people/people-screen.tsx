@@ -80,7 +80,7 @@ function People() {
         <Card isFlush>
           {data.people.length === 0 ? (
             <EmptyState icon="user" title="Nobody yet" action={add}>
-              Add the first person. They get a link that signs them in.
+              Add the first person, and pass on the link that they create their passkey with.
             </EmptyState>
           ) : (
             <PersonTable people={data.people} onAct={(what, person) => setDoing({ what, person })} />
