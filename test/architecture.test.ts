@@ -83,6 +83,7 @@ const PAGE_LAYERS: readonly string[] = [
   'screens/fees',
   'screens/keys',
   'screens/people',
+  'screens/account',
   'screens/webhooks',
   'screens/audit',
   'screens/retention',

@@ -1,11 +1,11 @@
 import './keys.css'
 import type { Schema } from '../../api/schema.ts'
 import { useSession } from '../../data/use-session.ts'
+import { When } from '../../data/when.tsx'
 import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { EmptyState } from '../../design/feedback.tsx'
 import { type Column, Table } from '../../design/table.tsx'
-import { When } from '../../design/when.tsx'
 import { dateText, instantText } from '../../format/instants.ts'
 
 export type Key = Schema<'Key'>

@@ -1,9 +1,9 @@
 import type { Schema } from '../../api/schema.ts'
 import { roleLabel, useSession } from '../../data/use-session.ts'
+import { When } from '../../data/when.tsx'
 import { Badge } from '../../design/badge.tsx'
 import { Menu } from '../../design/menu.tsx'
 import { type Column, Table } from '../../design/table.tsx'
-import { When } from '../../design/when.tsx'
 import { instantText } from '../../format/instants.ts'
 import { nameText } from '../../format/texts.ts'
 

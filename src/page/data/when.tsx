@@ -1,5 +1,5 @@
-import { useSession } from '../data/use-session.ts'
 import { instantText, relativeTime } from '../format/instants.ts'
+import { useSession } from './use-session.ts'
 
 /** The service knows the minute of the last use, not the second: within two minutes it may be now. */
 const NOW_MS = 2 * 60_000
