@@ -21,8 +21,10 @@ export interface InvitationMail {
   /** The person's. */
   readonly name: string
   readonly agency: Pick<Agency, 'id' | 'name' | 'timezone'>
+  /** What the person opens. */
   readonly link: string
-  readonly expiresAt: Instant
+  /** Null: it is the page, where they sign in with the provider. */
+  readonly expiresAt: Instant | null
 }
 
 /** Mails that an agency can cause: otherwise its owner could have the operator's server send to the whole world. */
@@ -64,11 +66,6 @@ export class InvitationMails {
 
 /** What the invited person reads. */
 function written({ to, name, agency, link, expiresAt }: InvitationMail): Mail {
-  const until = new Intl.DateTimeFormat('en-GB', {
-    dateStyle: 'full',
-    timeStyle: 'short',
-    timeZone: agency.timezone,
-  }).format(expiresAt)
   const agencyName = oneLine(agency.name)
   return {
     to,
@@ -76,16 +73,21 @@ function written({ to, name, agency, link, expiresAt }: InvitationMail): Mail {
     text: `Hello ${oneLine(name)},
 
 you have been invited to work with the bookings of ${agencyName}.
-Open this link to set up your access:
+${expiresAt === null ? 'Open this page, and sign in with the account of this e-mail address:' : 'Open this link to set up your access:'}
 
 ${link}
-
-The link works once, until ${until} (${agency.timezone}).
-It is meant for you alone: anyone who has it can sign in as you. Do not forward it.
-
+${expiresAt === null ? '' : limitsOf(expiresAt, agency.timezone)}
 If you did not expect this message, you can ignore it.
 `,
   }
+}
+
+function limitsOf(expiresAt: Instant, timeZone: string): string {
+  const until = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone }).format(expiresAt)
+  return `
+The link works once, until ${until} (${timeZone}).
+It is meant for you alone: anyone who has it can sign in as you. Do not forward it.
+`
 }
 
 /** Line breaks of a name would let it write paragraphs of the mail. */

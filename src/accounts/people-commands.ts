@@ -36,10 +36,19 @@ interface PersonDraft {
 }
 
 /** A new link, and its secret: in this answer and nowhere else. */
-interface Invited {
-  readonly person: Person
+interface NewInvitation {
   readonly link: PersonLink
   readonly secret: string
+}
+
+interface Invited extends NewInvitation {
+  readonly person: Person
+}
+
+interface MadePerson {
+  readonly person: Person
+  /** Null: only the provider lets people in. */
+  readonly invitation: NewInvitation | null
 }
 
 /** What is not known to be stored of a change, besides the person's state. */
@@ -91,7 +100,7 @@ export class PeopleCommands {
   }
 
   /**
-   * Makes a person, with an invitation.
+   * Makes a person, with an invitation unless only the provider lets people in.
    * @returns refused when the agency has `LIVE_CREDENTIALS_MAX` people, or another one has the e-mail address
    * @throws what the store throws; the error says what is known about the outcome
    */
@@ -99,9 +108,9 @@ export class PeopleCommands {
     { id: agencyId }: Agency,
     draft: PersonDraft,
     caller: Caller,
-    keep?: KeepChange<Invited>,
-  ): Promise<AgencyOutcome<Invited>> {
-    const { catalogue, rows, clock, newId } = this.#dependencies
+    keep?: KeepChange<MadePerson>,
+  ): Promise<AgencyOutcome<MadePerson>> {
+    const { catalogue, rows, clock, newId, provider } = this.#dependencies
     const making = [...this.#making].filter((other) => other.agencyId === agencyId).length
     if (catalogue.peopleOf(agencyId).length + making >= LIVE_CREDENTIALS_MAX) return refused(TOO_MANY)
     const { email } = draft
@@ -114,12 +123,13 @@ export class PeopleCommands {
       removedAt: null,
       revision: 0,
     }
-    const invited = { person, ...this.#newInvitation(person) }
+    const invitation = provider?.isOnly === true ? null : this.#newInvitation(person)
+    const made = { person, invitation }
     const reserved = { agencyId, email }
     this.#making.add(reserved)
     try {
-      const line = changeLine(this.#dependencies, caller, keep?.(invited))
-      const written = await rows.insertPerson(person, invited.link, line)
+      const line = changeLine(this.#dependencies, caller, keep?.(made))
+      const written = await rows.insertPerson(person, invitation?.link ?? null, line)
       if (written === 'email_taken') return refused({ code: 'EMAIL_TAKEN', email: email ?? '' })
     } catch (error) {
       // The link was never returned. But if the person is stored, they must be listed, so that they can be removed.
@@ -129,7 +139,7 @@ export class PeopleCommands {
       this.#making.delete(reserved)
     }
     catalogue.putPerson(person)
-    return done(invited)
+    return done(made)
   }
 
   /** Makes another invitation, which replaces an unused one. @throws as `create` */
@@ -282,7 +292,7 @@ export class PeopleCommands {
     )
   }
 
-  #newInvitation({ agencyId, id: personId }: Person) {
+  #newInvitation({ agencyId, id: personId }: Person): NewInvitation {
     const { clock, links } = this.#dependencies
     return links.make({ agencyId, personId, kind: 'invitation' }, { now: clock.now(), lifetimeMs: INVITATION_MS })
   }

@@ -26,7 +26,7 @@ export type Ended = 'nothing' | 'sessions' | 'links' | 'everything'
  * the agency's shard. What it writes throws as AgencyStore's does.
  */
 export interface PersonRows {
-  insertPerson(person: Person, invitation: PersonLink, audit: ChangeLine): Promise<PersonWritten>
+  insertPerson(person: Person, invitation: PersonLink | null, audit: ChangeLine): Promise<PersonWritten>
   updatePerson(person: Person, ends: Ended, audit: ChangeLine): Promise<void>
   /** Replaces the unused invitation of the person. */
   insertInvitation(invitation: PersonLink, audit: ChangeLine): Promise<void>

@@ -121,7 +121,7 @@ export function showAnswer(answer: Json, terminal: Terminal, operation: Operatio
   if (secret !== undefined) {
     terminal.out(`\nsecret  ${secret}\n`)
     terminal.err('Store the secret now: it is not shown again.\n')
-  } else if (invitation !== undefined) {
+  } else if (invitation != null) {
     terminal.out(`\nlink  ${(invitation as Json)['link']}\n`)
     terminal.err('Give the link to the person now: it is not shown again, and lets in whoever opens it first.\n')
   }

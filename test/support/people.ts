@@ -61,7 +61,7 @@ export function cookieOf({ headers }: HttpAnswer): string {
 export async function invite(service: Service, agency: Agency, draft: { name?: string; role: Role; email?: string }) {
   const made = await service.ask(`/agencies/${agency.slug}/people`, { name: `The ${draft.role}`, ...draft })
   if (made.status !== 201) throw new Error(`Expected a person: ${made.body.title}`)
-  return { person: made.body.person as Joined['person'], secret: secretIn(made.body.invitation.link) }
+  return { person: made.body.person as Joined['person'], secret: secretIn(made.body.invitation?.link ?? '') }
 }
 
 /** Opens an invitation, makes a passkey, and signs in with it. */

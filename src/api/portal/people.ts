@@ -6,6 +6,7 @@ import { type Agency, isSandbox, LIVE_CREDENTIALS_MAX, ROLES } from '../../core/
 import type { Person } from '../../core/catalogue/people.ts'
 import { timestampOf, timestampOrNull } from '../../http/json/booking-json.ts'
 import { PAGE_QUERY, pageMembers, pageOf, pageSchema, sliceOf } from '../../http/json/page.ts'
+import { PROBLEMS, problem } from '../../http/problems.ts'
 import { choice, EMAIL_LENGTH_MAX, nullable, text } from '../../http/text-schema.ts'
 import { AssertionError } from '../../lib/assert.ts'
 import { NO_PEOPLE } from './access-tokens.ts'
@@ -93,13 +94,13 @@ const CREATE_PERSON = {
   path: `${AGENCY_PATH}/people`,
   tag: 'People',
   summary: 'Invite a person',
-  description: `${LINK} An agency has at most ${LIVE_CREDENTIALS_MAX} people.`,
+  description: `${LINK} There is none where the operator's provider is the only way to sign in. An agency has at most ${LIVE_CREDENTIALS_MAX} people.`,
   body: Type.Object({ name: NAME, email: Type.Optional(EMAIL), role: ROLE }),
   bodyExample: { name: 'Maria', email: 'maria@example.com', role: 'desk' },
   answer: {
     status: 201,
-    description: 'The person, and the link to invite them with.',
-    schema: Type.Object({ person: PersonJson, invitation: InvitationJson }),
+    description: 'The person, and the link to invite them with. Null: they sign in with the provider.',
+    schema: Type.Object({ person: PersonJson, invitation: nullable(InvitationJson) }),
   },
   problems: ['EMAIL_TAKEN', 'FEATURE_DISABLED'],
 } as const satisfies PortalOperation
@@ -141,13 +142,15 @@ const INVITE_PERSON = {
   summary: 'Invite a person again',
   description: `${LINK} It replaces an earlier one. When it is used, the passkeys and sessions that the person has end.`,
   answer: { status: 201, description: 'The link.', schema: Type.Object({ invitation: InvitationJson }) },
+  problems: ['OIDC_ONLY'],
 } as const satisfies PortalOperation
 
-type CreatedPerson = { readonly person: Person; readonly link: PersonLink }
+type MadeLink = { readonly link: PersonLink }
 
+const OIDC_ONLY = problem('OIDC_ONLY', PROBLEMS.OIDC_ONLY.example.title, {})
 const shown = (person: Person) => ({ person: personJson(person) })
 /** What is kept of an answer with a link. */
-const withoutLink = ({ link }: CreatedPerson) => ({
+const withoutLink = ({ link }: MadeLink) => ({
   invitation: { link: null, expiresAt: timestampOf(link.expiresAt), mailed: false },
 })
 
@@ -163,11 +166,21 @@ export const PEOPLE = [
   agencyRoute(CREATE_PERSON, async ({ ledger, caller, keep, agency, body }) => {
     if (isSandbox(agency)) return NO_PEOPLE
     const { name, email = null, role } = body
-    const kept = keep.of((made: CreatedPerson) => ({ ...shown(made.person), ...withoutLink(made) }))
+    const kept = keep.of(({ person, invitation }: { person: Person; invitation: MadeLink | null }) => ({
+      ...shown(person),
+      ...(invitation === null ? { invitation } : withoutLink(invitation)),
+    }))
     const outcome = await ledger.people.create(agency, { name, email, role }, caller, kept)
     if (outcome.kind !== 'done') return settled(outcome, 'person', shown)
-    const { person } = outcome.value
-    return JSON.stringify({ ...shown(person), invitation: await invitationJson(ledger, agency, outcome.value) })
+    const { person, invitation } = outcome.value
+    if (invitation !== null)
+      return JSON.stringify({
+        ...shown(person),
+        invitation: await invitationJson(ledger, agency, { person, ...invitation }),
+      })
+    const link = `${ledger.pageUrl()}/portal/`
+    if (email !== null) await ledger.mailInvitation({ to: email, name, agency, link, expiresAt: null })
+    return JSON.stringify({ ...shown(person), invitation })
   }),
   agencyRoute(
     UPDATE_PERSON,
@@ -182,6 +195,7 @@ export const PEOPLE = [
     { isRevocation: () => true },
   ),
   agencyRoute(INVITE_PERSON, async ({ ledger, caller, keep, agency, path }) => {
+    if (ledger.provider?.isOnly === true) return OIDC_ONLY
     const outcome = await ledger.people.invite(agency, path.personId, caller, keep.of(withoutLink))
     if (outcome.kind !== 'done') return settled(outcome, 'person', withoutLink)
     return JSON.stringify({ invitation: await invitationJson(ledger, agency, outcome.value) })
@@ -191,7 +205,7 @@ export const PEOPLE = [
 async function invitationJson(
   ledger: PortalLedger,
   agency: Agency,
-  { person, link, secret }: CreatedPerson & { readonly secret: string },
+  { person, link, secret }: MadeLink & { readonly person: Person; readonly secret: string },
 ): Promise<Invitation> {
   const { name, email } = person
   const { expiresAt } = link

@@ -36,11 +36,23 @@ export class PostgresPersonRows implements PersonRows {
     this.#epochOf = epochOf
   }
 
-  async insertPerson(person: Person, invitation: PersonLink, audit: ChangeLine): Promise<'written' | 'email_taken'> {
-    const before = this.#sql`made as (${inserted(this.#sql, PERSON, encodePerson(person))} returning true),`
+  async insertPerson(
+    person: Person,
+    invitation: PersonLink | null,
+    audit: ChangeLine,
+  ): Promise<'written' | 'email_taken'> {
+    const row = inserted(this.#sql, PERSON, encodePerson(person))
     // The person's row is checked for at the end of the statement.
-    const change = inserted(this.#sql, PERSON_LINK, encodeLink(invitation))
-    const isWritten = await unlessTaken(this.#write(person.agencyId, audit, change, before))
+    const writing =
+      invitation === null
+        ? this.#write(person.agencyId, audit, row)
+        : this.#write(
+            person.agencyId,
+            audit,
+            inserted(this.#sql, PERSON_LINK, encodeLink(invitation)),
+            this.#sql`made as (${row} returning true),`,
+          )
+    const isWritten = await unlessTaken(writing)
     return isWritten ? 'written' : 'email_taken'
   }
 

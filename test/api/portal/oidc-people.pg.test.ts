@@ -8,7 +8,7 @@ import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { answerWith, makePasskey } from '../../support/authenticator.ts'
 import { type IdentityProvider, startIdentityProvider, Wanderer } from '../../support/identity-provider.ts'
 import { FROM_THE_PAGE, signIn } from '../../support/page-sessions.ts'
-import { cookieOf, fromThePage, invite, joined, secretIn, signInOptions } from '../../support/people.ts'
+import { cookieOf, fromThePage, invite, joined, secretIn, signInOptions, TEST_LINKS } from '../../support/people.ts'
 import { TEST_PAGE_URL, TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
 import { openSmtpInbox, type SmtpInbox } from '../../support/smtp-inbox.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const server = { host: '127.0.0.1', port: inbox.port, security: 'none', login: null } as const
   const mailer = new SmtpMailer({ server, from: { name: '', address: 'desk@example.com' }, onFailure: () => {} })
   service = await startTestService({ clock, people: { oidc: provider, mailer } })
-  strict = await startTestService({ people: { oidc: { ...provider, isOnly: true } } })
+  strict = await startTestService({ people: { oidc: { ...provider, isOnly: true }, mailer } })
   agency = await service.agency({ name: 'B' })
 })
 afterAll(async () => {
@@ -117,7 +117,8 @@ describe('a verified address', () => {
 })
 
 test('a link from the provider is good only in the browser that it was sent to', async () => {
-  for (const name of ['mallory', 'victim']) await invite(service, agency, { role: 'desk', email: `${name}@example.com` })
+  for (const name of ['mallory', 'victim'])
+    await invite(service, agency, { role: 'desk', email: `${name}@example.com` })
   const [eves = ''] = secretsIn(await arrival(verified('mallory@example.com')), 'join')
   const [victims = ''] = secretsIn(await arrival(verified('victim@example.com')), 'join')
   const { cookie: own } = inItsBrowser(eves)
@@ -185,7 +186,13 @@ test('the page is told how people sign in', async () => {
 describe('with OIDC_ONLY', () => {
   test('the provider lets people in, and passkeys, invitations and access tokens do not', async () => {
     const own = await strict.agency()
-    const { secret } = await invite(strict, own, { role: 'desk', email: 'ana@example.com' })
+    const { person } = await invite(strict, own, { role: 'desk', email: 'ana@example.com' })
+    // From before the provider became the only way.
+    const former = { agencyId: own.id, personId: person.id, kind: 'invitation' } as const
+    const { link: stored, secret } = TEST_LINKS.make(former, { now: Date.now(), lifetimeMs: MINUTE_MS })
+    await strict.ledger.sql`
+      insert into person_link (secret_sha256, agency_id, person_id, kind, created_at, expires_at)
+      values (${stored.sha256}, ${uuidOf(own.id)}, ${uuidOf(person.id)}, 'invitation', now(), now() + interval '1 minute')`
     const [link = ''] = secretsIn(await arrival(verified('ana@example.com'), strict), 'join')
     const signedIn = await open(link, strict)
     expect(signedIn.status).toBe(200)
@@ -217,6 +224,27 @@ describe('with OIDC_ONLY', () => {
     expect((await strict.ask('/me', undefined, { token })).status).toBe(200)
     expect((await signIn(strict.url, TEST_PORTAL_TOKEN)).answer.status).toBe(200)
   })
+})
+
+test('with OIDC_ONLY nobody gets a link that would be refused: the mail says how to sign in', async () => {
+  const own = await strict.agency()
+  const path = `/agencies/${own.slug}/people`
+  const draft = { name: 'Ida', email: 'ida@example.com', role: 'desk' }
+  const headers = { 'idempotency-key': systemIds('evt') }
+  const [made, repeated] = [await strict.ask(path, draft, { headers }), await strict.ask(path, draft, { headers })]
+  const { person } = made.body
+  expect([made.status, made.body, repeated.body]).toEqual([201, { person, invitation: null }, made.body])
+  const [mail, ...more] = inbox.mails.filter(({ to }) => to.includes(draft.email))
+  expect([mail?.text.split('\n').find((line) => line.startsWith('http')), more]).toEqual([
+    `${TEST_PAGE_URL}/portal/`,
+    [],
+  ])
+  expect(mail?.text).not.toMatch(/once|h[lb]_/)
+  const again = await strict.ask(`${path}/${person.id}/invitations`, undefined, { method: 'POST' })
+  expect([again.status, again.body.code]).toEqual([403, 'OIDC_ONLY'])
+  const [row] = await strict.ledger.sql`select count(*)::int from person_link where person_id = ${uuidOf(person.id)}`
+  expect(row?.['count']).toBe(0)
+  secretsIn(await arrival(verified(draft.email), strict), 'join')
 })
 
 describe('an invitation is mailed', () => {

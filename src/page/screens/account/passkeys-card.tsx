@@ -13,6 +13,7 @@ import { type Column, Table } from '../../design/table.tsx'
 import { toast } from '../../design/toast.tsx'
 import { deviceText } from '../../format/device-text.ts'
 import { createPasskey, passkeyObstacle } from '../../sign-in/passkey.ts'
+import { readWays } from '../../sign-in/sign-in.ts'
 import { NameDialog } from './name-dialog.tsx'
 
 type Passkey = Schema<'Passkey'>
@@ -24,6 +25,8 @@ export function PasskeysCard() {
   const { data, error, refresh } = useResource('passkeys', (signal) =>
     answerOf(client.GET('/portal/v1/me/passkeys', { signal })),
   )
+  // With a provider that is the only way in, one more would be refused.
+  const { data: ways } = useResource('sign-in', readWays)
   const isLast = data?.passkeys.length === 1
   const columns: Column<Passkey>[] = [
     { key: 'name', head: 'Device', cell: ({ name }) => name },
@@ -56,9 +59,11 @@ export function PasskeysCard() {
       title="Passkeys"
       isFlush
       aside={
-        <Button size="s" icon="plus" onClick={() => setDoing({ what: 'add' })}>
-          Add passkey
-        </Button>
+        ways?.only !== true && (
+          <Button size="s" icon="plus" onClick={() => setDoing({ what: 'add' })}>
+            Add passkey
+          </Button>
+        )
       }
     >
       <ErrorNote problem={error} onRetry={refresh} />

@@ -28,7 +28,16 @@ export function NewPerson({ onClose }: { onClose: () => void }) {
     send: (body: Values, header) =>
       answerOf(client.POST('/portal/v1/agencies/{agencySlug}/people', { params: { path, header }, body })),
     invalidates: ['people'],
-    onDone: setAdded,
+    onDone: ({ person, invitation }) => {
+      if (invitation !== null) return setAdded({ person, invitation })
+      const name = nameText(person.name)
+      toast(
+        person.email === null
+          ? { tone: 'plain', text: `${name} has been added, and needs an e-mail address to sign in` }
+          : { tone: 'good', text: `${name} has been added, and signs in with the account of ${person.email}` },
+      )
+      onClose()
+    },
     report: 'inline',
   })
   if (added !== null) {
