@@ -23,9 +23,7 @@ const UUID_BYTES = 16
 const TIME_BYTES = 8
 const NONCE_BYTES = 16
 const HMAC_BYTES = 32
-const HANDLE_HMAC_BYTES = 16
 const SIGN_IN = 'sign-in'
-const USER_HANDLE = 'user-handle'
 
 /** A passkey as it is stored. */
 export interface Passkey {
@@ -101,7 +99,7 @@ export class Passkeys {
       challenge: this.#challenge(member.id),
       rp: { id: this.#rpId, name: 'nightledger' },
       user: {
-        id: this.#userHandle(member).toString('base64url'),
+        id: userHandleOf(member),
         name: member.email ?? `${member.name} (${agency.slug})`,
         displayName: member.name,
       },
@@ -160,9 +158,9 @@ export class Passkeys {
     }
   }
 
-  /** Null: the challenge or the user handle is not ours, or the challenge is too old. */
+  /** Null: the challenge is not ours, or too old, or the answer names nobody. */
   claimOf({ response }: PasskeyAnswer): PasskeyClaim | null {
-    const claimed = this.#idsIn(response.userHandle)
+    const claimed = idsInHandle(response.userHandle)
     const challengedAt = this.#challengedAt(response.clientDataJSON, SIGN_IN)
     return claimed === null || challengedAt === null ? null : { ...claimed, challengedAt }
   }
@@ -193,19 +191,6 @@ export class Passkeys {
     return new URL(this.#publicUrl()).hostname
   }
 
-  /** 48 bytes: both ids, and their HMAC, so that nobody but the person's authenticators can claim to be the person. */
-  #userHandle({ id, agencyId }: { readonly id: string; readonly agencyId: string }): Buffer {
-    const ids = Buffer.from(uuidOf(agencyId) + uuidOf(id), 'hex')
-    return Buffer.concat([ids, this.#hmac(ids, USER_HANDLE).subarray(0, HANDLE_HMAC_BYTES)])
-  }
-
-  #idsIn(userHandle: string): ReturnType<typeof idsInHandle> {
-    const ids = idsInHandle(userHandle)
-    if (ids === null) return null
-    const ours = this.#userHandle({ id: ids.personId, agencyId: ids.agencyId })
-    return timingSafeEqual(Buffer.from(userHandle, 'base64url'), ours) ? ids : null
-  }
-
   /** Its time, random bytes, and the HMAC of both and the purpose. @param purpose `SIGN_IN`, or the person who makes a passkey */
   #challenge(purpose: string): string {
     const head = Buffer.concat([Buffer.alloc(TIME_BYTES), randomBytes(NONCE_BYTES)])
@@ -228,12 +213,17 @@ export class Passkeys {
   }
 }
 
-/** Whom a user handle names, forged or not: in a cluster, a sign-in finds its owner by it. Null when it is too short or too long. */
+/** 32 bytes: in a cluster, the request of a sign-in finds its owner by them. */
+function userHandleOf({ id, agencyId }: { readonly id: string; readonly agencyId: string }): string {
+  return Buffer.from(uuidOf(agencyId) + uuidOf(id), 'hex').toString('base64url')
+}
+
+/** Whom a user handle names; null when it is none of ours. */
 export function idsInHandle(userHandle: string): { readonly agencyId: string; readonly personId: string } | null {
   const bytes = Buffer.from(userHandle, 'base64url')
-  if (bytes.length !== 2 * UUID_BYTES + HANDLE_HMAC_BYTES) return null
-  const uuidAt = (at: number) => bytes.subarray(at, at + UUID_BYTES).toString('hex')
-  return { agencyId: idOf('agc', uuidAt(0)), personId: idOf('per', uuidAt(UUID_BYTES)) }
+  if (bytes.length !== 2 * UUID_BYTES) return null
+  const hex = bytes.toString('hex')
+  return { agencyId: idOf('agc', hex.slice(0, 2 * UUID_BYTES)), personId: idOf('per', hex.slice(2 * UUID_BYTES)) }
 }
 
 function challengeIn(clientDataJSON: string): string | null {

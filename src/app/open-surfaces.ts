@@ -74,7 +74,7 @@ function makeSurfaces(options: SurfaceOptions) {
     clock: systemClock,
     onThrottled: (address) => log.warn({ address }, 'wrong tokens throttled'),
   })
-  /** Of the people for whom wrong passkeys come, by their ids. */
+  /** Of the people for whom wrong passkeys come, whether they exist or not. */
   const claimThrottle = new WrongTokenThrottle({
     clock: systemClock,
     onThrottled: () => log.warn('wrong passkeys for one person throttled'),
@@ -113,6 +113,7 @@ function makeSurfaces(options: SurfaceOptions) {
         // An address that is throttled takes nothing from the person.
         return ofAddress ?? (claim === null ? null : claimThrottle.take(claim))
       },
+      isThrottled: (request) => throttle.isOver(addressOf(request)),
       addressOf,
     }
   }

@@ -14,7 +14,14 @@ function routeNames(): string[] {
   const watch = { requestStats: new RequestStats({ clock: systemClock, log: null }), newId: systemIds }
   const app = createApp({
     ledger,
-    portal: { ledger, access: {} as never, throttled: () => null, throttledSignIn: () => null, addressOf: () => '' },
+    portal: {
+      ledger,
+      access: {} as never,
+      throttled: () => null,
+      throttledSignIn: () => null,
+      isThrottled: () => false,
+      addressOf: () => '',
+    },
     mounts: [() => ({ path: '/mcp', fetch: () => new Response() })],
     log: { error: () => {} },
     onBug: () => {},

@@ -132,6 +132,8 @@ export interface PortalDependencies {
    * @param claim the id of the person whom it claims to be from; null when it does not say
    */
   throttledSignIn(request: Request, claim: string | null): number | null
+  /** Whether the next one from its address would be answered with 429. It is not counted. */
+  isThrottled(request: Request): boolean
   /** Of the client (client-address.ts). */
   addressOf(request: Request): string
   readonly requestStats: RequestStats

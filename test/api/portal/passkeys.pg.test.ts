@@ -1,9 +1,9 @@
 /** Passkeys, over HTTP with a software authenticator: signing in, and the passkeys and sessions of one's own. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { PASSKEYS_PER_PERSON_MAX } from '../../../src/accounts/passkeys.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { type Clock, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
-import { uuidOf } from '../../../src/lib/ids.ts'
+import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { answerWith, makePasskey } from '../../support/authenticator.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FROM_THE_PAGE, signIn } from '../../support/page-sessions.ts'
@@ -218,6 +218,7 @@ describe('a passkey signs in', () => {
 
 test('wrong passkeys are counted for the person whom they claim, and use up nothing of theirs or of the agency', async () => {
   const claims: (string | null)[] = []
+  let isFlooding = false
   const requestsPerMinute = 20
   const limited = await startTestService({
     requestsPerMinute,
@@ -225,12 +226,13 @@ test('wrong passkeys are counted for the person whom they claim, and use up noth
       claims.push(claim)
       return null
     },
+    isThrottled: () => isFlooding,
   })
   const own = await limited.agency()
   const maria = await joined(limited, own, 'desk')
   const options = await signInOptions(limited)
   const { userHandle } = maria.device
-  const forged = Buffer.from(userHandle, 'base64url').subarray(0, 32).toString('base64url')
+  const [short, nobody] = [Buffer.alloc(31), Buffer.alloc(32)].map((bytes) => bytes.toString('base64url'))
   const wrong = (handle: string) => {
     const passkey = answerWith(maria.device, options, { flags: 0x01, userHandle: handle })
     return fromThePage(limited, '/portal/session', { passkey })
@@ -238,8 +240,16 @@ test('wrong passkeys are counted for the person whom they claim, and use up noth
   for (let n = 0; n < requestsPerMinute + 2; n++) expect((await wrong(userHandle)).status).toBe(401)
   expect((await signInWith(limited, maria.device)).status).toBe(200)
   claims.length = 0
-  for (const handle of [userHandle, `${userHandle}=`, `!${userHandle}`, forged]) await wrong(handle)
-  expect(claims).toEqual([maria.person.id, maria.person.id, maria.person.id, null])
+  for (const handle of [userHandle, `${userHandle}=`, `!${userHandle}`, short, nobody]) await wrong(handle ?? '')
+  const { id } = maria.person
+  expect(claims).toEqual([id, id, id, null, idOf('per', '0'.repeat(32))])
+
+  // From an address that has sent many, they have nothing read.
+  isFlooding = true
+  const reading = spyOn(limited.ledger.lists, 'read')
+  expect((await wrong(userHandle)).status).toBe(401)
+  expect(reading).not.toHaveBeenCalled()
+  reading.mockRestore()
   await limited.close()
 })
 

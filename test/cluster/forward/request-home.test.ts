@@ -31,8 +31,7 @@ const LINK = new LinkSecrets({ secretKey: new Uint8Array(32), random: (bytes) =>
   { agencyId: AGENCY_ID, personId: sampleId('per', 'x'), kind: 'invitation' },
   { now: 0, lifetimeMs: 1 },
 )
-const IDS = Buffer.from(uuidOf(AGENCY_ID) + uuidOf(sampleId('per', 'x')), 'hex')
-const HANDLE = Buffer.concat([IDS, Buffer.alloc(16)]).toString('base64url')
+const HANDLE = Buffer.from(uuidOf(AGENCY_ID) + uuidOf(sampleId('per', 'x')), 'hex').toString('base64url')
 const OF_LINK = { shard: shardOf(AGENCY_ID), isOperatorSession: false }
 const AGENCY = '/portal/v1/agencies/agency-7'
 

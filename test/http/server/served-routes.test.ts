@@ -18,6 +18,7 @@ const PORTAL = {
   access: {} as never,
   throttled: () => null,
   throttledSignIn: () => null,
+  isThrottled: () => false,
   addressOf: () => '',
 }
 const ALIVE = new Elysia().get('/healthz', () => new Response('alive'))

@@ -54,8 +54,13 @@ export function PersonTable({
     {
       key: 'seen',
       head: 'Last seen',
-      cell: ({ passkeys, lastSeenAt }) =>
-        passkeys === null ? <span class="muted">Unknown</span> : <When instant={lastSeenAt} />,
+      // Who signs in with a provider is seen as long as a session lasts.
+      cell: ({ email, passkeys, invitedUntil, lastSeenAt }) =>
+        passkeys === null || (email !== null && passkeys === 0 && invitedUntil === null && lastSeenAt === null) ? (
+          <span class="muted">Unknown</span>
+        ) : (
+          <When instant={lastSeenAt} />
+        ),
     },
     {
       key: 'actions',
