@@ -1,6 +1,7 @@
 /** See docs/partner-additions.md#10-what-was-known-when: a test per sentence, and generated changes. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { keepMonthEnds } from '../../src/app/month-archive.ts'
 import { ENTRIES_PER_PART } from '../../src/core/bookings/units-as-of.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { addNights, formatNight } from '../../src/core/domain/night.ts'
@@ -471,7 +472,6 @@ test('a moment before the beginning of the journal is 410 HISTORY_EXPIRED, which
     const [archivedAt, lateAt] = [then, then + 10 * 24 * HOUR_MS]
     const asOf = (at: number, unit = 'sea-view') =>
       past.call(`/availability?unit=${unit}&from=2030-01-01&to=2030-02-01&asOf=${iso(at)}`, { key: secret })
-    await past.ledger.directory.snapshotAll()
     then = Date.parse(`${later}T12:00:00Z`)
     const change = { method: 'PATCH', json: { departure: '2030-01-06' } }
     expect((await past.ask(`/agencies/${its.slug}/bookings/${id}`, change.json, change)).status).toBe(200)
@@ -479,6 +479,7 @@ test('a moment before the beginning of the journal is 410 HISTORY_EXPIRED, which
     expect((await asOf(archivedAt)).body.blockedNights).toHaveLength(4)
 
     await makeCheckpoints(database.sql)
+    await keepMonthEnds(database.sql, oldest)
     await database.sql`select retire_month(${oldest}::text::date)`
     for (const at of [archivedAt, lateAt]) {
       const answer = await asOf(at)

@@ -47,8 +47,16 @@ export async function tablesOf(sql: Sql, month: Month): Promise<readonly MonthTa
 
 /** All rows of a table of the month, in order, as JSON texts that `jsonb_populate_record` reads. */
 export async function* rowsOf(sql: Sql, table: ArchivedRows, month: Month): AsyncGenerator<readonly string[]> {
+  if (table !== 'checkpoint') return yield* pagesOf(sql, table, partitionOf(table, month))
+  // By agency: what the month has of all of them would be worked out again for each page.
+  const agencies = await sql.unsafe<{ id: string; first: string; last: string }[]>(`
+    select agency_id::text as id, min(seq)::text as first, max(seq)::text as last
+    from ${partitionOf('journal', month)} group by agency_id order by agency_id`)
+  for (const agency of agencies) yield* pagesOf(sql, table, checkpointsOf(agency))
+}
+
+async function* pagesOf(sql: Sql, table: ArchivedRows, source: string): AsyncGenerator<readonly string[]> {
   const key = ORDER[table]
-  const source = table === 'checkpoint' ? checkpointsOf(month) : partitionOf(table, month)
   for (let after: readonly string[] | null = null; ; ) {
     const from = after === null ? '' : `where (${key.join()}) > (${after.map((value) => `'${value}'`).join()})`
     const rows: readonly Record<string, string>[] = await sql.unsafe(
@@ -62,13 +70,12 @@ export async function* rowsOf(sql: Sql, table: ArchivedRows, month: Month): Asyn
   }
 }
 
-/** The checkpoints with leaves of the month's entries. */
-function checkpointsOf(month: Month): string {
+/** The checkpoints of an agency with leaves of these entries. */
+function checkpointsOf({ id, first, last }: { id: string; first: string; last: string }): string {
   return `(
-    select c.*
-    from (select agency_id, min(seq) as first, max(seq) as last from ${partitionOf('journal', month)} group by agency_id) a
-    join checkpoint c on c.agency_id = a.agency_id and c.last_seq >= a.first and c.last_seq <= (
-      select min(e.last_seq) from checkpoint e where e.agency_id = a.agency_id and e.last_seq >= a.last))`
+    select c.* from checkpoint c
+    where c.agency_id = '${id}' and c.last_seq >= ${first} and c.last_seq <= (
+      select min(e.last_seq) from checkpoint e where e.agency_id = '${id}' and e.last_seq >= ${last}))`
 }
 
 /** Where the entries of a shard that are of the month begin and end. */

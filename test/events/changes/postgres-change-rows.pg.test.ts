@@ -1,6 +1,7 @@
 /** The log as the feed reads it: from Postgres as from memory, after a month was archived, and after a backup was restored. */
 
 import { expect, test } from 'bun:test'
+import { keepMonthEnds } from '../../../src/app/month-archive.ts'
 import type { ChangeRows } from '../../../src/events/changes/change-page.ts'
 import { PostgresChangeRows } from '../../../src/postgres/stores/postgres-change-rows.ts'
 import { makeCheckpoints } from '../../support/checkpoints.ts'
@@ -50,6 +51,7 @@ test('a month that was archived: its places have expired, the start is what is l
   await book(3)
   await ledger.directory.snapshotAll()
   await makeCheckpoints(database.sql)
+  await keepMonthEnds(database.sql, then)
   await database.sql`select retire_month(${then}::text::date)`
   expect(await seqsAfter(rows, { seq: first.seq, fingerprint: first.fingerprint }, agency.id)).toBeNull()
   const newest = { seq: second.seq, fingerprint: second.fingerprint }

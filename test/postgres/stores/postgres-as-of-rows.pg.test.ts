@@ -1,6 +1,7 @@
 /** The log of a unit up to a moment, as PostgreSQL reads it. Answers made from it are tested in test/contract/known-when.pg.test.ts. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { keepMonthEnds } from '../../../src/app/month-archive.ts'
 import type { AsOfRows } from '../../../src/core/bookings/units-as-of.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
@@ -112,6 +113,7 @@ test('the same holds after a month was archived, and what was found before is re
     group by unit_id`
   const archivedAt = await moments()
   await makeCheckpoints(database.sql)
+  await keepMonthEnds(database.sql, OLDEST)
   await database.sql`select retire_month(${OLDEST}::text::date)`
   expect(await rows.entries(address, { after: 0, place: found, limit: 100 })).toBeNull()
   const kept = await copied()
