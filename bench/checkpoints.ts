@@ -12,7 +12,7 @@ import { medianOf, rounded } from './support/statistics.ts'
 import { saleOf } from './world/world.ts'
 
 const AGENCIES = 2_000
-const ROUNDS = 5
+const ROUNDS = 3
 const SHAPES = [
   { name: '50,000 entries of 10 agencies', agencies: 10, entries: 5_000 },
   { name: '20 entries of each of 1,000 agencies', agencies: 1_000, entries: 20 },
