@@ -48,7 +48,7 @@ export interface SessionOrigin {
   readonly address: string
 }
 
-export const DEVICE_LENGTH_MAX = 200
+const DEVICE_LENGTH_MAX = 200
 
 /** A session as it is stored. */
 export interface StoredSession extends SessionOrigin {

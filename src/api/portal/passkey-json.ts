@@ -84,7 +84,7 @@ export const NEW_PASSKEY_EXAMPLE: NewPasskey = {
   ...EXAMPLE,
   response: { clientDataJSON: 'eyJ0eXBlIjoi', attestationObject: 'o2NmbXRkbm9uZQ', transports: ['internal'] },
 }
-export const PASSKEY_ANSWER_EXAMPLE: PasskeyAnswer = {
+const PASSKEY_ANSWER_EXAMPLE: PasskeyAnswer = {
   ...EXAMPLE,
   response: {
     clientDataJSON: 'eyJ0eXBlIjoi',
