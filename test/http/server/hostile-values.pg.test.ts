@@ -45,6 +45,7 @@ const READERS: Readonly<Record<string, readonly string[]>> = {
   'mcp-protocol-version': ['POST /mcp'],
   origin: ['POST /portal/session', 'POST /portal/v1/agencies/{agencySlug}/units'],
   'sec-fetch-site': ['POST /portal/session', 'POST /portal/v1/agencies/{agencySlug}/units'],
+  'user-agent': ['POST /portal/session'],
   'x-forwarded-proto': ['POST /portal/session'],
   'x-nightledger-automatic': ['GET /portal/v1/me'],
   'x-nightledger-page': ['POST /portal/session', 'POST /portal/v1/agencies/{agencySlug}/units'],
@@ -64,7 +65,6 @@ const OF_ANSWERS = [
 const OTHERS = [
   'mcp-session-id',
   'accept-language',
-  'user-agent',
   'referer',
   'forwarded',
   'traceparent',
