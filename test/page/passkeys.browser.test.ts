@@ -143,7 +143,7 @@ describeInBrowser('people with passkeys', () => {
       await add.click()
       const dialog = page.getByRole('dialog')
       await dialog.getByRole('button', { name: 'Create passkey' }).click()
-      await dialog.getByText('There is already a passkey of yours on this device.').waitFor()
+      await dialog.getByText('You already have a passkey on this device.').waitFor()
       await expectAccessible(page)
       await snapshot(page, 'add-passkey')
 
