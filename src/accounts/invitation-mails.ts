@@ -73,7 +73,7 @@ function written({ to, name, agency, link, expiresAt }: InvitationMail): Mail {
     text: `Hello ${oneLine(name)},
 
 you have been invited to work with the bookings of ${agencyName}.
-${expiresAt === null ? 'Open this page, and sign in with the account of this e-mail address:' : 'Open this link to set up your access:'}
+${expiresAt === null ? 'Open this page and sign in with the account for this e-mail address:' : 'Open this link to set up your access:'}
 
 ${link}
 ${expiresAt === null ? '' : limitsOf(expiresAt, agency.timezone)}

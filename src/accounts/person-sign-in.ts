@@ -239,7 +239,7 @@ export class PersonSignIn {
 export const NOT_VERIFIED = {
   code: 'VALIDATION',
   field: 'passkey',
-  message: 'passkey must be a new one, made on this page with options that are at most 5 minutes old: try again',
+  message: 'passkey must be new, and created on this page with options that are at most 5 minutes old: try again',
 } as const
 const TOO_MANY = {
   code: 'VALIDATION',

@@ -137,7 +137,7 @@ export const SHARES = {
     'spend',
     'wrong tokens, passkeys and links',
     `${WRONG_TOKENS_PER_MINUTE} per minute of an address, and as many for a person`,
-    `${LIMITED}; a right one is never refused`,
+    `${LIMITED}; a valid token or link is accepted all the same`,
   ),
   body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
   auditLines: share(

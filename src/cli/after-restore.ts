@@ -68,14 +68,17 @@ export function afterRestore(program: Command, terminal: Terminal): void {
     .description(
       'Run this once on the database after restoring it to an earlier moment, before the service starts. Partners have seen changes that no longer exist: ' +
         'their numbers are not used again, cursors of GET /changes end (410), webhook endpoints are switched off with a reason until the agency enables them, and everybody has to sign in to the page again. ' +
-        'API keys, access tokens and calendar addresses that were revoked since that moment are valid again: revoke them again, or all with --revoke-access. ' +
+        'API keys, access tokens, passkeys and calendar addresses that were revoked since that moment are valid again: revoke them again, or all with --revoke-access. ' +
         'Guests who were erased since then are erased again with --erasures; without it nothing is done, unless --no-erasures says that there are none. ' +
         'It prints each kind of what the restore gave up, and what was done about it. ' +
         'Run it too when a fail-over to an asynchronous standby has lost the last changes. Do not run it after a fail-over to a synchronous standby, which loses nothing. ' +
         OWNER_NEEDED,
     )
     .option('--json', 'print the result as JSON')
-    .option('--revoke-access', 'revoke all API keys and access tokens, and change all calendar addresses')
+    .option(
+      '--revoke-access',
+      'revoke all API keys and access tokens, delete all passkeys, and change all calendar addresses',
+    )
   withErasures(command).action(async (options: AfterRestoreOptions) => {
     const url = databaseUrl(terminal, 'Cannot prepare the restored database: DATABASE_URL is not set.')
     const { outcome, credentials } = await onDatabase(url, async (sql) => {

@@ -123,6 +123,6 @@ export function showAnswer(answer: Json, terminal: Terminal, operation: Operatio
     terminal.err('Store the secret now: it is not shown again.\n')
   } else if (invitation != null) {
     terminal.out(`\nlink  ${(invitation as Json)['link']}\n`)
-    terminal.err('Give the link to the person now: it is not shown again, and lets in whoever opens it first.\n')
+    terminal.err('Give the link to the person now: it is not shown again, and the first one to open it is let in.\n')
   }
 }

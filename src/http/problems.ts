@@ -111,7 +111,7 @@ export const PROBLEMS = {
   },
   PEOPLE_ONLY: {
     status: 403,
-    when: 'Something that only people have, asked for with an access token, or by the operator.',
+    when: 'The request is for people only, but came with an access token or from the operator.',
     members: {},
     example: { title: 'Only people have passkeys: sign in as a person of the agency' },
   },
@@ -119,11 +119,11 @@ export const PROBLEMS = {
     status: 403,
     when: 'The operator lets people sign in with the OpenID provider only.',
     members: {},
-    example: { title: 'Sign in through your provider: this service accepts no other way' },
+    example: { title: 'People sign in with the identity provider only: the operator has turned off every other way' },
   },
   LINK_NOT_VALID: {
     status: 401,
-    when: 'The link is unknown, has been used, has expired, or was replaced by a later one.',
+    when: 'The link is unknown, used, expired, replaced or of another browser, or its person can no longer sign in.',
     members: {},
     example: { title: 'This link is not valid: it may have been used, expired or replaced. Ask for another one' },
   },

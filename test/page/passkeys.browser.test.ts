@@ -143,7 +143,7 @@ describeInBrowser('people with passkeys', () => {
       await add.click()
       const dialog = page.getByRole('dialog')
       await dialog.getByRole('button', { name: 'Create passkey' }).click()
-      await dialog.getByText('There is already a passkey of yours on this device.').waitFor()
+      await dialog.getByText('You already have a passkey on this device.').waitFor()
       await expectAccessible(page)
       await snapshot(page, 'add-passkey')
 
@@ -196,7 +196,7 @@ describeInBrowser('people with passkeys', () => {
         await snapshot(page, 'people', { isWhole: true })
         await page.getByRole('button', { name: 'Actions for Paulo' }).click()
         await page.getByRole('menuitem', { name: 'Send another link' }).click()
-        await page.getByText('the old passkeys end (1 passkey)').waitFor()
+        await page.getByText('their old passkeys (1) stop working').waitFor()
         await expectAccessible(page)
         await snapshot(page, 'send-link')
         await page.getByRole('button', { name: 'Create link' }).click()

@@ -63,7 +63,7 @@ describeInBrowser('people', () => {
 
   test('who is signed in with a token has sessions and no passkeys', async () => {
     await portal.visit({ as: 'owner', at: '#/account' }, async (page) => {
-      await page.getByText('Passkeys belong to people').waitFor()
+      await page.getByText('Only people have passkeys').waitFor()
       await page.getByText('This one').waitFor()
       expect(await page.getByRole('button', { name: 'Add passkey' }).count()).toBe(0)
       await expectAccessible(page)

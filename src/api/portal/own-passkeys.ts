@@ -86,7 +86,7 @@ const DELETE_PASSKEY = {
   path: '/portal/v1/me/passkeys/{passkeyId}',
   tag: 'Access',
   summary: 'Remove a passkey',
-  description: 'Permanent. Nobody signs in with it again; sessions that were opened with it continue.',
+  description: 'Permanent. It can no longer be used to sign in; sessions that were opened with it continue.',
   answer: { ...ONE, description: 'The removed passkey.' },
   problems: ['PEOPLE_ONLY', 'LAST_PASSKEY'],
 } as const satisfies PortalOperation

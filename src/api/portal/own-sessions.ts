@@ -12,9 +12,11 @@ const SessionJson = Type.Object(
   {
     id: Type.String(),
     device: Type.String({ description: 'The `User-Agent` that signed in, cut to 200 characters.' }),
-    place: Type.String({ description: 'Where from: `this machine`, `the local network`, or the address.' }),
+    place: Type.String({
+      description: 'Where the sign-in came from: `this machine`, `the local network`, or the address.',
+    }),
     createdAt: Type.String({ format: 'date-time' }),
-    lastSeenAt: Type.String({ format: 'date-time', description: 'To some minutes.' }),
+    lastSeenAt: Type.String({ format: 'date-time', description: 'Accurate to a few minutes.' }),
     isThis: Type.Boolean({ description: 'Whether it is the session of this request.' }),
   },
   { $id: 'Session' },
@@ -32,7 +34,7 @@ const LIST_SESSIONS = {
   path: '/portal/v1/me/sessions',
   tag: 'Access',
   summary: 'List your sessions, the last used first',
-  description: 'Those of the same person or, for a token, of the same token.',
+  description: 'Those of the person or the token that sends the request; for the operator, all of the operator’s.',
   answer: { ...LEFT, description: 'Your sessions.' },
 } as const satisfies PortalOperation
 

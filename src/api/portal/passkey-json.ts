@@ -2,7 +2,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { text } from '../../http/text-schema.ts'
 
-const CHALLENGE = Type.String({ description: 'Good for 5 minutes, and for one use.' })
+const CHALLENGE = Type.String({ description: 'Valid for 5 minutes. A challenge signs in once.' })
 const PublicKeyType = Type.Literal('public-key')
 
 const CredentialJson = Type.Object({ id: Type.String(), type: PublicKeyType, transports: Type.Array(Type.String()) })

@@ -40,7 +40,7 @@ const ListedPersonJson = Type.Object(
     lastSeenAt: nullable(
       Type.String({
         format: 'date-time',
-        description: 'To some minutes. Null: the person has no passkey that was used and no session.',
+        description: 'Accurate to a few minutes. Null: the person has no passkey that was used and no session.',
       }),
     ),
   },
@@ -66,7 +66,7 @@ const EMAIL = nullable(
   text({
     format: 'email',
     maxLength: EMAIL_LENGTH_MAX,
-    description: 'Of one person of the agency, without regard to case.',
+    description: 'Unique within the agency, without regard to case.',
   }),
 )
 const ROLE = choice(ROLES, {

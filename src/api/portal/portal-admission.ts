@@ -177,7 +177,9 @@ function cookieOf(request: Request): string | null {
 export function tooManyWrong(what: 'token' | 'passkey' | 'link', retryAfterS: number): Problem {
   const name = what === 'token' ? 'portal token' : what
   const whose = what === 'passkey' ? 'from your address or for the same person' : 'from your address'
-  const title = `Invalid ${name}, after ${WRONG_TOKENS_PER_MINUTE} others ${whose} within a minute: send a valid one, or wait ${retryAfterS} s`
+  // From an address that is throttled, a valid passkey is refused too.
+  const next = what === 'passkey' ? 'wait' : 'send a valid one, or wait'
+  const title = `Invalid ${name}, after ${WRONG_TOKENS_PER_MINUTE} others ${whose} within a minute: ${next} ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 

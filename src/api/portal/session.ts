@@ -91,7 +91,7 @@ export const SESSION_OPERATIONS = [SIGN_IN, SIGN_OUT, SHOW_LINK, SIGN_IN_OPTIONS
 const WRONG_TOKEN = problem('UNAUTHORIZED', 'This token is not valid: it may be mistyped, revoked or expired', {})
 const WRONG_PASSKEY = problem(
   'UNAUTHORIZED',
-  'This passkey does not open anything here: it may have been removed. Try again, or ask an owner of your agency for a link',
+  'This passkey was not accepted: it may have been removed. Try again, or ask an owner of your agency for a link',
   {},
 )
 const LINK_NOT_VALID = problem('LINK_NOT_VALID', PROBLEMS.LINK_NOT_VALID.example.title, {})

@@ -11,7 +11,7 @@ const PAGE_HEADER = { 'X-Nightledger-Page': '1' } as const
 /** A read that nobody has asked for does not keep the session alive. */
 const AUTOMATIC_HEADER = 'X-Nightledger-Automatic'
 
-/** What needs a session. The ways to one say for themselves what is wrong with what they were given. */
+/** Paths that need a session. The routes that open one say themselves why they refuse. */
 const SESSION_PATHS = '/portal/v1/'
 const TIMEOUT_MS = 30_000
 /** After this the connection itself is looked at. */

@@ -1,4 +1,4 @@
-/** Who is signed in, and to which agency. What proves it is only in the HttpOnly cookie. */
+/** Who is signed in, and to which agency. The secret of the session is only in the HttpOnly cookie. */
 import { Store } from '../lib/store.ts'
 import type { Problem } from './problem.ts'
 import type { Schema } from './schema.ts'

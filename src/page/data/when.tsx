@@ -1,7 +1,7 @@
 import { instantText, relativeTime } from '../format/instants.ts'
 import { useSession } from './use-session.ts'
 
-/** The service knows the minute of the last use, not the second: within two minutes it may be now. */
+/** The service stores the minute of the last use, not the second, so anything within two minutes may be now. */
 const NOW_MS = 2 * 60_000
 
 /** How long ago something happened, with the moment itself as the title. Null: never. */

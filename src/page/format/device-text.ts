@@ -1,4 +1,4 @@
-/** Browsers and devices by what their `User-Agent` has in it. Many name others as well, so the order matters. */
+/** Browsers and devices by a mark in their `User-Agent`. Many name others as well, so the order matters. */
 const BROWSERS = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

@@ -20,7 +20,7 @@ export interface Screen {
   readonly path: string
   readonly label: string
   readonly icon: IconName
-  /** Screens of a group stand together in the navigation. Left out: it is reached in another way. */
+  /** Screens of a group are together in the navigation. Left out: the screen is not in the navigation. */
   readonly group?: 'stays' | 'inventory' | 'connections'
   /** Has a place in the bar at the bottom of a phone. */
   readonly isInBar?: boolean

@@ -1,4 +1,4 @@
-/** What a link opens: an invitation, a session, or a choice among sessions. */
+/** What a link opens: an invitation, a session, or a choice of agencies. */
 import { useEffect, useId, useState } from 'preact/hooks'
 import { answerOf, client } from '../api/client.ts'
 import { Problem } from '../api/problem.ts'
@@ -60,18 +60,16 @@ export function LinkScreen({ secrets }: { secrets: readonly string[] }) {
   return first.kind === 'invitation' ? <Invitation link={first} /> : <SignInByLink link={first} />
 }
 
-/** Those of a sign-in with the provider: good for a minute, in one browser. */
+/** Links from the identity provider: valid for a minute, in one browser. */
 const BOUND_PREFIX = 'hb_'
 
 function LinkNotValid({ secret }: { secret: string | undefined }) {
   return (
     <Front title="This link is no longer valid">
       {secret?.startsWith(BOUND_PREFIX) === true ? (
-        <p>It was good for a minute, and only in the browser that you signed in with. Sign in again.</p>
+        <p>It works for one minute, once, and only in the browser in which you signed in. Sign in again.</p>
       ) : (
-        <p>
-          It has been used, has expired, or was replaced by a newer one. Ask an owner of your agency for another link.
-        </p>
+        <p>It may have been used or replaced, or have expired. Ask an owner of your agency for another link.</p>
       )}
       <div class="ways">
         <Button tone="primary" autofocus onClick={leave}>
@@ -82,14 +80,14 @@ function LinkNotValid({ secret }: { secret: string | undefined }) {
   )
 }
 
-/** Greets the person, has them make a passkey, and signs them in with it. */
+/** Welcomes the person, has them create a passkey, and signs them in with it. */
 function Invitation({ link: { secret, agency, person } }: { link: Link }) {
   const [device, setDevice] = useState(() => deviceText(navigator.userAgent))
   const [isSubmitted, setSubmitted] = useState(false)
   const [isGone, setGone] = useState(false)
   const { run, isRunning, problem } = useMutation({
     send: async (name: string) => {
-      // The question for the passkey is good for a few minutes, and the person may have read for longer.
+      // The challenge is valid for a few minutes only, and the link may have been open for longer.
       const options = (await readLink(secret))?.options ?? null
       if (options === null) return setGone(true)
       await signIn({ link: secret, passkey: await createPasskey(options), name })
@@ -112,8 +110,8 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
         You have been invited to <strong>{nameText(agency.name)}</strong> with the role {roleLabel(person.role)}.
       </p>
       <p class="muted" id={explanation}>
-        You sign in with a passkey instead of a password: this device keeps it, and you confirm it as you unlock the
-        device, with your fingerprint, your face or a PIN.
+        You sign in with a passkey instead of a password. This device keeps it, and you confirm it the way you unlock
+        the device: with your fingerprint, your face or a PIN.
       </p>
       {obstacle === null ? (
         <form
@@ -127,7 +125,7 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
         >
           <TextInput
             label="Name of this device"
-            hint="Tells your passkeys apart when you have several."
+            hint="Helps you tell your passkeys apart."
             autocomplete="off"
             value={device}
             onChange={setDevice}
@@ -148,7 +146,7 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
   )
 }
 
-/** Signs in immediately, unless the browser has a session: nobody should start to work as somebody else without noticing. */
+/** Signs in immediately, unless the browser has a session: nobody should start working as somebody else without noticing. */
 function SignInByLink({ link: { secret, agency, person } }: { link: Link }) {
   const { kind } = useStore(session)
   const { run, isRunning, problem } = useMutation({
@@ -186,14 +184,14 @@ function SignInByLink({ link: { secret, agency, person } }: { link: Link }) {
   )
 }
 
-/** Says that the link would end the session that the browser has, and offers to keep it. */
+/** Warns that the link ends the browser's current session, and offers to keep that. */
 function PresentSession() {
   const state = useStore(session)
   if (state.kind !== 'signed_in' && state.kind !== 'choosing') return null
   const name = state.actor.name === null ? 'the operator' : nameText(state.actor.name)
   return (
     <div class="ways">
-      <p class="front-help">You are signed in as {name}. If you continue, you are signed out.</p>
+      <p class="front-help">You are signed in as {name}. If you continue, you will be signed out.</p>
       <Button tone="quiet" onClick={leave}>
         Stay signed in as {name}
       </Button>

@@ -1,4 +1,4 @@
-/** Passkeys in the browser: between the JSON of the service and the bytes of `navigator.credentials`. */
+/** Passkeys in the browser: converts between the JSON of the service and the bytes of `navigator.credentials`. */
 import { Problem } from '../api/problem.ts'
 import type { Schema } from '../api/schema.ts'
 
@@ -14,7 +14,7 @@ export function passkeyObstacle(): string | null {
 }
 
 /**
- * Makes a passkey on a device that the person chooses in the browser's own dialog.
+ * Creates a passkey on a device that the person chooses in the browser's own dialog.
  * @throws Problem with a sentence for the person
  */
 export async function createPasskey(options: CreationOptions) {
@@ -73,14 +73,16 @@ async function asked(rpId: string, ask: () => Promise<Credential | null>): Promi
   throw refusal(NO_PASSKEY)
 }
 
-/** The browser does not say which, to protect the person. */
-const NO_PASSKEY = 'No passkey was used: you cancelled, waited too long, or this device has none for this service.'
-const NO_LOCK = 'This device cannot keep a passkey. Set up a screen lock on it first: a fingerprint, a face or a PIN.'
+/** The browser does not say which of these it was, to protect the person's privacy. */
+const NO_PASSKEY =
+  'No passkey was used: the request was cancelled or timed out, or this device has no passkey for this service.'
+const NO_LOCK =
+  'This device cannot keep a passkey. First set up a screen lock on it, such as a fingerprint, face recognition or a PIN.'
 
-/** By the names of the exceptions that the browser throws. */
+/** By the name of the exception that the browser throws. */
 const REASONS: Readonly<Record<string, string>> = {
   NotAllowedError: NO_PASSKEY,
-  InvalidStateError: 'There is already a passkey of yours on this device.',
+  InvalidStateError: 'You already have a passkey on this device.',
   NotSupportedError: NO_LOCK,
   ConstraintError: NO_LOCK,
 }

@@ -12,7 +12,7 @@ import { TextInput } from '../design/inputs.tsx'
 import { setQuery, useRoute } from '../route/router.ts'
 import { openSession, readWays, resumeSession, signIn, signInWithPasskey } from './sign-in.ts'
 
-/** The first thing one sees without a session. */
+/** What people see first without a session. */
 export function SignInScreen() {
   const { query } = useRoute()
   const [refused] = useState(query['refused'])
@@ -46,13 +46,13 @@ export function Front({ title, children }: { title: string; children: ComponentC
   )
 }
 
-/** The identity provider has sent the person back without a session. */
+/** The identity provider has sent the person back, but they cannot be signed in. */
 function RefusedNote({ reason }: { reason: string }) {
   return (
     <Note tone="bad" role="alert">
       {reason === 'unknown'
         ? 'You could not be signed in with this account. Ask an owner of your agency which e-mail address they entered for you.'
-        : 'Signing in was interrupted. Try again.'}
+        : 'Signing in with the identity provider failed. Try again.'}
     </Note>
   )
 }
@@ -61,7 +61,7 @@ function RefusedNote({ reason }: { reason: string }) {
 function WaysIn({ isAgain = false }: { isAgain?: boolean }) {
   const { data, error } = useResource('sign-in', readWays)
   const [usesToken, setUsesToken] = useState(false)
-  // Which ways there are is known in a moment. Without an answer the passkey's button says why.
+  // The answer is usually there in a moment. If it fails, the passkey button says why.
   if (data === undefined && error === null) return null
   const isProviderOnly = data?.only === true
   if (usesToken) return <TokenForm isOperatorOnly={isProviderOnly} onBack={() => setUsesToken(false)} />
@@ -110,7 +110,7 @@ function PasskeyButton() {
   )
 }
 
-/** For programs and operators. What was pasted stays when it is refused. */
+/** For programs and the operator. What was pasted stays in the field when it is refused. */
 function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack: () => void }) {
   const [token, setToken] = useState('')
   const [isEmpty, setEmpty] = useState(false)
@@ -138,7 +138,11 @@ function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack
     >
       <TextInput
         label={isOperatorOnly ? 'Operator’s token' : 'Access token'}
-        hint={isOperatorOnly ? undefined : 'For programs and the operator of the service. People use a passkey.'}
+        hint={
+          isOperatorOnly
+            ? undefined
+            : 'For programs and for the operator of the service. People sign in with a passkey.'
+        }
         name="token"
         autocomplete="off"
         spellcheck={false}
@@ -158,7 +162,7 @@ function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack
   )
 }
 
-/** Focuses a control of the form when it appears, and again when its request has failed: it was disabled while that was running. */
+/** Focuses a control of the form when it appears, and again when its request has failed: it is disabled while the request runs. */
 export function useFocus(selector: string, problem: Problem | null) {
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => form.current?.querySelector<HTMLElement>(selector)?.focus(), [problem])

@@ -6,7 +6,7 @@ import { resources } from '../data/resources.ts'
 import { toast } from '../design/toast.tsx'
 import { proveByPasskey } from './passkey.ts'
 
-/** What opens a session: a token, a passkey, a link, or a link that makes a passkey. */
+/** What opens a session: a token, a passkey, a sign-in link, or an invitation with a new passkey. */
 type Proof = Parameters<typeof client.POST<'/portal/session'>>[1]['body']
 
 /** The agency of this tab in `sessionStorage`: the operator's choice, or a sandbox. In `localStorage` the operator's last one, for new tabs. */
@@ -23,14 +23,14 @@ export async function openSession(): Promise<void> {
   }
 }
 
-/** How one may sign in, and the question that a passkey answers. @throws Problem */
+/** The ways to sign in, and the challenge for a passkey. @throws Problem */
 export function readWays(signal?: AbortSignal) {
   return answerOf(client.POST('/portal/sign-in/options', signal === undefined ? {} : { signal }))
 }
 
-/** Signs in with a passkey of the person's choice. @throws Problem */
+/** Signs in with a passkey that the person chooses. @throws Problem */
 export async function signInWithPasskey(): Promise<void> {
-  // The question is good for a few minutes, and the page may have been open for days.
+  // The challenge is valid for a few minutes only, and the page may have been open for days.
   const { options } = await readWays()
   await signIn({ passkey: await proveByPasskey(options) })
 }
@@ -45,14 +45,14 @@ export async function signIn(proof: Proof): Promise<void> {
   await enter(actor)
 }
 
-/** Continues if somebody has signed in again in another tab. Never throws. */
+/** Continues if the person has signed in again in another tab. Never throws. */
 export async function resumeSession(): Promise<void> {
   try {
     const { actor } = await answerOf(client.GET('/portal/v1/me'))
     hasSignedIn()
     await enter(actor)
   } catch {
-    // The page goes on asking to sign in.
+    // The page keeps asking to sign in.
   }
 }
 

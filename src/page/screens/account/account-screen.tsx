@@ -5,7 +5,7 @@ import { nameText } from '../../format/texts.ts'
 import { PasskeysCard } from './passkeys-card.tsx'
 import { SessionsCard } from './sessions-card.tsx'
 
-/** One's own passkeys and sessions. */
+/** The passkeys and sessions of the person who is signed in. */
 export function AccountScreen() {
   const { actor, agency } = useSession()
   const isPerson = actor.kind === 'person'
@@ -23,7 +23,7 @@ export function AccountScreen() {
         <PasskeysCard />
       ) : (
         <RoleNote>
-          You are signed in with a token. Passkeys belong to people: to have one, be added as a person by an owner.
+          You are signed in with a token. Only people have passkeys: to get one, ask an owner to add you as a person.
         </RoleNote>
       )}
       <SessionsCard />

@@ -19,13 +19,13 @@ import { NameDialog } from './name-dialog.tsx'
 type Passkey = Schema<'Passkey'>
 type Doing = { readonly what: 'rename' | 'remove'; readonly passkey: Passkey } | { readonly what: 'add' } | null
 
-/** The passkeys that one signs in with. */
+/** The passkeys of the person who is signed in. */
 export function PasskeysCard() {
   const [doing, setDoing] = useState<Doing>(null)
   const { data, error, refresh } = useResource('passkeys', (signal) =>
     answerOf(client.GET('/portal/v1/me/passkeys', { signal })),
   )
-  // With a provider that is the only way in, one more would be refused.
+  // Where the identity provider is the only way to sign in, another passkey would be refused.
   const { data: ways } = useResource('sign-in', readWays)
   const isLast = data?.passkeys.length === 1
   const columns: Column<Passkey>[] = [
@@ -78,7 +78,7 @@ export function PasskeysCard() {
   )
 }
 
-/** Has the browser make one more passkey, on this device or another. */
+/** Has the browser create another passkey, on this device or another. */
 function AddPasskey({ onClose }: { onClose: () => void }) {
   const { run, isRunning, problem } = useMutation({
     send: async (name: string, header) => {
@@ -107,8 +107,8 @@ function AddPasskey({ onClose }: { onClose: () => void }) {
     >
       {obstacle === null ? (
         <p>
-          Your browser asks where to keep it: on this device, on your phone or tablet, or on a security key. Name the
-          device that you will choose.
+          Your browser asks where to keep the passkey: on this device, on your phone or tablet, or on a security key.
+          Enter a name for the device that you choose.
         </p>
       ) : (
         <Note tone="warn">{obstacle}</Note>
@@ -164,8 +164,8 @@ function RemovePasskey({ passkey, onClose }: { passkey: Passkey; onClose: () => 
       onClose={onClose}
     >
       <p>
-        It can no longer be used to sign in here. Your device may go on offering it until you delete it there, too. If
-        the device was lost, also end its sessions below.
+        You can no longer sign in here with this passkey. Your device may still offer it until you delete it there, too.
+        If you have lost the device, also end its sessions below.
       </p>
     </ConfirmDialog>
   )

@@ -15,7 +15,7 @@ import { signOut } from '../../sign-in/sign-in.ts'
 
 type OwnSession = Schema<'OwnSession'>
 
-/** Where one is signed in. */
+/** Where the person, or the holder of the token, is signed in. */
 export function SessionsCard() {
   const { data, error, refresh } = useResource('sessions', (signal) =>
     answerOf(client.GET('/portal/v1/me/sessions', { signal })),

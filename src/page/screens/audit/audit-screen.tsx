@@ -160,7 +160,7 @@ function usePeople(): { value: string; label: string }[] {
   const keys = useResource('keys', (signal) =>
     answerOf(client.GET('/portal/v1/agencies/{agencySlug}/keys', { params: { path, query }, signal })),
   )
-  // Only owners see the people.
+  // Only owners can list people.
   const people = useResource(may('owner') && agency.sandboxOf === null ? 'people' : null, (signal) =>
     answerOf(client.GET('/portal/v1/agencies/{agencySlug}/people', { params: { path, query }, signal })),
   )

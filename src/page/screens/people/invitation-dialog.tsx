@@ -8,10 +8,10 @@ import { nameText } from '../../format/texts.ts'
 import type { Person } from './person-table.tsx'
 
 export interface Invitation {
-  /** Null: the request was a repetition, and the link is shown only once. */
+  /** Null: this answers a repeated request, and the link is shown only once. */
   readonly link: string | null
   readonly expiresAt: string
-  /** Whether the person has it by e-mail. */
+  /** Whether the link was sent to the person by e-mail. */
   readonly mailed: boolean
 }
 
@@ -45,9 +45,11 @@ export function InvitationDialog({
       ) : (
         <>
           {mailed ? (
-            <Note tone="good">The link was e-mailed to {person.email}.</Note>
+            <Note tone="good">The link has been sent to {person.email}.</Note>
           ) : (
-            <p>Pass this link on to {name}. It lets them sign in, so send it to nobody else.</p>
+            <p>
+              Give this link to {name} and to nobody else: the first person who opens it can sign in as {name}.
+            </p>
           )}
           <CodeBlock label="Link" text={link} isSecret />
           <p class="muted">

@@ -42,7 +42,7 @@ export function NewToken({ onClose }: { onClose: () => void }) {
   return (
     <SecretDialog title={`${accessToken.name} is ready`} label="Access token" secret={secret} onStored={onClose}>
       <p>
-        The program sends it in the header <code>Authorization</code>, and may do what the role{' '}
+        The program sends it in the <code>Authorization</code> header and can do what the role{' '}
         {roleLabel(accessToken.role)} allows.
       </p>
     </SecretDialog>

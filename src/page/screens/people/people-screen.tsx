@@ -12,7 +12,7 @@ import { RemovePerson } from './remove-person.tsx'
 import { SendLink } from './send-link.tsx'
 import { TokensCard } from './tokens-card.tsx'
 
-/** The limit of an agency: all of them are on one page. */
+/** The most people an agency can have, so one page has them all. */
 const PEOPLE_MAX = 200
 
 /** The people of the agency, and the programs that act for it. */
@@ -71,7 +71,7 @@ function People() {
     <>
       <PageHeader
         title="People"
-        description={`Who can sign in to ${agency.name}. The audit trail names each of them. Removing somebody signs them out immediately.`}
+        description={`Who can sign in to ${agency.name}. The audit trail names each of them. Removing a person signs them out immediately.`}
         actions={add}
       />
       <ErrorNote problem={error} onRetry={refresh} />
@@ -79,8 +79,8 @@ function People() {
       {data !== undefined && (
         <Card isFlush>
           {data.people.length === 0 ? (
-            <EmptyState icon="user" title="Nobody yet" action={add}>
-              Add the first person, and pass on the link that they create their passkey with.
+            <EmptyState icon="user" title="No people yet" action={add}>
+              Add the first person, then give them the link to create their passkey.
             </EmptyState>
           ) : (
             <PersonTable people={data.people} onAct={(what, person) => setDoing({ what, person })} />

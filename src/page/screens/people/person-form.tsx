@@ -20,7 +20,7 @@ interface Values {
   readonly role: PersonRole
 }
 
-/** Asks who it is and what they may do, and shows the link for them. */
+/** Asks for a person's name, e-mail address and role, then shows the link for them. */
 export function NewPerson({ onClose }: { onClose: () => void }) {
   const { path } = useSession()
   const [added, setAdded] = useState<Omit<ComponentProps<typeof InvitationDialog>, 'title' | 'onClose'> | null>(null)
@@ -33,8 +33,8 @@ export function NewPerson({ onClose }: { onClose: () => void }) {
       const name = nameText(person.name)
       toast(
         person.email === null
-          ? { tone: 'plain', text: `${name} has been added, and needs an e-mail address to sign in` }
-          : { tone: 'good', text: `${name} has been added, and signs in with the account of ${person.email}` },
+          ? { tone: 'plain', text: `${name} has been added, but cannot sign in without an e-mail address` }
+          : { tone: 'good', text: `${name} has been added and can sign in with the account ${person.email}` },
       )
       onClose()
     },
@@ -120,7 +120,9 @@ function PersonForm({
   const [isSubmitted, setSubmitted] = useState(false)
   const isNew = before.id === undefined
   const emailError =
-    problem?.code === 'EMAIL_TAKEN' ? 'Another person of this agency has this address.' : problem?.of('email')
+    problem?.code === 'EMAIL_TAKEN'
+      ? 'Another person at this agency already has this e-mail address.'
+      : problem?.of('email')
   const nameError = isSubmitted && name.trim() === '' ? 'Enter a name.' : problem?.of('name')
   const submit = () => {
     setSubmitted(true)
@@ -162,13 +164,13 @@ function PersonForm({
       {!isNew && role !== before.role && (
         <Note tone="warn">
           {before.id === actor.id
-            ? 'This is your own role. You will have to sign in again.'
+            ? 'This is your own role. You will be signed out and can sign in again immediately.'
             : 'A new role signs the person out. They can sign in again immediately.'}
         </Note>
       )}
       {!isNew && before.email !== null && email.trim().toLowerCase() !== before.email.toLowerCase() && (
         <Note tone="warn">
-          The person is signed out, and links that were sent to the old address stop working. Their passkeys stay.
+          This signs the person out, and links sent to the old address stop working. Their passkeys keep working.
         </Note>
       )}
       <ErrorNote problem={nameError === undefined && emailError === undefined ? problem : null} />

@@ -54,7 +54,7 @@ export function PersonTable({
     {
       key: 'seen',
       head: 'Last seen',
-      // Who signs in with a provider is seen as long as a session lasts.
+      // Somebody who signs in with the identity provider only is known to have been here only while their session lasts.
       cell: ({ email, passkeys, invitedUntil, lastSeenAt }) =>
         passkeys === null || (email !== null && passkeys === 0 && invitedUntil === null && lastSeenAt === null) ? (
           <span class="muted">Unknown</span>

@@ -7,7 +7,7 @@ import { toast } from '../../design/toast.tsx'
 import { nameText } from '../../format/texts.ts'
 import type { Person } from './person-table.tsx'
 
-/** Asks before a person is shut out for good. */
+/** Asks before a person loses access permanently. */
 export function RemovePerson({ person, onClose }: { person: Person; onClose: () => void }) {
   const { path, actor } = useSession()
   const name = nameText(person.name)
@@ -38,7 +38,7 @@ export function RemovePerson({ person, onClose }: { person: Person; onClose: () 
         {name} is signed out immediately, and their passkeys and links stop working. What they did stays in the audit
         trail under their name.
       </p>
-      {person.id === actor.id && <Note tone="warn">This is you: you will not be able to sign in any more.</Note>}
+      {person.id === actor.id && <Note tone="warn">This is you: you will no longer be able to sign in.</Note>}
     </ConfirmDialog>
   )
 }

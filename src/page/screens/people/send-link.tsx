@@ -4,12 +4,11 @@ import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
 import { ConfirmDialog } from '../../design/dialog.tsx'
 import { Note } from '../../design/feedback.tsx'
-import { plural } from '../../format/numbers.ts'
 import { nameText } from '../../format/texts.ts'
 import { type Invitation, InvitationDialog } from './invitation-dialog.tsx'
 import type { Person } from './person-table.tsx'
 
-/** Another link for a person: the first was lost or is too old, or all their devices are. */
+/** Another link for a person whose first one was lost or has expired, or who has lost all their devices. */
 export function SendLink({ person, onClose }: { person: Person; onClose: () => void }) {
   const { path } = useSession()
   const [invitation, setInvitation] = useState<Invitation | null>(null)
@@ -38,16 +37,16 @@ export function SendLink({ person, onClose }: { person: Person; onClose: () => v
       onConfirm={() => void run(person.id)}
       onClose={onClose}
     >
-      {person.invitedUntil !== null && <p>The link that they have now stops working.</p>}
+      {person.invitedUntil !== null && <p>Their current link will stop working.</p>}
       {person.passkeys === 0 ? (
-        <p>With the link, {name} creates a passkey and is signed in.</p>
+        <p>The link lets {name} create a passkey and sign in.</p>
       ) : (
         <>
-          <p>Do this when {name} has lost their devices. With the link they create a new passkey.</p>
+          <p>Do this if {name} has lost their devices. The link lets them create a new passkey.</p>
           <Note tone="warn">
-            When the link is used, the old passkeys end
-            {person.passkeys === null ? '' : ` (${plural(person.passkeys, 'passkey')})`}, and so do all sessions of{' '}
-            {name}. To use one more device, they add a passkey under “Your account” instead.
+            When {name} uses the link, their old passkeys
+            {person.passkeys === null ? '' : ` (${person.passkeys})`} stop working and all their sessions end. To add a
+            device, they can create a passkey under “Your account” instead.
           </Note>
         </>
       )}

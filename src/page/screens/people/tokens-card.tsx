@@ -17,7 +17,7 @@ import { NewToken, type Token } from './new-token.tsx'
 
 const PAGE_SIZE = 200
 
-/** All of them: those that have ended never go, so an old agency has several pages. */
+/** All tokens: revoked and expired ones stay in the list, so an old agency has several pages. */
 async function allTokens(path: { readonly agencySlug: string }, signal: AbortSignal): Promise<Token[]> {
   const tokens: Token[] = []
   for (let page = 1, pages = 1; page <= pages; page++) {
@@ -29,7 +29,7 @@ async function allTokens(path: { readonly agencySlug: string }, signal: AbortSig
   return tokens
 }
 
-/** The access tokens that programs of the agency use the portal API with. */
+/** The access tokens with which programs of the agency use the portal API. */
 export function TokensCard() {
   const { path } = useSession()
   const { query } = useRoute()
@@ -57,7 +57,7 @@ export function TokensCard() {
         {data === undefined && error === null && <Skeleton />}
         {data !== undefined && shown.length === 0 && (
           <EmptyState icon="keys" title="No access tokens">
-            Create one for a program that does what a person could do, such as a script on the command line.
+            Create one for a program that works for the agency, such as a script.
           </EmptyState>
         )}
         {shown.length > 0 && <TokenTable tokens={shown} now={now} onRevoke={setRevoking} />}
@@ -162,7 +162,7 @@ function Ending({ token, now }: { token: Token; now: number }) {
   )
 }
 
-/** Asks before a program is shut out for good. */
+/** Asks before a program loses access permanently. */
 function RevokeToken({ token, onClose }: { token: Token; onClose: () => void }) {
   const { path, actor } = useSession()
   const { run, isRunning, problem } = useMutation({
@@ -189,7 +189,9 @@ function RevokeToken({ token, onClose }: { token: Token; onClose: () => void }) 
       onClose={onClose}
     >
       <p>Requests with this token are refused immediately. A revoked token cannot be restored.</p>
-      {token.id === actor.id && <Note tone="warn">You are signed in with this token: it signs you out, too.</Note>}
+      {token.id === actor.id && (
+        <Note tone="warn">You are signed in with this token: revoking it also signs you out.</Note>
+      )}
     </ConfirmDialog>
   )
 }
