@@ -226,7 +226,7 @@ create index person_link_of_person on person_link (agency_id, person_id);
 
 -- The sessions of the portal's page. Each stands for a person, or for the token that it was opened with: an access token, or one of the
 -- operator's. `operator_hmac` is the HMAC of that token with the session's secret as the key. Only the hash of the secret is stored, so
--- neither reveals anything about the token. `device`: the User-Agent that opened it, and `address` where from.
+-- neither reveals anything about the token. `device`: the User-Agent that opened it, `address` where from, and `way` with what.
 create table portal_session (
   secret_sha256 text primary key check (length(secret_sha256) = 64),
   session_id    uuid not null unique,
@@ -236,6 +236,7 @@ create table portal_session (
   operator_hmac text check (length(operator_hmac) = 64),
   device        text not null,
   address       text not null,
+  way           text not null check (way in ('token', 'passkey', 'link')),
   created_at    timestamptz not null,
   seen_at       timestamptz not null, -- to some minutes
   foreign key (agency_id, token_id) references access_token,

@@ -16,6 +16,7 @@ import {
   discovery,
   enableNonRepudiationChecks,
   fetchUserInfo,
+  ResponseBodyError,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
@@ -153,7 +154,8 @@ export class OidcSignIn {
     this.#callbacksOf.set(network, waiting + 1)
     const email = await this.#emailOf(query, attempt)
       .catch((error: unknown) => {
-        this.#failures.take(address)
+        // It was asked, and refuses: not when somebody has changed their mind, or nobody answers.
+        if (error instanceof ResponseBodyError) this.#failures.take(address)
         this.#failed('callback', error)
         return 'failed' as const
       })

@@ -40,12 +40,14 @@ export class PortalAccess {
   readonly #clock: Pick<Clock, 'now'>
   /** Null where no session is accepted. */
   readonly sessions: PortalSessions | null
+  readonly #isOnlyProvider: boolean
   readonly #rateLimit: TokenRateLimit | null
   readonly #pace: AnswerPace | null
 
   /**
    * @param options.operatorTokens visible ASCII, at least 32 characters each; none: the operator is not admitted
    * @param options.sessions left out: no session is accepted
+   * @param options.isOnlyProvider whether people sign in with the provider only: sessions that were opened with an access token or a passkey end
    * @param options.rateLimit of each person and access token; left out: none
    * @param options.pace of large answers; left out: they are sent at once
    */
@@ -54,6 +56,7 @@ export class PortalAccess {
     catalogue: PortalCatalogue
     clock: Pick<Clock, 'now'>
     sessions?: PortalSessions | null
+    isOnlyProvider?: boolean
     rateLimit?: TokenRateLimit
     pace?: AnswerPace
   }) {
@@ -62,6 +65,7 @@ export class PortalAccess {
     this.#catalogue = options.catalogue
     this.#clock = options.clock
     this.sessions = options.sessions ?? null
+    this.#isOnlyProvider = options.isOnlyProvider ?? false
     this.#rateLimit = options.rateLimit ?? null
     this.#pace = options.pace ?? null
   }
@@ -200,8 +204,10 @@ export class PortalAccess {
 
   #ofSession(session: Session, secret: string): PortalIdentity | null {
     const { holder } = session
-    if (holder.kind !== 'operator')
+    if (holder.kind !== 'operator') {
+      if (this.#isOnlyProvider && session.way !== 'link') return null
       return this.#ifValid(this.#catalogue.member(holder.kind, holder.agencyId, holder.id), session)
+    }
     const isOperator = this.#operatorTokens.some((token) => this.sessions?.isOfOperator(session, secret, token))
     return isOperator ? { kind: 'operator', session } : null
   }

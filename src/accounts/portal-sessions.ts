@@ -46,6 +46,8 @@ export interface SessionOrigin {
   readonly device: string
   /** Of the client (client-address.ts). */
   readonly address: string
+  /** `link`: one that signs in, from the provider or the operator. An invitation is used with a `passkey`. */
+  readonly way: 'token' | 'passkey' | 'link'
 }
 
 const DEVICE_LENGTH_MAX = 200
@@ -173,7 +175,7 @@ export class PortalSessions {
    */
   async open(
     by: Member | { readonly operatorToken: string },
-    { device, address }: SessionOrigin,
+    { device, ...from }: SessionOrigin,
   ): Promise<{ session: Session; secret: string }> {
     const secret = randomBytes(SECRET_BYTES).toString('base64url')
     const now = this.#clock.now()
@@ -181,7 +183,7 @@ export class PortalSessions {
       'operatorToken' in by
         ? { kind: 'operator', tokenHmac: hmacOf(secret, by.operatorToken) }
         : { kind: by.kind, agencyId: by.agency.id, id: by.member.id }
-    const origin = { device: device.slice(0, DEVICE_LENGTH_MAX).toWellFormed(), address }
+    const origin = { device: device.slice(0, DEVICE_LENGTH_MAX).toWellFormed(), ...from }
     const stored = { id: this.#newId('ses'), sha256: sha256Of(secret), holder, ...origin, createdAt: now, seenAt: now }
     await this.#rows.insert(stored)
     const session: Session = { ...stored, storedSeenAt: now }

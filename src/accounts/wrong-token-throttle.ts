@@ -4,6 +4,8 @@ import { RollingMinute, WINDOW_MS } from './rate-limit.ts'
 
 /** Wrong tokens from one client and rolling minute that are answered with 401. Beyond them: 429. */
 export const WRONG_TOKENS_PER_MINUTE = 20
+/** Wrong tokens, passkeys and links in bodies, from one client and rolling minute. Beyond them, a passkey is refused without a look. */
+export const FLOOD_PER_MINUTE = 100
 
 /**
  * Clients in memory, about 1 KB each. Beyond that, the one whose last wrong token is the longest ago starts again from 0. Whoever has
@@ -36,6 +38,7 @@ export class WrongTokenThrottle {
   readonly #clock: Clock
   readonly #onThrottled: (address: string) => void
   readonly #clientsMax: number
+  readonly #perMinute: number
   /** By network; the client whose last wrong token is the longest ago comes first. */
   readonly #clients = new Map<string, Client>()
   readonly #refused = { missing: 0, wrong: 0, throttled: 0 }
@@ -45,10 +48,13 @@ export class WrongTokenThrottle {
     /** Called when a client is throttled, with its address; at most once a minute for each client. */
     onThrottled: (address: string) => void
     clientsMax?: number
+    /** Left out: WRONG_TOKENS_PER_MINUTE. */
+    perMinute?: number
   }) {
     this.#clock = options.clock
     this.#onThrottled = options.onThrottled
     this.#clientsMax = options.clientsMax ?? CLIENTS_MAX
+    this.#perMinute = options.perMinute ?? WRONG_TOKENS_PER_MINUTE
   }
 
   get stats(): TokenRefusalStats {
@@ -76,7 +82,7 @@ export class WrongTokenThrottle {
     const client = this.#clients.get(network) ?? { minute: new RollingMinute(), reportedAtMs: Number.NEGATIVE_INFINITY }
     const { minute } = client
     minute.forget(nowMs)
-    if (minute.counted >= WRONG_TOKENS_PER_MINUTE) {
+    if (minute.counted >= this.#perMinute) {
       this.#refused.throttled += 1
       if (nowMs - client.reportedAtMs >= WINDOW_MS) {
         client.reportedAtMs = nowMs
@@ -97,7 +103,7 @@ export class WrongTokenThrottle {
   isOver(address: string): boolean {
     const minute = this.#clients.get(clientNetworkOf(address))?.minute
     minute?.forget(Math.floor(this.#clock.monotonicMs()))
-    return minute !== undefined && minute.counted >= WRONG_TOKENS_PER_MINUTE
+    return minute !== undefined && minute.counted >= this.#perMinute
   }
 
   #forgetIdle(nowMs: number): void {

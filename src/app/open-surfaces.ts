@@ -2,7 +2,7 @@
 import { ClientAddresses } from '../accounts/client-address.ts'
 import { PortalAccess } from '../accounts/portal-access.ts'
 import { TokenRateLimit } from '../accounts/token-rate-limit.ts'
-import { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
+import { FLOOD_PER_MINUTE, WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
 import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import type { Entrance } from '../cluster/membership.ts'
@@ -74,6 +74,8 @@ function makeSurfaces(options: SurfaceOptions) {
     clock: systemClock,
     onThrottled: (address) => log.warn({ address }, 'wrong tokens throttled'),
   })
+  /** Only of what somebody signs in with: a program with a revoked token takes nothing from the people of its office. */
+  const floods = new WrongTokenThrottle({ clock: systemClock, onThrottled: () => {}, perMinute: FLOOD_PER_MINUTE })
   /** Of the people for whom wrong passkeys come, whether they exist or not. */
   const claimThrottle = new WrongTokenThrottle({
     clock: systemClock,
@@ -102,18 +104,24 @@ function makeSurfaces(options: SurfaceOptions) {
         withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
         publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
       },
-      access: new PortalAccess({ ...admitted, clock: systemClock, pace: ledger.access.pace }),
+      access: new PortalAccess({
+        ...admitted,
+        clock: systemClock,
+        pace: ledger.access.pace,
+        isOnlyProvider: portalLedger.provider?.isOnly ?? false,
+      }),
       throttled: (request) => {
         if (request.headers.has('authorization')) return countWrong(request)
         throttle.countMissing()
         return null
       },
       throttledSignIn: (request, claim) => {
+        floods.take(addressOf(request))
         const ofAddress = countWrong(request)
         // An address that is throttled takes nothing from the person.
         return ofAddress ?? (claim === null ? null : claimThrottle.take(claim))
       },
-      isThrottled: (request) => throttle.isOver(addressOf(request)),
+      isFlooding: (request) => floods.isOver(addressOf(request)),
       addressOf,
     }
   }

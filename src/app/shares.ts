@@ -18,7 +18,7 @@ import {
   REFUSAL_LINES_PER_MEMBER_MAX,
 } from '../accounts/token-rate-limit.ts'
 import { UNITS_PER_AGENCY_MAX } from '../accounts/unit-commands.ts'
-import { WRONG_TOKENS_PER_MINUTE } from '../accounts/wrong-token-throttle.ts'
+import { FLOOD_PER_MINUTE, WRONG_TOKENS_PER_MINUTE } from '../accounts/wrong-token-throttle.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
 import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
 import { RENDERINGS_PER_AGENCY_MAX } from '../api/portal/renderings.ts'
@@ -137,7 +137,7 @@ export const SHARES = {
     'spend',
     'wrong tokens, passkeys and links',
     `${WRONG_TOKENS_PER_MINUTE} per minute of an address, and as many for a person`,
-    `${LIMITED}; a valid token or link is accepted all the same`,
+    `${LIMITED}; a valid one is accepted all the same, a passkey only while fewer than ${FLOOD_PER_MINUTE} come from its address`,
   ),
   body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
   auditLines: share(

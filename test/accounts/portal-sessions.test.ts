@@ -46,9 +46,15 @@ class Rows {
   }
 }
 
-const FROM = { device: 'Firefox', address: '192.0.2.1' }
+const FROM = { device: 'Firefox', address: '192.0.2.1', way: 'token' } as const
 
-function setUp({ rows = new Rows(), clock = new FakeClock(), operatorTokens = OPERATOR_TOKENS, stored = true } = {}) {
+function setUp({
+  rows = new Rows(),
+  clock = new FakeClock(),
+  operatorTokens = OPERATOR_TOKENS,
+  stored = true,
+  isOnlyProvider = false,
+} = {}) {
   const failures: unknown[] = []
   let token: AccessToken = {
     id: sampleId('tok', 'a'),
@@ -76,7 +82,7 @@ function setUp({ rows = new Rows(), clock = new FakeClock(), operatorTokens = OP
     onFailure: (error) => failures.push(error),
   })
   sessions.start(stored ? [...rows.stored.values()] : [])
-  const access = new PortalAccess({ operatorTokens, catalogue, clock, sessions })
+  const access = new PortalAccess({ operatorTokens, catalogue, clock, sessions, isOnlyProvider })
   return {
     rows,
     clock,
@@ -116,6 +122,15 @@ describe('a session', () => {
     const hmacs = [...rows.stored.values()].map(({ holder }) => (holder.kind === 'operator' ? holder.tokenHmac : ''))
     expect(new Set(hmacs).size).toBe(2)
     expect(hmacs).not.toContain(sha256Hex(OPERATOR_TOKENS[0] ?? ''))
+  })
+
+  test('that was opened with a token ends where the provider is the only way in; the operator’s does not', async () => {
+    const before = setUp()
+    const [own, operators] = [await before.open(), await before.open(OPERATOR_TOKENS[0])]
+    const after = setUp({ rows: before.rows, isOnlyProvider: true })
+    expect([after.admits(own), after.admits(operators)]).toEqual([false, true])
+    await after.sessions.flush()
+    expect(after.rows.stored.size).toBe(1)
   })
 
   test('is opened by no wrong token', async () => {

@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'bun:test'
-import { CLIENTS_MAX, WRONG_TOKENS_PER_MINUTE, WrongTokenThrottle } from '../../src/accounts/wrong-token-throttle.ts'
+import {
+  CLIENTS_MAX,
+  FLOOD_PER_MINUTE,
+  WRONG_TOKENS_PER_MINUTE,
+  WrongTokenThrottle,
+} from '../../src/accounts/wrong-token-throttle.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const ADDRESS = '198.51.100.1'
 
-function throttleAt(options: { clientsMax?: number } = {}) {
+function throttleAt(options: { clientsMax?: number; perMinute?: number } = {}) {
   const clock = new FakeClock()
   const reported: string[] = []
   const throttle = new WrongTokenThrottle({ clock, onThrottled: (address) => reported.push(address), ...options })
@@ -35,6 +40,14 @@ describe('wrong tokens from one client', () => {
     takes(1)
     await clock.advance(10_000)
     expect(takes(1)).toEqual([null])
+  })
+
+  test('may be more where the next one is not even looked at', () => {
+    const { throttle, takes } = throttleAt({ perMinute: FLOOD_PER_MINUTE })
+    takes(FLOOD_PER_MINUTE - 1)
+    expect(throttle.isOver(ADDRESS)).toBe(false)
+    takes(1)
+    expect(throttle.isOver(ADDRESS)).toBe(true)
   })
 
   test('say nothing about another client', () => {

@@ -19,7 +19,7 @@ function routeNames(): string[] {
       access: {} as never,
       throttled: () => null,
       throttledSignIn: () => null,
-      isThrottled: () => false,
+      isFlooding: () => false,
       addressOf: () => '',
     },
     mounts: [() => ({ path: '/mcp', fetch: () => new Response() })],

@@ -20,10 +20,16 @@ interface Made {
   readonly passkey: NewPasskey
 }
 
-/** @param how.origin of the page that asks; `flags`: what the authenticator claims about its user */
+/** CBOR of the first two members of an attestation object. */
+const NO_ATTESTATION = '63666d74646e6f6e656761747453746d74a0' // "fmt": "none", "attStmt": {}
+
+/**
+ * @param how.origin of the page that asks; `flags`: what the authenticator claims about its user; `attestation`: as NO_ATTESTATION; `id`: what
+ *   the browser calls the passkey
+ */
 export function makePasskey(
   { challenge, rp, user }: Pick<CreationOptions, 'challenge' | 'rp' | 'user'>,
-  { origin = TEST_PAGE_URL, flags = FLAGS, signCount = 0 } = {},
+  { origin = TEST_PAGE_URL, flags = FLAGS, signCount = 0, attestation = NO_ATTESTATION, id: named = '' } = {},
 ): Made {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
@@ -41,13 +47,13 @@ export function makePasskey(
   length.writeUInt16BE(credentialId.length)
   const attested = Buffer.concat([Buffer.alloc(16), length, credentialId, coseKey])
   const authData = Buffer.concat([authenticatorData(rp.id, flags | WITH_CREDENTIAL, signCount), attested])
-  // {"fmt": "none", "attStmt": {}, "authData": bytes}
+  // {…, "authData": bytes}
   const attestationObject = Buffer.concat([
-    Buffer.from('a363666d74646e6f6e656761747453746d74a0686175746844617461', 'hex'),
+    Buffer.from(`a3${attestation}686175746844617461`, 'hex'),
     Buffer.from([0x58, authData.length]),
     authData,
   ])
-  const id = credentialId.toString('base64url')
+  const id = named || credentialId.toString('base64url')
   const response = {
     clientDataJSON: clientData('webauthn.create', challenge, origin),
     attestationObject: attestationObject.toString('base64url'),

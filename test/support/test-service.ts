@@ -52,13 +52,13 @@ export async function startTestService({
   requestsPerMinute,
   people = {},
   throttledSignIn = () => null,
-  isThrottled = () => false,
+  isFlooding = () => false,
   ...options
 }: Parameters<typeof openTestLedger>[0] & {
   readonly requestsPerMinute?: number
   readonly people?: NonNullable<Parameters<typeof appOver>[1]['people']>
   readonly throttledSignIn?: PortalOptions['throttledSignIn']
-  readonly isThrottled?: PortalOptions['isThrottled']
+  readonly isFlooding?: PortalOptions['isFlooding']
 } = {}): Promise<TestService> {
   const test = await openTestLedger(options)
   const { clock } = test.ledger
@@ -70,7 +70,7 @@ export async function startTestService({
     ...rateLimit,
     people,
     throttledSignIn,
-    isThrottled,
+    isFlooding,
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (error) => bugs.push(error),
   })
@@ -138,13 +138,13 @@ export function appOver(
     rateLimit,
     people = {},
     throttledSignIn = () => null,
-    isThrottled = () => false,
+    isFlooding = () => false,
     ...watch
   }: Pick<Parameters<typeof createApp>[0], 'log' | 'onBug'> & {
     rateLimit?: TokenRateLimit
     people?: Partial<Parameters<typeof openPortal>[1]['people']>
     throttledSignIn?: PortalOptions['throttledSignIn']
-    isThrottled?: PortalOptions['isThrottled']
+    isFlooding?: PortalOptions['isFlooding']
   },
 ) {
   const secretKey = Uint8Array.fromHex(TEST_SECRET_KEY)
@@ -170,7 +170,7 @@ export function appOver(
       }),
       throttled: () => null,
       throttledSignIn,
-      isThrottled,
+      isFlooding,
       addressOf: () => '127.0.0.1',
     },
     mounts: [({ requestStats, onFailure }) => mcpEndpoint({ ledger, requestStats, onFailure })],

@@ -79,17 +79,7 @@ export const PasskeyAnswerJson = Type.Object(
 )
 export type PasskeyAnswer = Static<typeof PasskeyAnswerJson>
 
-const EXAMPLE = { id: 'mF2dAFmJQ1iC8yJTn0DRHA', rawId: 'mF2dAFmJQ1iC8yJTn0DRHA', type: 'public-key' } as const
 export const NEW_PASSKEY_EXAMPLE: NewPasskey = {
-  ...EXAMPLE,
+  ...{ id: 'mF2dAFmJQ1iC8yJTn0DRHA', rawId: 'mF2dAFmJQ1iC8yJTn0DRHA', type: 'public-key' },
   response: { clientDataJSON: 'eyJ0eXBlIjoi', attestationObject: 'o2NmbXRkbm9uZQ', transports: ['internal'] },
-}
-const PASSKEY_ANSWER_EXAMPLE: PasskeyAnswer = {
-  ...EXAMPLE,
-  response: {
-    clientDataJSON: 'eyJ0eXBlIjoi',
-    authenticatorData: 'SZYN5YgOjGh0NBcPZHZgW4',
-    signature: 'MEUCIQDz',
-    userHandle: 'AZ3Q2xJ5fL6k',
-  },
 }

@@ -132,8 +132,8 @@ export interface PortalDependencies {
    * @param claim the id of the person whom it claims to be from; null when it does not say
    */
   throttledSignIn(request: Request, claim: string | null): number | null
-  /** Whether the next one from its address would be answered with 429. It is not counted. */
-  isThrottled(request: Request): boolean
+  /** Whether so many have come from its address that the next one is refused without a look, though it may be right. It is not counted. */
+  isFlooding(request: Request): boolean
   /** Of the client (client-address.ts). */
   addressOf(request: Request): string
   readonly requestStats: RequestStats

@@ -186,9 +186,9 @@ class SignIn {
     this.requestId = requestId
   }
 
-  get from(): SessionOrigin {
+  from(way: SessionOrigin['way']): SessionOrigin {
     const { request } = this
-    return { device: request.headers.get('user-agent') ?? '', address: this.dependencies.addressOf(request) }
+    return { device: request.headers.get('user-agent') ?? '', address: this.dependencies.addressOf(request), way }
   }
 
   /** Takes the request from the budgets of the member. Null: it is within them. */
@@ -234,7 +234,7 @@ async function byToken(given: string, signIn: SignIn): Promise<SignedIn | Proble
   if (found !== null && found.kind !== 'operator' && ledger.provider?.isOnly === true) return OIDC_ONLY
   const over = found === null ? null : signIn.over(found)
   if (over !== null) return over
-  const signedIn = await access.signIn(token, signIn.from)
+  const signedIn = await access.signIn(token, signIn.from('token'))
   if (signedIn === null) {
     const holder = access.holderOfToken(token)
     if (holder !== null) signIn.count(holder, 'UNAUTHORIZED')
@@ -251,12 +251,12 @@ async function byToken(given: string, signIn: SignIn): Promise<SignedIn | Proble
 }
 
 async function byPasskey(passkey: PasskeyAnswer, signIn: SignIn): Promise<SignedIn | Problem> {
-  const { ledger, access, isThrottled, throttledSignIn } = signIn.dependencies
+  const { ledger, access, isFlooding, throttledSignIn } = signIn.dependencies
   const claim = idsInHandle(passkey.response.userHandle)?.personId ?? null
   const wrong = () => wrongPasskey(throttledSignIn(signIn.request, claim))
   const member = ledger.personSignIn.claimedBy(passkey)
   // Anybody can claim to be anybody: an address that does so often takes no reads from the agency.
-  if (member === null || isThrottled(signIn.request)) return wrong()
+  if (member === null || isFlooding(signIn.request)) return wrong()
   const verified = await ledger.personSignIn.verify(member, passkey)
   if (verified === null || verified === 'cloned') {
     signIn.count(member, verified === null ? 'UNAUTHORIZED' : 'PASSKEY_CLONED')
@@ -266,7 +266,7 @@ async function byPasskey(passkey: PasskeyAnswer, signIn: SignIn): Promise<Signed
   const over = signIn.over(member)
   if (over !== null) return over
   const use = () => ledger.personSignIn.usePasskey(verified, signIn.callerFor(member))
-  return (await access.signInPerson(member, signIn.from, use)) ?? wrong()
+  return (await access.signInPerson(member, signIn.from('passkey'), use)) ?? wrong()
 }
 
 async function byLink(secret: string, signIn: SignIn): Promise<SignedIn | Problem> {
@@ -277,7 +277,7 @@ async function byLink(secret: string, signIn: SignIn): Promise<SignedIn | Proble
   const over = signIn.over(found.member)
   if (over !== null) return over
   const use = () => ledger.personSignIn.useLink(found, signIn.callerFor(found.member))
-  return (await access.signInPerson(found.member, signIn.from, use)) ?? LINK_NOT_VALID
+  return (await access.signInPerson(found.member, signIn.from('link'), use)) ?? LINK_NOT_VALID
 }
 
 async function byInvitation(draft: PasskeyDraft & { readonly link: string }, signIn: SignIn) {
@@ -290,7 +290,7 @@ async function byInvitation(draft: PasskeyDraft & { readonly link: string }, sig
   if (passkey === null) return invalid([NOT_VERIFIED])
   const use = (session: Session) =>
     ledger.personSignIn.useInvitation(found, passkey, session, signIn.callerFor(found.member))
-  return (await access.signInPerson(found.member, signIn.from, use)) ?? LINK_NOT_VALID
+  return (await access.signInPerson(found.member, signIn.from('passkey'), use)) ?? LINK_NOT_VALID
 }
 
 /**

@@ -14,6 +14,7 @@ interface SessionRow {
   tokenHmac: string | null
   device: string
   address: string
+  way: StoredSession['way']
   createdAt: Date
   seenAt: Date
 }
@@ -43,7 +44,7 @@ export class PostgresSessionRows {
   #select(which: Fragment): Promise<SessionRow[]> {
     return this.#sql<SessionRow[]>`
       select session_id as "id", secret_sha256 as "sha256", agency_id as "agencyId", token_id as "tokenId",
-             person_id as "personId", operator_hmac as "tokenHmac", device, address, created_at as "createdAt", seen_at as "seenAt"
+             person_id as "personId", operator_hmac as "tokenHmac", device, address, way, created_at as "createdAt", seen_at as "seenAt"
       from portal_session where ${which}`
   }
 
@@ -85,7 +86,7 @@ export class PostgresSessionRows {
   }
 
   async #insert(fence: ShardEpoch | null, session: StoredSession): Promise<void> {
-    const { id, sha256, holder, device, address, createdAt, seenAt } = session
+    const { id, sha256, holder, device, address, way, createdAt, seenAt } = session
     const agencyId = holder.kind === 'operator' ? null : uuidOf(holder.agencyId)
     const tokenId = holder.kind === 'access_token' ? uuidOf(holder.id) : null
     const personId = holder.kind === 'person' ? uuidOf(holder.id) : null
@@ -95,9 +96,9 @@ export class PostgresSessionRows {
     await this.#sql`
       with fence as (select ${held} as held)
       insert into portal_session (session_id, secret_sha256, agency_id, token_id, person_id, operator_hmac, device, address,
-                                  created_at, seen_at)
+                                  way, created_at, seen_at)
       select ${uuidOf(id)}::text::uuid, ${sha256}, ${agencyId}::text::uuid, ${tokenId}::text::uuid, ${personId}::text::uuid, ${tokenHmac},
-             ${device}, ${address}, ${encodeInstant(createdAt)}::text::timestamptz, ${encodeInstant(seenAt)}::text::timestamptz
+             ${device}, ${address}, ${way}, ${encodeInstant(createdAt)}::text::timestamptz, ${encodeInstant(seenAt)}::text::timestamptz
       from fence where held`
   }
 
@@ -113,9 +114,9 @@ function seenText(seen: SessionsToKeep['seen']): string {
 }
 
 function sessionOf(row: SessionRow): StoredSession {
-  const { sha256, device, address } = row
+  const { sha256, device, address, way } = row
   const times = { createdAt: row.createdAt.getTime(), seenAt: row.seenAt.getTime() }
-  return { id: idOf('ses', row.id), sha256, holder: holderOf(row), device, address, ...times }
+  return { id: idOf('ses', row.id), sha256, holder: holderOf(row), device, address, way, ...times }
 }
 
 function holderOf({ agencyId, tokenId, personId, tokenHmac }: SessionRow): StoredSession['holder'] {

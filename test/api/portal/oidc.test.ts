@@ -293,9 +293,12 @@ describe('an address', () => {
       fetching.mockRestore()
     }
   }
-  const wrong = async ({ browser, callback }: Awaited<ReturnType<typeof begun>>) => {
+  const wrong = async (
+    { browser, callback }: Awaited<ReturnType<typeof begun>>,
+    query: Record<string, string> = { code: 'x'.repeat(43) },
+  ) => {
     const url = new URL(callback)
-    url.searchParams.set('code', 'x'.repeat(43))
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
     const cookie = `${COOKIE}=${browser.cookie(origin, COOKIE)}`
     const headersOf = (address: string) => ({ cookie, 'x-address': address })
     return (address: string) => fetch(url, { redirect: 'manual', headers: headersOf(address) }).then(locationOf)
@@ -310,6 +313,15 @@ describe('an address', () => {
     expect(asks).toBe(20)
     expect(await asksOf(() => send('2001:db8::2'))).toBe(0)
     expect(await locationOf(await attempt.browser.open(attempt.callback))).toBe(page('join/hl_ana'))
+  })
+
+  test('from which many have changed their minds is refused nothing', async () => {
+    const attempt = await begun()
+    const cancelled = new URL(attempt.callback)
+    cancelled.searchParams.delete('code')
+    const cancel = await wrong({ ...attempt, callback: cancelled.href }, { error: 'access_denied' })
+    for (let n = 0; n < 30; n += 1) expect(await cancel('192.0.2.9')).toBe(FAILED)
+    expect(await (await wrong(attempt, {}))('192.0.2.9')).toBe(page('join/hl_ana'))
   })
 
   test('has few of the places in which callbacks wait for the provider', async () => {

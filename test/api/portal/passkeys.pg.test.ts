@@ -226,7 +226,7 @@ test('wrong passkeys are counted for the person whom they claim, and use up noth
       claims.push(claim)
       return null
     },
-    isThrottled: () => isFlooding,
+    isFlooding: () => isFlooding,
   })
   const own = await limited.agency()
   const maria = await joined(limited, own, 'desk')

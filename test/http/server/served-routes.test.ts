@@ -18,7 +18,7 @@ const PORTAL = {
   access: {} as never,
   throttled: () => null,
   throttledSignIn: () => null,
-  isThrottled: () => false,
+  isFlooding: () => false,
   addressOf: () => '',
 }
 const ALIVE = new Elysia().get('/healthz', () => new Response('alive'))

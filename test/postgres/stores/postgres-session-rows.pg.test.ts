@@ -42,6 +42,7 @@ const session = (name: string, holder: SessionHolder): StoredSession => ({
   holder,
   device: 'Firefox',
   address: '192.0.2.1',
+  way: 'link',
   createdAt: SEEN,
   seenAt: SEEN,
 })

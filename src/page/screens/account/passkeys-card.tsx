@@ -42,7 +42,11 @@ export function PasskeysCard() {
           items={[
             { label: 'Rename', icon: 'edit', onSelect: () => setDoing({ what: 'rename', passkey }) },
             {
-              label: isLast ? 'Remove (add another first)' : 'Remove',
+              label: !isLast
+                ? 'Remove'
+                : ways?.only === true
+                  ? 'Remove (the last one stays)'
+                  : 'Remove (add another first)',
               icon: 'close',
               isDanger: true,
               disabled: isLast,

@@ -1,4 +1,5 @@
 import type { Schema } from '../../api/schema.ts'
+import { useResource } from '../../data/use-resource.ts'
 import { roleLabel, useSession } from '../../data/use-session.ts'
 import { When } from '../../data/when.tsx'
 import { Badge } from '../../design/badge.tsx'
@@ -6,6 +7,7 @@ import { Menu } from '../../design/menu.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { instantText } from '../../format/instants.ts'
 import { nameText } from '../../format/texts.ts'
+import { readWays } from '../../sign-in/sign-in.ts'
 
 export type Person = Schema<'Person'>
 
@@ -17,6 +19,8 @@ export function PersonTable({
   onAct: (what: 'edit' | 'link' | 'remove', person: Person) => void
 }) {
   const { agency, actor } = useSession()
+  // Where the identity provider is the only way to sign in, a link would be refused.
+  const { data: ways } = useResource('sign-in', readWays)
   const columns: Column<Person>[] = [
     {
       key: 'name',
@@ -71,7 +75,9 @@ export function PersonTable({
           label={`Actions for ${nameText(person.name)}`}
           items={[
             { label: 'Edit', icon: 'edit', onSelect: () => onAct('edit', person) },
-            { label: 'Send another link', icon: 'refresh', onSelect: () => onAct('link', person) },
+            ...(ways?.only === true
+              ? []
+              : [{ label: 'Send another link', icon: 'refresh', onSelect: () => onAct('link', person) } as const]),
             { label: 'Remove', icon: 'close', isDanger: true, onSelect: () => onAct('remove', person) },
           ]}
         />
