@@ -187,5 +187,5 @@ describe('SIGTERM', () => {
     expect(await again.exited).toBe(0)
     const offline = await run(['verify', '--database'], { DATABASE_URL: database.url, SECRET_KEY: TEST_SECRET_KEY })
     expect(offline.stdout).toContain('Everything agrees with the journal.')
-  }, 60_000)
+  })
 })
