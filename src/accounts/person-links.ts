@@ -1,7 +1,7 @@
 /**
  * Links that let a person in: an invitation, with which they make a passkey, or one that signs them in. Only the hash of the secret is stored.
- * In the secret are the agency, so that in a cluster the request finds its owner without a look-up, and an HMAC, so that nothing is read for
- * secrets that were made up.
+ * In the secret are the agency, so that in a cluster the request finds its owner without a look-up, and the expiry and an HMAC, so that
+ * nothing is read for secrets that were made up or have expired.
  *
  * A link may be bound to a browser, so that nobody can have somebody else open it who would then work in the account of another without
  * noticing. What is hashed is then the secret and a text that only this browser has.
@@ -19,9 +19,12 @@ const LINK_PREFIX = 'hl_'
 const BOUND_PREFIX = 'hb_'
 const UUID_BYTES = 16
 const RANDOM_BYTES = 16
+/** Milliseconds since 1970. */
+const EXPIRY_BYTES = 6
+const HEAD_BYTES = UUID_BYTES + RANDOM_BYTES + EXPIRY_BYTES
 const HMAC_BYTES = 16
-/** 48 bytes in base64url. */
-const LINK = /^h[lb]_[A-Za-z0-9_-]{64}$/
+/** 54 bytes in base64url. */
+const LINK = /^h[lb]_[A-Za-z0-9_-]{72}$/
 
 /** A link as it is stored. */
 export interface PersonLink {
@@ -57,19 +60,23 @@ export class LinkSecrets {
       browser = null,
     }: { readonly now: Instant; readonly lifetimeMs: number; readonly browser?: string | null },
   ): { readonly link: PersonLink; readonly secret: string } {
-    const head = Buffer.concat([Buffer.from(uuidOf(of.agencyId), 'hex'), this.#random(RANDOM_BYTES)])
+    const expiresAt = now + lifetimeMs
+    const expiry = Buffer.alloc(EXPIRY_BYTES)
+    expiry.writeUIntBE(expiresAt, 0, EXPIRY_BYTES)
+    const head = Buffer.concat([Buffer.from(uuidOf(of.agencyId), 'hex'), this.#random(RANDOM_BYTES), expiry])
     const prefix = browser === null ? LINK_PREFIX : BOUND_PREFIX
     const secret = prefix + Buffer.concat([head, this.#hmac(head)]).toString('base64url')
-    return { link: { ...of, sha256: linkHash(secret, browser), createdAt: now, expiresAt: now + lifetimeMs }, secret }
+    return { link: { ...of, sha256: linkHash(secret, browser), createdAt: now, expiresAt }, secret }
   }
 
-  /** The agency that a link is of; null when the secret was not made here. */
-  agencyIdOf(secret: string): string | null {
+  /** The agency that a link is of; null when the secret was not made here, or has expired. */
+  agencyIdOf(secret: string, now: Instant): string | null {
     const agencyId = agencyIdInLink(secret)
     if (agencyId === null) return null
     const bytes = bytesOf(secret)
-    const head = bytes.subarray(0, UUID_BYTES + RANDOM_BYTES)
-    return timingSafeEqual(bytes.subarray(head.length), this.#hmac(head)) ? agencyId : null
+    const head = bytes.subarray(0, HEAD_BYTES)
+    if (!timingSafeEqual(bytes.subarray(HEAD_BYTES), this.#hmac(head))) return null
+    return head.readUIntBE(HEAD_BYTES - EXPIRY_BYTES, EXPIRY_BYTES) > now ? agencyId : null
   }
 
   #hmac(head: Uint8Array): Buffer {

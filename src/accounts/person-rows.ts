@@ -37,7 +37,7 @@ export interface PersonRows {
   accessOf(agencyId: string): Promise<readonly PersonAccess[]>
   /** By id, of people in any state: memory has forgotten most of those who were removed. */
   namesOf(agencyId: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** Null when there is none. It may have expired. */
+  /** Null when there is none. */
   findLink(agencyId: string, sha256: string): Promise<PersonLink | null>
   passkeysOf(agencyId: string, personId: string): Promise<readonly Passkey[]>
   /** Who of an agency has a passkey. */

@@ -20,8 +20,10 @@ import {
 import { type LinkSecrets, linkHash, type PersonLink } from './person-links.ts'
 import type { PersonRows } from './person-rows.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
+import { RateLimiter } from './rate-limit.ts'
 import { isMemberValid } from './secrets.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
+import type { OverBudget } from './token-rate-limit.ts'
 
 /** A link that can be used, and whom it lets in. */
 export interface FoundLink {
@@ -54,6 +56,8 @@ interface SignInDependencies {
 
 /** Agencies that somebody can choose from who works for many. */
 const LINKS_OF_EMAIL_MAX = 20
+/** Whoever has a link has not signed in, and may no longer be welcome. The page reads it three times until the person is in. */
+export const LINK_READS_PER_MINUTE = 20
 /** The browser opens it immediately, and somebody may have to choose. */
 export const LINK_OF_EMAIL_MS = MINUTE_MS
 
@@ -64,9 +68,12 @@ export class PersonSignIn {
    * ended.
    */
   readonly #turns = new KeyedTurns()
+  /** By secret. */
+  readonly #linkReads: RateLimiter
 
   constructor(dependencies: SignInDependencies) {
     this.#dependencies = dependencies
+    this.#linkReads = new RateLimiter(dependencies.clock)
   }
 
   /**
@@ -101,13 +108,16 @@ export class PersonSignIn {
   /**
    * Null: the link is unknown, or was used or replaced, or has expired, or is another browser's, or its person may not sign in any more.
    * @param browser as for `linkHash`
+   * @returns the budget of the link, when that is used up: nothing is read then
    */
-  async findLink(secret: string, browser: string | null): Promise<FoundLink | null> {
+  async findLink(secret: string, browser: string | null): Promise<FoundLink | OverBudget | null> {
     const { catalogue, rows, clock, links } = this.#dependencies
-    const agencyId = links.agencyIdOf(secret)
+    const agencyId = links.agencyIdOf(secret, clock.now())
     if (agencyId === null || !this.#isHere(agencyId)) return null
+    const reads = this.#linkReads.take(secret, LINK_READS_PER_MINUTE)
+    if (!reads.allowed) return { limit: reads.limit, of: 'link', retryAfterS: reads.retryAfterS }
     const link = await rows.findLink(agencyId, linkHash(secret, browser))
-    if (link === null || link.expiresAt <= clock.now()) return null
+    if (link === null) return null
     const member = this.#valid(catalogue.member('person', agencyId, link.personId))
     return member === null ? null : { link, member }
   }

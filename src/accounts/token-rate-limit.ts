@@ -22,7 +22,7 @@ interface Budgeted extends Pick<Member, 'kind'> {
 export interface OverBudget {
   readonly limit: number
   /** Whose budget is used up. */
-  readonly of: 'person' | 'access token' | 'agency'
+  readonly of: 'person' | 'access token' | 'agency' | 'link'
   readonly retryAfterS: number
 }
 

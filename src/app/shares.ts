@@ -10,6 +10,7 @@ import { FEE_TYPES_PER_AGENCY_MAX } from '../accounts/fee-commands.ts'
 import { MAILS_PER_HOUR_MAX } from '../accounts/invitation-mails.ts'
 import { ANSWER_CHARS_PER_PART, BURST_PARTS, PART_ALONE_MS, PART_MS, PAUSE_MS_MAX } from '../accounts/partner-access.ts'
 import { PASSKEYS_PER_PERSON_MAX } from '../accounts/passkeys.ts'
+import { LINK_READS_PER_MINUTE } from '../accounts/person-sign-in.ts'
 import { SESSIONS_PER_AGENCY_MAX, SESSIONS_PER_MEMBER_MAX } from '../accounts/portal-sessions.ts'
 import {
   AGENCY_BUDGET_FACTOR,
@@ -138,6 +139,12 @@ export const SHARES = {
     'wrong tokens, passkeys and links',
     `${WRONG_TOKENS_PER_MINUTE} per minute of an address, and as many for a person`,
     `${LIMITED}; a valid one is accepted all the same, a passkey only while fewer than ${FLOOD_PER_MINUTE} come from its address`,
+  ),
+  links: share(
+    'spend',
+    'reads of a link that lets a person in',
+    `${LINK_READS_PER_MINUTE} per minute of the link`,
+    LIMITED,
   ),
   body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
   auditLines: share(
@@ -304,9 +311,9 @@ export const ROUTE_BOUNDS: Readonly<Record<string, Bound>> = {
   [`GET ${ENDPOINT}/deliveries`]: ONE('lists'),
   [`GET ${BOOKING}/deliveries`]: ONE('lists'),
   [`POST ${AGENCY}/deliveries/{deliveryId}/resend`]: WRITE('attempts'),
-  'POST /portal/session': ['tokenRequests', 'sessions', 'body', 'lists', 'signIns'],
+  'POST /portal/session': ['tokenRequests', 'sessions', 'body', 'lists', 'signIns', 'links'],
   'DELETE /portal/session': none('it gives a place back'),
-  'POST /portal/links': ['lists', 'body', 'signIns'],
+  'POST /portal/links': ['lists', 'body', 'signIns', 'links'],
   'POST /portal/sign-in/options': none('made without looking anything up, the same for everybody'),
   'GET /portal/oidc/start': none('nobody is known yet, and nothing is kept'),
   'GET /portal/oidc/callback': none(

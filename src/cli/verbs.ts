@@ -122,7 +122,12 @@ export function showAnswer(answer: Json, terminal: Terminal, operation: Operatio
     terminal.out(`\nsecret  ${secret}\n`)
     terminal.err('Store the secret now: it is not shown again.\n')
   } else if (invitation != null) {
-    terminal.out(`\nlink  ${(invitation as Json)['link']}\n`)
-    terminal.err('Give the link to the person now: it is not shown again, and the first one to open it is let in.\n')
+    const { link } = invitation as Json
+    if (link !== null) terminal.out(`\nlink  ${link}\n`)
+    terminal.err(
+      link === null
+        ? 'The link was shown before and is not shown again. For a new one: nightledger people invite\n'
+        : 'Give the link to the person now: it is not shown again, and the first one to open it is let in.\n',
+    )
   }
 }

@@ -199,7 +199,7 @@ const TITLE_OF_CLOSED_ACCESS = {
   access_token: 'The access token is refused for now, but the revocation may not be stored yet: repeat the request',
   person: 'The change of the person is in effect for now, but may not be stored yet: repeat the request',
   agency: 'The agency is suspended for now, but the suspension may not be stored yet: repeat the request',
-  session: 'You are signed out for now, but that may not be stored yet: sign out again',
+  session: 'The sign-out is in effect for now, but may not be stored yet: sign out again',
   calendar_address: 'The old address is refused for now, but the new one may not be stored: change the address again',
 } as const satisfies Record<Access, string>
 

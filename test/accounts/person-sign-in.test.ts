@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
 import { LinkSecrets, type PersonLink } from '../../src/accounts/person-links.ts'
 import type { PersonRows } from '../../src/accounts/person-rows.ts'
-import { PersonSignIn } from '../../src/accounts/person-sign-in.ts'
+import { LINK_READS_PER_MINUTE, PersonSignIn } from '../../src/accounts/person-sign-in.ts'
 import type { Session } from '../../src/accounts/portal-sessions.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import type { Person } from '../../src/core/catalogue/people.ts'
+import { MINUTE_MS } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY, CALLER, sampleId } from '../support/samples.ts'
@@ -19,12 +21,12 @@ const ANA: Person = {
   removedAt: null,
   revision: 0,
 }
-const secretsOf = (key: number) =>
-  new LinkSecrets({ secretKey: new Uint8Array(32).fill(key), random: (bytes) => new Uint8Array(bytes) })
+const secretsOf = (key: number) => new LinkSecrets({ secretKey: new Uint8Array(32).fill(key), random: randomBytes })
 
 /** By hash. */
 const stored = new Map<string, PersonLink>()
 let reads: number
+let clock: FakeClock
 let signIn: PersonSignIn
 /** What an invitation that is used waits for. */
 let invitationUsed: PromiseWithResolvers<boolean>
@@ -35,6 +37,7 @@ beforeEach(() => {
   open.clear()
   added.length = 0
   reads = 0
+  clock = new FakeClock()
   invitationUsed = Promise.withResolvers()
   const rows: Partial<PersonRows> = {
     insertSignInLink: async (link) => void stored.set(link.sha256, link),
@@ -54,7 +57,7 @@ beforeEach(() => {
   signIn = new PersonSignIn({
     catalogue,
     rows: rows as PersonRows,
-    clock: new FakeClock(),
+    clock,
     newId: systemIds,
     links: secretsOf(7),
     passkeys: { verifyNew: async () => ({}) } as never,
@@ -79,6 +82,32 @@ describe('a link', () => {
       expect(await signIn.findLink(wrong, null)).toBeNull()
     expect(reads).toBe(1)
   })
+
+  test('is not looked up once it has expired, nor with a later expiry than it was made with', async () => {
+    const secret = await signIn.makeSignInLink(ANA, 1_000)
+    const bytes = Buffer.from(secret.slice(3), 'base64url')
+    bytes.writeUIntBE(clock.now() + MINUTE_MS, 32, 6)
+    expect(await signIn.findLink(`hl_${bytes.toString('base64url')}`, null)).toBeNull()
+    await clock.advance(1_000)
+    expect(await signIn.findLink(secret, null)).toBeNull()
+    expect(reads).toBe(0)
+  })
+
+  test.each(['valid', 'used'])(
+    'that is %s is read a few times a minute at most, whatever browser shows it',
+    async (state) => {
+      const secret = await signIn.makeSignInLink(ANA, 2 * MINUTE_MS, 'its own')
+      if (state === 'used') stored.clear()
+      for (let n = 0; n < LINK_READS_PER_MINUTE; n++) await signIn.findLink(secret, String(n))
+      for (const browser of [null, 'its own'])
+        expect(await signIn.findLink(secret, browser)).toMatchObject({ of: 'link' })
+      expect(reads).toBe(LINK_READS_PER_MINUTE)
+      await signIn.findLink(await signIn.makeSignInLink(ANA, 2 * MINUTE_MS), null)
+      await clock.advance(MINUTE_MS)
+      await signIn.findLink(secret, null)
+      expect(reads).toBe(LINK_READS_PER_MINUTE + 2)
+    },
+  )
 })
 
 describe('a passkey', () => {

@@ -147,7 +147,7 @@ describe('the command line', () => {
     const add = await cli(['people', 'add', '--name', 'Rui', '--role', 'desk', '--email', 'rui@example.com'])
     expect([add.code, add.stderr]).toEqual([0, expect.stringContaining('it is not shown again')])
     const [, id = '', link = ''] = /^id +(per_\S+)$.*^link {2}(\S+)$/ms.exec(add.stdout) ?? []
-    expect(link).toMatch(/\/portal\/#\/join\/hl_[\w-]{64}$/)
+    expect(link).toMatch(/\/portal\/#\/join\/hl_[\w-]{72}$/)
     const again = await json('people', 'invite', id)
     expect(again.invitation.link).not.toBe(link)
     expect((await json('people', 'update', id, '--role', 'manager')).person.role).toBe('manager')

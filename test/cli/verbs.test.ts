@@ -7,6 +7,7 @@ import { cliOn } from '../support/cli-terminal.ts'
 
 /* What a command line sends, and whether the tables in nouns.ts are true of their operations. What the service answers is in commands.fault.test.ts. */
 
+let answer: object
 let sent: { request: string; body: unknown }[]
 const server = Bun.serve({
   port: 0,
@@ -17,11 +18,12 @@ const server = Bun.serve({
       request: `${request.method} ${pathname.replace('/portal/v1/agencies', '')}${search}`,
       body: text === '' ? null : JSON.parse(text),
     })
-    return Response.json({})
+    return Response.json(answer)
   },
 })
 beforeEach(() => {
   sent = []
+  answer = {}
 })
 afterAll(() => server.stop(true))
 const cli = cliOn({ url: `http://127.0.0.1:${server.port}` })
@@ -90,6 +92,15 @@ test('the help of a flag is what the API says of its member', async () => {
   expect(help).toContain('--active <yes|no> partners see only active fee types (default: yes) ')
   expect(help).toContain('$ nightledger fee-types create --label "City tax" --kind fixed --amount 800')
   expect((await cli('fee-types', 'update', '--help')).stdout).not.toContain('default: yes')
+})
+
+test('an invitation whose link was shown before is answered with how to get another', async () => {
+  answer = { invitation: { link: null, expiresAt: '2027-01-01T00:00:00Z', mailed: false } }
+  const run = await cli('people', 'invite', 'per_1', '-a', 'harbour')
+  expect(run.stdout).not.toContain('null')
+  expect(run.stderr).toBe(
+    'The link was shown before and is not shown again. For a new one: nightledger people invite\n',
+  )
 })
 
 test.each(VERBS)('%s %s shows columns and renames members that its operation has', async (noun, name, verb) => {

@@ -44,6 +44,7 @@ const NONE: Record<string, string> = {
         ['groupId', 'grp'],
         ['keyId', 'key'],
         ['tokenId', 'tok'],
+        ['personId', 'per'],
       ] as const
     ).map(([name, prefix]) => [name, sampleId(prefix, 'none')]),
   ),
@@ -70,6 +71,7 @@ async function fill(slug: string, name: string, person: string): Promise<Side> {
   const { deliveries } = (await service.get(`${path}/webhook-endpoints/${webhookEndpoint.id}/deliveries`)).body
   const { key, secret } = await of('/keys', { name: person, scopes: SCOPES })
   const { accessToken } = await of('/access-tokens', { name: person, role: 'desk' })
+  const invited = await of('/people', { name: person, role: 'desk' })
   const { feeType } = await of('/fee-types', { label: `${name} fee`, kind: 'fixed', amount: 1 })
   const days = [1, 3].map((day) => ({ unit: unitSlug, arrival: `2028-04-0${day}`, departure: `2028-04-0${day + 1}` }))
   const { groupId } = await of('/bookings/group', { stays: days })
@@ -83,6 +85,7 @@ async function fill(slug: string, name: string, person: string): Promise<Side> {
     deliveryId: deliveries[0].id,
     keyId: key.id,
     tokenId: accessToken?.id ?? sampleId('tok', 'none'),
+    personId: invited.person?.id ?? sampleId('per', 'none'),
     feeTypeId: feeType.id,
   }
   return { slug, key: secret, has }
@@ -238,7 +241,9 @@ describe('the database', () => {
 
   test('has the markers in the rows of the live agency, and in none of the sandbox', async () => {
     const ofLive = Object.entries(await rowsOf(live.id)).filter(([, text]) => text.includes(MARKER))
-    expect(ofLive.map(([name]) => name)).toEqual(['access_token', 'api_key', 'booking', 'guest', 'webhook_endpoint'])
+    expect(ofLive.map(([name]) => name)).toEqual([
+      ...['access_token', 'api_key', 'booking', 'guest', 'person', 'webhook_endpoint'],
+    ])
     const ofSandbox = Object.entries(await rowsOf(sandbox.id)).filter(([, text]) => text.includes(MARKER))
     expect(ofSandbox).toEqual([])
     expect((await rowsOf(sandbox.id))['booking']).not.toBe('')

@@ -57,7 +57,7 @@ describe('while Postgres is away', () => {
     expect([await me(kept), await me(ended)]).toEqual([200, 200])
     const out = await signOut(service.baseUrl, ended.cookie)
     expect([out.status, isCleared(out)]).toEqual([500, false])
-    expect(out.body.title).toContain('You are signed out for now')
+    expect(out.body.title).toContain('The sign-out is in effect for now')
     expect([await me(kept), await me(ended)]).toEqual([200, 401])
     const late = (await signIn(service.baseUrl, body.secret)).answer
     expect([late.status, late.headers.has('set-cookie')]).toEqual([500, false])

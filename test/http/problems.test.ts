@@ -140,6 +140,12 @@ describe('what was thrown becomes 500 INTERNAL, saying what is known', () => {
       /^The old address is refused/,
       /old address/,
     ],
+    [
+      'a sign-out, of this session or of others',
+      new RevocationNotStoredError('session', { cause: 1 }),
+      /^The sign-out is in effect for now.* again$/,
+      /^The sign-out/,
+    ],
     // For any other error, it is not known when it happened.
     [
       'a fault of ours',

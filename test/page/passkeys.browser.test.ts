@@ -377,7 +377,7 @@ describeInBrowser('people with passkeys', () => {
     await portal.service.portal('/agencies', agency)
     const here = await invite('Ana')
     const { body } = await portal.service.portal('/agencies/harbour/people', { name: 'Ana Reis', role: 'viewer' })
-    const secrets = [await linkFor(here.id), await linkFor(body.person.id, 'harbour'), `hl_${'x'.repeat(64)}`]
+    const secrets = [await linkFor(here.id), await linkFor(body.person.id, 'harbour'), `hl_${'x'.repeat(72)}`]
     await visit(`#/choose/${secrets.join('.')}`, async (page) => {
       await page.getByRole('heading', { name: 'Choose an agency' }).waitFor()
       expect(await page.getByRole('listitem').count()).toBe(2)

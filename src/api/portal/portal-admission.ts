@@ -183,9 +183,9 @@ export function tooManyWrong(what: 'token' | 'passkey' | 'link', retryAfterS: nu
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 
-/** The answer to a valid token that has used up its minute, or its agency's. */
+/** The answer to a valid token that has used up its minute, or its agency's, and to a link that is shown over and over. */
 export function tooManyRequests({ limit, of, retryAfterS }: OverBudget): Problem {
-  const title = `Rate limit of ${limit} requests per minute of ${of === 'person' ? 'a' : 'an'} ${of} exceeded: retry in ${retryAfterS} s`
+  const title = `Rate limit of ${limit} requests per minute of ${of === 'person' || of === 'link' ? 'a' : 'an'} ${of} exceeded: retry in ${retryAfterS} s`
   return problem('RATE_LIMITED', title, {}, { retryAfterS })
 }
 

@@ -4,7 +4,7 @@
  */
 import { Type } from '@sinclair/typebox'
 import { idsInHandle, type PasskeyAnswer } from '../../accounts/passkeys.ts'
-import { NOT_VERIFIED, type PasskeyDraft } from '../../accounts/person-sign-in.ts'
+import { type FoundLink, NOT_VERIFIED, type PasskeyDraft } from '../../accounts/person-sign-in.ts'
 import type { PortalIdentity, SignedIn } from '../../accounts/portal-access.ts'
 import type { Session, SessionOrigin } from '../../accounts/portal-sessions.ts'
 import type { CountedOutcome } from '../../accounts/refusal-counter.ts'
@@ -144,12 +144,9 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
     operation: SHOW_LINK,
     serve: (dependencies) =>
       served(servingOf(dependencies, SHOW_LINK), FROM_THE_PAGE, async ({ request }, _path, _query, body) => {
-        const { ledger, throttledSignIn } = dependencies
-        const found = await ledger.personSignIn.findLink(
-          (body as BodyOf<typeof SHOW_LINK>).link,
-          linkBrowserIn(request),
-        )
-        if (found === null) return wrongLink(throttledSignIn(request, null))
+        const { ledger } = dependencies
+        const found = await foundLink((body as BodyOf<typeof SHOW_LINK>).link, { dependencies, request })
+        if (!('link' in found)) return found
         const { link, member } = found
         const { kind, expiresAt } = link
         if (kind === 'invitation' && ledger.provider?.isOnly === true) return OIDC_ONLY
@@ -270,9 +267,9 @@ async function byPasskey(passkey: PasskeyAnswer, signIn: SignIn): Promise<Signed
 }
 
 async function byLink(secret: string, signIn: SignIn): Promise<SignedIn | Problem> {
-  const { ledger, access, throttledSignIn } = signIn.dependencies
-  const found = await ledger.personSignIn.findLink(secret, linkBrowserIn(signIn.request))
-  if (found === null) return wrongLink(throttledSignIn(signIn.request, null))
+  const { ledger, access } = signIn.dependencies
+  const found = await foundLink(secret, signIn)
+  if (!('link' in found)) return found
   if (found.link.kind !== 'sign_in') return PASSKEY_MISSING
   const over = signIn.over(found.member)
   if (over !== null) return over
@@ -282,8 +279,9 @@ async function byLink(secret: string, signIn: SignIn): Promise<SignedIn | Proble
 
 async function byInvitation(draft: PasskeyDraft & { readonly link: string }, signIn: SignIn) {
   const { ledger, access, throttledSignIn } = signIn.dependencies
-  const found = await ledger.personSignIn.findLink(draft.link, linkBrowserIn(signIn.request))
-  if (found?.link.kind !== 'invitation') return wrongLink(throttledSignIn(signIn.request, null))
+  const found = await foundLink(draft.link, signIn)
+  if (!('link' in found)) return found
+  if (found.link.kind !== 'invitation') return wrongLink(throttledSignIn(signIn.request, null))
   const over = signIn.over(found.member)
   if (over !== null) return over
   const passkey = await ledger.personSignIn.verifyNew(found, draft)
@@ -291,6 +289,16 @@ async function byInvitation(draft: PasskeyDraft & { readonly link: string }, sig
   const use = (session: Session) =>
     ledger.personSignIn.useInvitation(found, passkey, session, signIn.callerFor(found.member))
   return (await access.signInPerson(found.member, signIn.from('passkey'), use)) ?? LINK_NOT_VALID
+}
+
+/** Counts a link that is not valid as a wrong one of the address. */
+async function foundLink(
+  secret: string,
+  { dependencies: { ledger, throttledSignIn }, request }: Pick<SignIn, 'dependencies' | 'request'>,
+): Promise<FoundLink | Problem> {
+  const found = await ledger.personSignIn.findLink(secret, linkBrowserIn(request))
+  if (found === null) return wrongLink(throttledSignIn(request, null))
+  return 'link' in found ? found : tooManyRequests(found)
 }
 
 /**

@@ -11,7 +11,7 @@ export const LINK_SECRET = text({
   maxLength: LINK_CHARS_MAX,
   description: 'The secret of the link: what follows its last slash.',
 })
-const LINK_EXAMPLE = `hl_${'x'.repeat(64)}`
+const LINK_EXAMPLE = `hl_${'x'.repeat(72)}`
 
 export const SHOW_LINK = {
   id: 'showLink',

@@ -61,7 +61,7 @@ export async function signOut(): Promise<void> {
   try {
     await answerOf(client.DELETE('/portal/session'))
   } catch (error) {
-    toast({ tone: 'bad', text: `You are still signed in. ${problemOf(error).message}` })
+    toast({ tone: 'bad', text: `Signing out was not completed. ${problemOf(error).message}` })
     return
   }
   sessionStorage.removeItem(AGENCY_KEY)

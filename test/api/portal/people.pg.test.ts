@@ -1,5 +1,6 @@
 /** The people of an agency: inviting, changing and removing them, and the links that let them in. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { LINK_READS_PER_MINUTE } from '../../../src/accounts/person-sign-in.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
 import { REMOVED_PEOPLE_KEPT_MAX } from '../../../src/core/catalogue/people.ts'
@@ -57,7 +58,7 @@ describe('an invitation', () => {
       createdAt: expect.any(String),
     })
     expect(invitation).toEqual({ link: expect.any(String), expiresAt: expect.any(String), mailed: false })
-    expect(invitation.link).toMatch(new RegExp(`^${TEST_PAGE_URL}/portal/#/join/hl_[\\w-]{64}$`))
+    expect(invitation.link).toMatch(new RegExp(`^${TEST_PAGE_URL}/portal/#/join/hl_[\\w-]{72}$`))
     const listed = async () =>
       (await service.get(`${a}/people`)).body.people.find(({ id }: Joined['person']) => id === person.id)
     expect(await listed()).toEqual({ ...person, invitedUntil: invitation.expiresAt, passkeys: 0, lastSeenAt: null })
@@ -166,6 +167,23 @@ describe('an invitation', () => {
     const without = await fromThePage(service, '/portal/session', { link: maria.secret })
     expect([without.status, without.body.errors[0].field]).toEqual([400, 'passkey'])
     expect((await accept(service, maria.secret)).answer.status).toBe(200)
+  })
+
+  test('is looked up a few times a minute at most, whatever it is shown for', async () => {
+    const { secret } = await invite(service, agency, { role: 'desk' })
+    const { passkey } = makePasskey((await show(secret)).body.options)
+    const bodies = [{ link: secret }, { link: secret, name: 'x', passkey }]
+    for (let n = 1; n < LINK_READS_PER_MINUTE; n++) await fromThePage(service, '/portal/session', bodies[0])
+    const reading = spyOn(service.ledger.lists, 'read')
+    for (const answer of [
+      await show(secret),
+      ...(await Promise.all(bodies.map((body) => fromThePage(service, '/portal/session', body)))),
+    ]) {
+      expect([answer.status, answer.body.code]).toEqual([429, 'RATE_LIMITED'])
+      expect(answer.body.title).toMatch(/^Rate limit of 20 requests per minute of a link exceeded: retry in \d+ s$/)
+    }
+    expect(reading).not.toHaveBeenCalled()
+    reading.mockRestore()
   })
 })
 
