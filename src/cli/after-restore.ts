@@ -8,13 +8,13 @@ import { type ErasuresOption, erasuresSentence, listedErasures, withErasures } f
 import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
 
-/** A key or a token that can be used: whether it was revoked since the restored moment, only its agency knows. */
+/** A key or a token that can be used, or a person who can sign in: whether it was revoked since the restored moment, only its agency knows. */
 interface LiveCredential {
-  readonly kind: 'API key' | 'access token'
+  readonly kind: 'API key' | 'access token' | 'person'
   /** Slug. */
   readonly agency: string
-  /** What its secret begins with. */
-  readonly prefix: string
+  /** What its secret begins with; null: of a person. */
+  readonly prefix: string | null
   readonly name: string | null
   /** RFC 3339. */
   readonly createdAt: string
@@ -30,6 +30,8 @@ interface Outcome {
   /** API keys and access tokens that can be used: among them are those that were revoked since that moment. */
   readonly keys: number
   readonly tokens: number
+  /** Who can sign in: among them are those who were removed since. */
+  readonly people: number
   readonly calendars: number
   readonly suspended: number
   /** Of the newest entry of the log; null: it is empty. */
@@ -50,6 +52,9 @@ interface AfterRestoreOptions extends ErasuresOption {
 }
 
 const LIVE = 'revoked_at is null and (expires_at is null or expires_at > now())'
+/** An identity provider lets in whoever has an address. Everybody else needs a passkey. */
+const CAN_SIGN_IN =
+  'removed_at is null and (email is not null or exists (select from passkey k where (k.agency_id, k.person_id) = (p.agency_id, p.person_id)))'
 /** Credentials that are printed; `--json` has all. */
 const PRINTED_MAX = 50
 const CREDENTIAL_COLUMNS: Columns<LiveCredential> = {
@@ -68,7 +73,7 @@ export function afterRestore(program: Command, terminal: Terminal): void {
     .description(
       'Run this once on the database after restoring it to an earlier moment, before the service starts. Partners have seen changes that no longer exist: ' +
         'their numbers are not used again, cursors of GET /changes end (410), webhook endpoints are switched off with a reason until the agency enables them, and everybody has to sign in to the page again. ' +
-        'API keys, access tokens, passkeys and calendar addresses that were revoked since that moment are valid again: revoke them again, or all with --revoke-access. ' +
+        'API keys, access tokens, passkeys and calendar addresses that were revoked since that moment are valid again, and people who were removed can sign in again: revoke and remove them again, or all with --revoke-access. ' +
         'Guests who were erased since then are erased again with --erasures; without it nothing is done, unless --no-erasures says that there are none. ' +
         'It prints each kind of what the restore gave up, and what was done about it. ' +
         'Run it too when a fail-over to an asynchronous standby has lost the last changes. Do not run it after a fail-over to a synchronous standby, which loses nothing. ' +
@@ -77,7 +82,7 @@ export function afterRestore(program: Command, terminal: Terminal): void {
     .option('--json', 'print the result as JSON')
     .option(
       '--revoke-access',
-      'revoke all API keys and access tokens, delete all passkeys, and change all calendar addresses',
+      'revoke all API keys and access tokens, delete the passkeys and e-mail addresses of all people, and change all calendar addresses',
     )
   withErasures(command).action(async (options: AfterRestoreOptions) => {
     const url = databaseUrl(terminal, 'Cannot prepare the restored database: DATABASE_URL is not set.')
@@ -108,6 +113,7 @@ async function prepare(sql: Sql): Promise<Omit<Outcome, 'restoredTo' | 'erasures
            (select count(*)::int from booking) as "bookings",
            (select count(*)::int from api_key where ${sql.unsafe(LIVE)}) as "keys",
            (select count(*)::int from access_token where ${sql.unsafe(LIVE)}) as "tokens",
+           (select count(*)::int from person p where ${sql.unsafe(CAN_SIGN_IN)}) as "people",
            (select count(*)::int from calendar_feed) as "calendars",
            (select count(*)::int from agency where status = 'suspended') as "suspended"
     from after_restore()`
@@ -120,7 +126,8 @@ async function revokeAccess(sql: Sql): Promise<void> {
   await sql`
     with keys as (update api_key set revoked_at = now() where revoked_at is null),
          tokens as (update access_token set revoked_at = now() where revoked_at is null),
-         passkeys as (delete from passkey)
+         passkeys as (delete from passkey),
+         people as (update person set email = null where email is not null)
     update calendar_feed set version = version + 1`
 }
 
@@ -129,7 +136,9 @@ async function liveCredentials(sql: Sql): Promise<readonly LiveCredential[]> {
     select c.kind, a.slug as "agency", c.prefix, c.name, c.created_at as "createdAt"
     from (select 'API key' as kind, agency_id, prefix, name, created_at from api_key where ${sql.unsafe(LIVE)}
           union all
-          select 'access token', agency_id, prefix, name, created_at from access_token where ${sql.unsafe(LIVE)}) c
+          select 'access token', agency_id, prefix, name, created_at from access_token where ${sql.unsafe(LIVE)}
+          union all
+          select 'person', agency_id, null, name, created_at from person p where ${sql.unsafe(CAN_SIGN_IN)}) c
     join agency a using (agency_id)
     order by a.slug, c.kind desc, c.created_at`
   return rows.map(({ createdAt, ...row }) => ({ ...row, createdAt: instantText(createdAt.getTime()) }))
@@ -137,7 +146,7 @@ async function liveCredentials(sql: Sql): Promise<readonly LiveCredential[]> {
 
 /** Each kind of what a restore gives up. What cannot be made up for is named too. */
 function reportOf(
-  { endpoints, bookings, sessions, keys, tokens, calendars, suspended, erasures }: Outcome,
+  { endpoints, bookings, sessions, keys, tokens, people, calendars, suspended, erasures }: Outcome,
   { isAccessRevoked }: { isAccessRevoked: boolean },
 ): readonly GivenUp[] {
   const access = (alive: string) =>
@@ -154,6 +163,12 @@ function reportOf(
     { kind: 'sessions', did: `${sessions} sessions of the page have ended` },
     { kind: 'API keys', did: access(`${keys} API keys`) },
     { kind: 'access tokens', did: access(`${tokens} access tokens`) },
+    {
+      kind: 'people',
+      did: isAccessRevoked
+        ? `all passkeys and e-mail addresses were deleted: ${people} people can sign in`
+        : `${people} people can sign in, those who were removed or had another role since among them: change those again (--revoke-access deletes all passkeys and e-mail addresses)`,
+    },
     {
       kind: 'calendar addresses',
       did: isAccessRevoked

@@ -107,8 +107,8 @@ test('each kind of what a restore gives up is named with what was done about it,
   expect(outcome).toMatchObject({ endpoints: 0, sessions: 0, keys: 0, tokens: 0, restoredTo: null, erasures: null })
   expect(outcome.report.map(({ kind }: { kind: string }) => kind)).toEqual([
     ...['bookings and guests', 'sequence numbers', 'booking versions', 'cursors and history'],
-    ...['webhooks', 'webhook secrets', 'sessions', 'API keys', 'access tokens', 'calendar addresses'],
-    ...['suspended agencies', 'kept answers', 'counted requests', 'erased guests'],
+    ...['webhooks', 'webhook secrets', 'sessions', 'API keys', 'access tokens', 'people'],
+    ...['calendar addresses', 'suspended agencies', 'kept answers', 'counted requests', 'erased guests'],
   ])
   const text = await afterRestoreOf(restored)
   expect(text).toContain('Its log is empty')
@@ -136,6 +136,36 @@ test('lists the keys and tokens that can be used, and revokes all if asked: thos
     select count(*)::int as n from api_key where revoked_at is null and key_id = ${uuidOf(key.id)}::text::uuid
     union all select count(*)::int from access_token where revoked_at is null and token_id = ${uuidOf(token.id)}::text::uuid`
   expect(rows.map(({ n }) => n)).toEqual([0, 0])
+  await restored.close()
+})
+
+test('lists the people who can sign in, by a passkey or by their address, and lets in none of them if asked', async () => {
+  const restored = await openTestLedger()
+  const agency = await restored.agency()
+  const { sql } = restored.database
+  const draft = { agency_id: uuidOf(agency.id), role: 'desk', created_at: new Date(), revision: 0 }
+  const people = ['Invited', 'Maria', 'Rui', 'Gone'].map((name) => ({
+    ...draft,
+    person_id: uuidOf(sampleId('per', name)),
+    name,
+    email: name === 'Maria' ? 'maria@example.com' : null,
+    removed_at: name === 'Gone' ? new Date() : null,
+  }))
+  await sql`insert into person ${sql(people)}`
+  for (const name of ['Rui', 'Gone'])
+    await sql`
+      insert into passkey (agency_id, passkey_id, person_id, credential_id, name, public_key, sign_count, transports, created_at, challenged_at)
+      values (${uuidOf(agency.id)}, ${uuidOf(sampleId('pky', name))}, ${uuidOf(sampleId('per', name))}, ${name}, 'x', 'x', 0, '{}', now(), now())`
+  const text = await afterRestoreOf(restored.database)
+  expect(text).toContain('2 people can sign in, those who were removed or had another role since among them')
+  for (const name of ['Maria', 'Rui']) expect(text).toMatch(new RegExp(`^person +${agency.slug} .*${name} `, 'm'))
+  for (const name of ['Invited', 'Gone']) expect(text).not.toContain(name)
+  const after = await afterRestoreOf(restored.database, '--revoke-access')
+  expect(after).toContain('all passkeys and e-mail addresses were deleted: 0 people can sign in')
+  expect(after).not.toContain('These can be used')
+  const [left] =
+    await sql`select (select count(*)::int from passkey) as passkeys, count(email)::int as emails from person`
+  expect(left).toEqual({ passkeys: 0, emails: 0 })
   await restored.close()
 })
 

@@ -384,7 +384,7 @@ describeInBrowser('people with passkeys', () => {
       expect(page.url()).toEndWith('/portal/#/')
       await expectAccessible(page)
       await snapshot(page, 'choose-agency')
-      await page.getByRole('button', { name: /Harbour Stays/ }).click()
+      await page.getByRole('button', { name: 'Harbour Stays harbour: Ana Reis, Viewer' }).click()
       await page.locator('.account').getByText('Ana Reis').waitFor()
       await page.getByText('No units yet').waitFor()
     })

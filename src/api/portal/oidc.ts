@@ -15,6 +15,7 @@ import { linkCookie } from './session-cookie.ts'
 const OIDC_PATH = '/portal/oidc'
 const OIDC_CALLBACK_PATH = `${OIDC_PATH}/callback`
 const ATTEMPT_COOKIE = 'nightledger_oidc'
+const AGAIN = 'again=1'
 
 /** The address that the operator registers with the provider. */
 export function redirectUriOf(pageUrl: string): string {
@@ -22,7 +23,8 @@ export function redirectUriOf(pageUrl: string): string {
 }
 
 /** `GET /portal/oidc/start` */
-const START = oidcRoute('/start', async (provider, pageUrl) => {
+const START = oidcRoute('/start', async (provider, pageUrl, request) => {
+  if (!isAtPage(request, pageUrl)) return { location: `${pageUrl}${OIDC_PATH}/start?${AGAIN}`, cookies: [] }
   const started = await provider.start()
   if (started === null) return { location: refusedUrl(pageUrl, 'failed'), cookies: [] }
   return { location: started.location, cookies: [attemptCookie(pageUrl, started.sealed, ATTEMPT_MS / 1_000)] }
@@ -85,6 +87,15 @@ function refusedUrl(pageUrl: string, why: 'unknown' | 'failed'): string {
 
 function isOverTls(pageUrl: string): boolean {
   return pageUrl.startsWith('https:')
+}
+
+/**
+ * Whether the cookie of an attempt that begins here comes back with its callback, which is at the host of PUBLIC_URL. Asked again, it does:
+ * behind a proxy, `Host` may be another one.
+ */
+function isAtPage({ url, headers }: Request, pageUrl: string): boolean {
+  const hostname = headers.get('host')?.replace(/:\d+$/, '')
+  return hostname === new URL(pageUrl).hostname || targetOf(url).query === AGAIN
 }
 
 /** `Lax`, because the provider's site sends the browser back. */

@@ -219,7 +219,7 @@ function LinkChoice({ links }: { links: readonly Link[] }) {
               <span>
                 <span class="choice-name">{nameText(agency.name)}</span>{' '}
                 <span class="muted">
-                  {nameText(person.name)}, {roleLabel(person.role)}
+                  {agency.slug}: {nameText(person.name)}, {roleLabel(person.role)}
                 </span>
               </span>
               <span class="choice-end">

@@ -49,7 +49,7 @@ async function arrival(claims: object, at: TestService = service): Promise<strin
   const login = systemIds('evt')
   provider.accounts.set(login, claims)
   const browser = new Wanderer()
-  const started = await browser.open(`${at.url}/portal/oidc/start`)
+  const started = await browser.open(`${at.url}/portal/oidc/start?again=1`)
   const callback = await browser.signInAt(started.headers.get('location') ?? '', login)
   expect(callback).toStartWith(`${TEST_PAGE_URL}/portal/oidc/callback?`)
   const response = await browser.open(`${at.url}/portal/oidc/callback${new URL(callback).search}`)

@@ -169,7 +169,7 @@ describe('the cookie of an attempt', () => {
 
   test('is sent over TLS only where the page is', async () => {
     const at = startNode(provider, { publicUrl: 'https://desk.example' })
-    const response = await fetch(at.start, { redirect: 'manual' })
+    const response = await fetch(at.start, { headers: { host: 'desk.example' }, redirect: 'manual' })
     expect(response.headers.get('set-cookie')).toEndWith('; Secure')
     const to = new URL(response.headers.get('location') ?? '')
     expect(to.searchParams.get('redirect_uri')).toBe('https://desk.example/portal/oidc/callback')
@@ -431,6 +431,20 @@ describe('a provider that is away', () => {
     await late.goAway()
     at.stop()
   })
+})
+
+test('who opens the page under another host begins again at PUBLIC_URL, where the cookie is needed, and once only', async () => {
+  const at = startNode(provider, { publicUrl: `http://localhost:${port}` })
+  for (const host of ['127.0.0.1:1', 'evil.example', 'x:y:z']) {
+    const started = await fetch(at.start, { headers: { host }, redirect: 'manual' })
+    expect(started.headers.getSetCookie()).toEqual([])
+    expect(await locationOf(started)).toBe(`http://localhost:${port}/portal/oidc/start?again=1`)
+    const again = await fetch(`${at.start}?again=1`, { headers: { host }, redirect: 'manual' })
+    expect(await locationOf(again)).toStartWith(provider.issuer)
+  }
+  const direct = await fetch(at.start, { headers: { host: 'localhost:1' }, redirect: 'manual' })
+  expect(await locationOf(direct)).toStartWith(provider.issuer)
+  at.stop()
 })
 
 describe('an address in the request', () => {
