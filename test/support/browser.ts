@@ -51,6 +51,8 @@ interface VisitOptions {
   readonly host?: 'localhost' | '127.0.0.1'
   /** Requests that fail are part of the test: the service is away. */
   readonly mayFail?: boolean
+  /** Another one that the browser may go to. */
+  readonly otherOrigin?: string
 }
 
 /** The service and a browser, for one test file. */
@@ -114,15 +116,23 @@ async function openContext(browser: Browser, options: VisitOptions): Promise<Bro
 }
 
 /** Everything that no visit may do, as texts; grows while the visit lasts. */
-function watchFaults(context: BrowserContext, origin: string, { mayFail = false }: VisitOptions): string[] {
+function watchFaults(
+  context: BrowserContext,
+  origin: string,
+  { mayFail = false, otherOrigin = origin }: VisitOptions,
+): string[] {
   const faults: string[] = []
+  const isOther = (url = '') => otherOrigin !== origin && url.startsWith(`${otherOrigin}/`)
   context.on('request', (request) => {
-    if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:'))
-      faults.push(`request to another origin: ${request.url()}`)
+    const url = request.url()
+    // What a page elsewhere loads is its own affair.
+    if (isOther(url) || isOther(request.headers()['referer'])) return
+    if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) faults.push(`request to another origin: ${url}`)
   })
   context.on('console', (message) => {
-    if (message.type() === 'error' && !isExpected(message, mayFail))
-      faults.push(`console: ${message.text()} (${message.location().url})`)
+    const { url } = message.location()
+    if (otherOrigin !== origin && !url.startsWith(`${origin}/`)) return
+    if (message.type() === 'error' && !isExpected(message, mayFail)) faults.push(`console: ${message.text()} (${url})`)
   })
   context.on('weberror', (error) => void faults.push(`thrown: ${error.error().stack}`))
   return faults
