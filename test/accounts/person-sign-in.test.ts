@@ -26,6 +26,7 @@ const secretsOf = (key: number) =>
 const stored = new Map<string, PersonLink>()
 let reads: number
 let signIn: PersonSignIn
+let isEnding: boolean
 /** What an invitation that is used waits for. */
 let invitationUsed: PromiseWithResolvers<boolean>
 const open = new Set<Session>()
@@ -35,6 +36,7 @@ beforeEach(() => {
   open.clear()
   added.length = 0
   reads = 0
+  isEnding = false
   invitationUsed = Promise.withResolvers()
   const rows: Partial<PersonRows> = {
     insertSignInLink: async (link) => void stored.set(link.sha256, link),
@@ -57,6 +59,7 @@ beforeEach(() => {
     clock: new FakeClock(),
     newId: systemIds,
     links: secretsOf(7),
+    changes: { isEnding: () => isEnding },
     passkeys: { verifyNew: async () => ({}) } as never,
     sessions: {
       isOpen: (session) => open.has(session),
@@ -78,6 +81,18 @@ describe('a link', () => {
     for (const wrong of [forged, changed, `${secret.slice(0, 30)}BBBB${secret.slice(34)}`])
       expect(await signIn.findLink(wrong, null)).toBeNull()
     expect(reads).toBe(1)
+  })
+
+  test('lets nobody in while the database may still have it after a change that has ended it', async () => {
+    const secret = await signIn.makeSignInLink(ANA, 1_000)
+    const found = await signIn.findLink(secret, null)
+    if (found === null) throw new Error('Expected a link')
+    isEnding = true
+    invitationUsed.resolve(true)
+    expect(await signIn.findLink(secret, null)).toBeNull()
+    expect(await signIn.useInvitation(found, {} as never, {} as Session, CALLER)).toBe(false)
+    isEnding = false
+    expect(await signIn.useInvitation(found, {} as never, {} as Session, CALLER)).toBe(true)
   })
 })
 
