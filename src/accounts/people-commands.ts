@@ -5,11 +5,11 @@
  * - H3 Both hold from the next request on, and end the sessions of the person.
  */
 import { changeLine } from '../core/bookings/durable-writes.ts'
-import { AlreadyAnsweredError, isNotWritten } from '../core/bookings/write-error.ts'
+import { isNotWritten } from '../core/bookings/write-error.ts'
 import { type Agency, LIVE_CREDENTIALS_MAX, type Role } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Person } from '../core/catalogue/people.ts'
-import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
+import type { Caller, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import { withDeadline } from '../lib/deadline.ts'
@@ -17,17 +17,10 @@ import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
+import type { PersonChanges } from './person-changes.ts'
 import { INVITATION_MS, type LinkSecrets, type PersonLink } from './person-links.ts'
 import type { Ended, PersonRows } from './person-rows.ts'
-import type { PortalSessions } from './portal-sessions.ts'
-import {
-  type AgencyOutcome,
-  done,
-  NOT_FOUND,
-  RevocationNotStoredError,
-  refused,
-  StoreRetries,
-} from './store-retries.ts'
+import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
 interface PersonDraft {
   readonly name: string
@@ -51,12 +44,6 @@ interface MadePerson {
   readonly invitation: NewInvitation | null
 }
 
-/** What is not known to be stored of a change, besides the person's state. */
-interface Unstored {
-  readonly ends: Ended
-  readonly line: ChangeLine
-}
-
 /** How long a change waits to learn who else can sign in. Until it is made, the person keeps their access. */
 const OWNERS_WAIT_MS = 500
 
@@ -64,7 +51,7 @@ interface PeopleDependencies {
   readonly catalogue: Catalogue
   readonly rows: PersonRows
   readonly store: Pick<AgencyStore, 'settle' | 'loadPeople'>
-  readonly sessions: Pick<PortalSessions, 'endAllOf'>
+  readonly changes: PersonChanges
   readonly clock: Clock
   readonly newId: IdSource
   readonly links: Pick<LinkSecrets, 'make'>
@@ -74,20 +61,16 @@ interface PeopleDependencies {
 
 export class PeopleCommands {
   readonly #dependencies: PeopleDependencies
-  /** Writes of one person in the order of their changes; reads of an agency's people. */
+  /** Reads of an agency's people. */
   readonly #turns = new KeyedTurns()
   /** E-mail addresses of people on their way into the store, each with its agency; those without one too. */
   readonly #making = new Set<{ readonly agencyId: string; readonly email: string | null }>()
   /** By agency. */
   readonly #refresh: MemoryRefresh
-  readonly #storeRetries: StoreRetries
-  /** By person, oldest first. */
-  readonly #unstored = new Map<string, Unstored[]>()
 
   constructor(dependencies: PeopleDependencies) {
     const { catalogue, clock, store } = dependencies
     this.#dependencies = dependencies
-    this.#storeRetries = new StoreRetries(clock)
     this.#refresh = new MemoryRefresh({
       clock,
       turns: this.#turns,
@@ -142,21 +125,23 @@ export class PeopleCommands {
     return done(made)
   }
 
-  /** Makes another invitation, which replaces an unused one. @throws as `create` */
+  /** Makes another invitation, which replaces an unused one, when what was changed of the person before is stored. @throws as `create` */
   async invite(
     { id: agencyId }: Agency,
     personId: string,
     caller: Caller,
     keep?: KeepChange<Invited>,
   ): Promise<AgencyOutcome<Invited>> {
-    const person = this.#present(agencyId, personId)
-    if (person === null) return NOT_FOUND
-    const invited = { person, ...this.#newInvitation(person) }
-    await this.#dependencies.rows.insertInvitation(
-      invited.link,
-      changeLine(this.#dependencies, caller, keep?.(invited)),
-    )
-    return done(invited)
+    if (this.#present(agencyId, personId) === null) return NOT_FOUND
+    // Otherwise a change that ends invitations could end this one, too, or be too early to end it.
+    return this.#dependencies.changes.between(personId, async () => {
+      const person = this.#present(agencyId, personId)
+      if (person === null) return NOT_FOUND
+      const invited = { person, ...this.#newInvitation(person) }
+      const line = changeLine(this.#dependencies, caller, keep?.(invited))
+      await this.#dependencies.rows.insertInvitation(invited.link, line)
+      return done(invited)
+    })
   }
 
   /**
@@ -195,9 +180,9 @@ export class PeopleCommands {
     caller: Caller,
     keep?: KeepChange<Person>,
   ): Promise<AgencyOutcome<Person>> {
-    const { catalogue, clock } = this.#dependencies
+    const { changes, clock } = this.#dependencies
     const withPasskeys = await this.#peopleWithPasskeys(agencyId, personId, caller)
-    const person = catalogue.personById(agencyId, personId)
+    const person = changes.personById(agencyId, personId)
     if (person === null) return NOT_FOUND
     // Again if it may not have been stored. The name stays, for the audit trail; the address is of no more use.
     const removed = { ...person, email: null, removedAt: person.removedAt ?? clock.now() }
@@ -211,39 +196,8 @@ export class PeopleCommands {
     caller: Caller,
     keep?: KeepChange<Person>,
   ): Promise<AgencyOutcome<Person>> {
-    const { catalogue, rows, sessions } = this.#dependencies
-    const { id, agencyId } = changed
     const person = { ...changed, revision: changed.revision + 1 }
-    catalogue.putPerson(person)
-    if (ends !== 'nothing') sessions.endAllOf(id)
-    const own: Unstored = { ends, line: changeLine(this.#dependencies, caller, keep?.(person)) }
-    const unstored = this.#unstored.get(id) ?? []
-    this.#unstored.set(id, unstored)
-    unstored.push(own)
-    const store = () =>
-      this.#turns.run(id, async () => {
-        // With earlier changes: each has its line of the audit trail, and may end something.
-        while (unstored.includes(own)) {
-          const [next = own] = unstored
-          // Another change may have come in between, which is stored with this one.
-          const known = catalogue.personById(agencyId, id)
-          const latest = known !== null && known.revision > person.revision ? known : person
-          const answered = await rows.updatePerson(latest, next.ends, next.line).catch(ifAnswered)
-          unstored.shift()
-          // In a cluster, the agency may have been given up meanwhile, and read again as it was stored then.
-          catalogue.putPerson(latest)
-          if (next === own && answered instanceof Error) throw answered
-        }
-        if (unstored.length === 0) this.#unstored.delete(id)
-      })
-    try {
-      await store()
-    } catch (error) {
-      if (error instanceof AssertionError) throw error
-      this.#storeRetries.later(id, store)
-      throw new RevocationNotStoredError('person', { cause: error })
-    }
-    this.#storeRetries.cancel(id)
+    await this.#dependencies.changes.make(person, ends, changeLine(this.#dependencies, caller, keep?.(person)))
     return done(person)
   }
 
@@ -279,7 +233,7 @@ export class PeopleCommands {
   }
 
   #present(agencyId: string, personId: string): Person | null {
-    const person = this.#dependencies.catalogue.personById(agencyId, personId)
+    const person = this.#dependencies.changes.personById(agencyId, personId)
     return person?.removedAt === null ? person : null
   }
 
@@ -301,12 +255,6 @@ export class PeopleCommands {
 /** Whether an address no longer stands for the person. */
 function isReplaced(before: string | null, after: string | null): boolean {
   return before !== null && before.toLowerCase() !== after?.toLowerCase()
-}
-
-/** The same request has stored the change already, with its answer. */
-function ifAnswered(error: unknown): AlreadyAnsweredError {
-  if (error instanceof AlreadyAnsweredError) return error
-  throw error
 }
 
 const TOO_MANY = {

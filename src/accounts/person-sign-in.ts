@@ -17,6 +17,7 @@ import {
   type Passkeys,
   type PersonMember,
 } from './passkeys.ts'
+import type { PersonChanges } from './person-changes.ts'
 import { type LinkSecrets, linkHash, type PersonLink } from './person-links.ts'
 import type { PersonRows } from './person-rows.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
@@ -48,6 +49,7 @@ interface SignInDependencies {
   readonly catalogue: Pick<Catalogue, 'member' | 'agencyById'>
   readonly rows: PersonRows
   readonly passkeys: Passkeys
+  readonly changes: Pick<PersonChanges, 'isEnding'>
   readonly sessions: Pick<PortalSessions, 'endAllOf' | 'isOpen'>
   readonly clock: Clock
   readonly newId: IdSource
@@ -106,18 +108,19 @@ export class PersonSignIn {
   }
 
   /**
-   * Null: the link is unknown, or was used or replaced, or has expired, or is another browser's, or its person may not sign in any more.
+   * Null: the link is unknown, or was used or replaced, or has expired, or is another browser's, or its person may not sign in any more, or
+   * a change of the person that may end it is not stored yet.
    * @param browser as for `linkHash`
    * @returns the budget of the link, when that is used up: nothing is read then
    */
   async findLink(secret: string, browser: string | null): Promise<FoundLink | OverBudget | null> {
-    const { catalogue, rows, clock, links } = this.#dependencies
+    const { catalogue, rows, changes, clock, links } = this.#dependencies
     const agencyId = links.agencyIdOf(secret, clock.now())
     if (agencyId === null || !this.#isHere(agencyId)) return null
     const reads = this.#linkReads.take(secret, LINK_READS_PER_MINUTE)
     if (!reads.allowed) return { limit: reads.limit, of: 'link', retryAfterS: reads.retryAfterS }
     const link = await rows.findLink(agencyId, linkHash(secret, browser))
-    if (link === null) return null
+    if (link === null || changes.isEnding(link.personId)) return null
     const member = this.#valid(catalogue.member('person', agencyId, link.personId))
     return member === null ? null : { link, member }
   }
@@ -135,11 +138,12 @@ export class PersonSignIn {
 
   /**
    * Uses an invitation: the passkey is the only one of the person from now on, and the session the only one.
-   * @returns false: the invitation was used or replaced meanwhile
+   * @returns false: the invitation was used or replaced meanwhile, or the person is being changed
    */
   useInvitation({ link }: FoundLink, passkey: Passkey, session: Session, caller: Caller): Promise<boolean> {
-    const { rows, clock, sessions } = this.#dependencies
+    const { rows, changes, clock, sessions } = this.#dependencies
     return this.#turns.run(link.personId, async () => {
+      if (changes.isEnding(link.personId)) return false
       const how = { passkey: { ...passkey, lastUsedAt: clock.now() }, session: session.sha256, now: clock.now() }
       const isUsed = await rows.useInvitation(link, how, changeLine(this.#dependencies, caller, undefined))
       if (isUsed) sessions.endAllOf(link.personId, session)

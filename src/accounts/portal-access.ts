@@ -166,7 +166,10 @@ export class PortalAccess {
     const { session, secret } = await sessions.open(person, from)
     let identity: PortalIdentity | null = null
     try {
-      if (await store(session)) identity = this.readmit({ ...person, session })
+      const isStored = await store(session)
+      const now = isStored ? this.readmit({ ...person, session }) : null
+      // Otherwise a change that ends sessions could have ended all but this one.
+      if (now?.kind === 'person' && now.member.revision === person.member.revision) identity = now
     } finally {
       if (identity === null) sessions.end(session)
     }

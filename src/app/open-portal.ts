@@ -12,6 +12,7 @@ import { KeyCommands } from '../accounts/key-commands.ts'
 import { type OidcFailure, type OidcProvider, OidcSignIn } from '../accounts/oidc-sign-in.ts'
 import { Passkeys } from '../accounts/passkeys.ts'
 import { PeopleCommands } from '../accounts/people-commands.ts'
+import { PersonChanges } from '../accounts/person-changes.ts'
 import { LinkSecrets } from '../accounts/person-links.ts'
 import { PersonSignIn } from '../accounts/person-sign-in.ts'
 import { RetentionCommands } from '../accounts/retention-commands.ts'
@@ -178,8 +179,9 @@ export function openPeople(ledger: Ledger, { secretKey, people }: Pick<PortalOpt
   const rows = new PostgresPersonRows(sql, { lists, epochOf: (agencyId) => ledger.epochOf(agencyId) })
   const passkeys = new Passkeys({ secretKey, publicUrl: people.pageUrl, clock })
   const links = new LinkSecrets({ secretKey, random: randomBytes })
-  const common = { catalogue, rows, sessions, clock, newId, links }
-  const personSignIn = new PersonSignIn({ ...common, passkeys })
+  const changes = new PersonChanges({ catalogue, rows, sessions, clock })
+  const common = { catalogue, rows, changes, clock, newId, links }
+  const personSignIn = new PersonSignIn({ ...common, passkeys, sessions })
   const provider =
     people.oidc &&
     new OidcSignIn({

@@ -1,12 +1,17 @@
-import { beforeEach, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { AgencyCommands } from '../../src/accounts/agency-commands.ts'
 import type { AgencyStore } from '../../src/accounts/agency-store.ts'
 import { CalendarFeeds } from '../../src/accounts/calendar-feeds.ts'
 import { FeeCommands } from '../../src/accounts/fee-commands.ts'
+import { PeopleCommands } from '../../src/accounts/people-commands.ts'
+import { PersonChanges } from '../../src/accounts/person-changes.ts'
+import type { PersonRows } from '../../src/accounts/person-rows.ts'
+import { RETRY_EVERY_MS, RevocationNotStoredError } from '../../src/accounts/store-retries.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { Inventory } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
+import type { Person } from '../../src/core/catalogue/people.ts'
 import type { FeeType } from '../../src/core/domain/unit.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
@@ -21,9 +26,13 @@ const FEE: FeeType = {
   ...({ id: sampleId('fee', 'a'), label: 'City tax', kind: 'fixed', amount: 800, basisPoints: null } as const),
   ...({ includesWeeklyCleaning: false, application: 'every_stay', active: true } as const),
 }
+const MARIA: Person = {
+  ...({ id: sampleId('per', 'maria'), agencyId: AGENCY.id, name: 'Maria', email: 'maria@example.com' } as const),
+  ...({ role: 'manager', createdAt: 0, removedAt: null, revision: 5 } as const),
+}
 
 let clock: FakeClock
-let stored: { agency: Agency; fees: readonly FeeType[] }
+let stored: { agency: Agency; fees: readonly FeeType[]; person: Person }
 /** The answers to writes wait for it. */
 let answers: PromiseWithResolvers<void>
 let reads: number
@@ -34,7 +43,7 @@ let fees: FeeCommands
 
 beforeEach(async () => {
   clock = new FakeClock()
-  stored = { agency: AGENCY, fees: [FEE] }
+  stored = { agency: AGENCY, fees: [FEE], person: MARIA }
   answers = Promise.withResolvers<void>()
   reads = 0
   term = 1
@@ -74,7 +83,7 @@ beforeEach(async () => {
 })
 
 function comes(): void {
-  catalogue.putPart({ agencies: [stored.agency], keys: [], accessTokens: [], people: [] })
+  catalogue.putPart({ agencies: [stored.agency], keys: [], accessTokens: [], people: [stored.person] })
 }
 
 function leaves(): void {
@@ -161,4 +170,98 @@ test('an address of a calendar that the other node has changed is open here, alt
   isAway = false
   await feeds.change(AGENCY, unit, CALLER)
   expect(await feeds.isToken(AGENCY, unit, address)).toBe(false)
+})
+
+describe('a change of a person that could not be stored', () => {
+  let isAway: boolean
+  /** Routes of the lines of the audit trail. */
+  let lines: string[]
+  let ended: number
+  let people: PeopleCommands
+  beforeEach(() => {
+    isAway = true
+    lines = []
+    ended = 0
+    const rows: Partial<PersonRows> = {
+      peopleWithPasskeys: async () => [],
+      updatePerson: async (person, _, { route }) => {
+        if (isAway) throw new WriteError('not_written', 'x')
+        stored.person = person
+        lines.push(route)
+      },
+    }
+    people = new PeopleCommands({
+      ...({ catalogue, clock, newId: systemIds, provider: null, links: {} as never } as const),
+      rows: rows as PersonRows,
+      changes: new PersonChanges({
+        ...{ catalogue, rows: rows as PersonRows, clock },
+        sessions: {
+          endAllOf: () => {
+            ended += 1
+          },
+        },
+      }),
+      store: { settle: async () => {}, loadPeople: async () => [] },
+    })
+  })
+
+  const failed = async (change: Promise<unknown>) =>
+    expect(await change.catch((error: unknown) => error)).toBeInstanceOf(RevocationNotStoredError)
+  const as = (route: string) => ({ ...CALLER, route })
+  const update = (change: Parameters<PeopleCommands['update']>[2], route: string) =>
+    people.update(AGENCY, MARIA.id, change, as(route))
+  const remove = (route: string) => people.remove(AGENCY, MARIA.id, as(route))
+  /** Of which there are retries. */
+  const databaseIsBack = async () => {
+    isAway = false
+    await clock.advance(2 * RETRY_EVERY_MS)
+  }
+  const inMemory = () => catalogue.personById(AGENCY.id, MARIA.id)
+
+  test('does not bring back a person whom the other node has removed', async () => {
+    await failed(update({ role: 'owner' }, 'promote'))
+    const removed: Person = { ...MARIA, email: null, removedAt: 1, revision: 6 }
+    await goesAndComesBack(() => (stored.person = removed))
+    await databaseIsBack()
+    expect([stored.person, inMemory(), lines]).toEqual([removed, removed, []])
+  })
+
+  test('nor does the next change of the person store it', async () => {
+    await failed(update({ role: 'owner' }, 'promote'))
+    await goesAndComesBack(() => (stored.person = { ...MARIA, role: 'desk', revision: 6 }))
+    isAway = false
+    await update({ name: 'Maria A.' }, 'rename')
+    expect([stored.person, lines]).toEqual([{ ...MARIA, role: 'desk', name: 'Maria A.', revision: 7 }, ['rename']])
+    await databaseIsBack()
+    expect([inMemory(), lines]).toEqual([stored.person, ['rename']])
+  })
+
+  test('is not reported as stored when it waited for its turn meanwhile', async () => {
+    const both = [update({ role: 'owner' }, 'promote'), update({ name: 'Maria A.' }, 'rename')]
+    await goesAndComesBack(() => (stored.person = { ...MARIA, role: 'desk', revision: 6 }))
+    isAway = false
+    for (const change of both) await failed(change)
+    expect([stored.person.role, lines]).toEqual(['desk', []])
+  })
+
+  test('holds again when nobody else has changed the person: a database that is away takes the agency from every node', async () => {
+    await failed(update({ role: 'desk' }, 'demote'))
+    await failed(update({ name: 'Maria A.' }, 'rename'))
+    await goesAndComesBack(() => {})
+    ended = 0
+    await databaseIsBack()
+    const changed = { ...MARIA, role: 'desk', name: 'Maria A.', revision: 7 } as const
+    expect([stored.person, inMemory(), lines]).toEqual([changed, changed, ['demote', 'rename']])
+    expect(ended).toBe(1)
+  })
+
+  test('holds when it is a removal, whatever the other node has changed, and without what was changed here before', async () => {
+    await failed(update({ role: 'owner' }, 'promote'))
+    await failed(remove('remove'))
+    const renamed: Person = { ...MARIA, name: 'Maria A.', revision: 9 }
+    await goesAndComesBack(() => (stored.person = renamed))
+    await databaseIsBack()
+    const removed = { ...renamed, email: null, removedAt: clock.now() - 2 * RETRY_EVERY_MS, revision: 10 }
+    expect([stored.person, inMemory(), lines]).toEqual([removed, removed, ['remove']])
+  })
 })

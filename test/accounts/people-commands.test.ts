@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { PeopleCommands } from '../../src/accounts/people-commands.ts'
+import { PersonChanges } from '../../src/accounts/person-changes.ts'
 import { LinkSecrets } from '../../src/accounts/person-links.ts'
 import type { PersonRows } from '../../src/accounts/person-rows.ts'
 import { RETRY_EVERY_MS, RevocationNotStoredError } from '../../src/accounts/store-retries.ts'
@@ -27,6 +28,7 @@ const as = ({ id }: Person, requestId: string | null = null): Caller => ({
   route: 'x',
   requestId,
 })
+const OPERATOR: Caller = { actor: { kind: 'portal', id: null }, route: 'x', requestId: 'remove' }
 const ANA = person('ana')
 const RUI = person('rui')
 
@@ -34,6 +36,8 @@ let clock: FakeClock
 let catalogue: Catalogue
 /** What becomes of writes. */
 let isAway: boolean
+/** What the answers to changes wait for. */
+let answering: Promise<void>
 /** Request ids of the lines that were stored, and what ended with each. */
 let lines: [string | null, string][]
 let withPasskeys: string[]
@@ -42,15 +46,17 @@ function commandsOf(provider: { readonly isOnly: boolean } | null = null): Peopl
   const rows: Partial<PersonRows> = {
     peopleWithPasskeys: async () => withPasskeys,
     updatePerson: async (_, ends, { requestId }) => {
+      await answering
       if (isAway) throw new WriteError('not_written', 'x')
       lines.push([requestId, ends])
     },
+    insertInvitation: async (_, { requestId }) => void lines.push([requestId, 'nothing']),
   }
   return new PeopleCommands({
     catalogue,
     rows: rows as PersonRows,
+    changes: new PersonChanges({ catalogue, rows: rows as PersonRows, sessions: { endAllOf: () => {} }, clock }),
     store: { settle: async () => {}, loadPeople: async () => [] },
-    sessions: { endAllOf: () => {} },
     clock,
     newId: systemIds,
     links: new LinkSecrets({ secretKey: new Uint8Array(32), random: (bytes) => new Uint8Array(bytes) }),
@@ -63,6 +69,7 @@ beforeEach(() => {
   catalogue = new Catalogue({} as never)
   catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [ANA, RUI] })
   isAway = false
+  answering = Promise.resolve()
   lines = []
   withPasskeys = [ANA.id, RUI.id]
 })
@@ -133,5 +140,56 @@ describe('while the database is away', () => {
     isAway = false
     await clock.advance(RETRY_EVERY_MS)
     expect(lines.map(([requestId]) => requestId)).toEqual(['first', 'second'])
+  })
+
+  test('a retry that is late takes no line from a change that was made meanwhile, at whatever step', async () => {
+    for (let steps = 0; steps < 12; steps++) {
+      const commands = commandsOf()
+      const rename = (name: string) => commands.update(AGENCY, ANA.id, { name }, as(RUI, name)).catch(() => {})
+      lines = []
+      isAway = true
+      await rename('first')
+      const { promise, resolve } = Promise.withResolvers<void>()
+      answering = promise
+      isAway = false
+      const second = rename('second')
+      // The retry has its turn behind the second change, with which the first is stored.
+      await clock.advance(RETRY_EVERY_MS)
+      resolve()
+      for (let step = 0; step < steps; step++) await null
+      isAway = lines.length === 2
+      const third = rename('third')
+      await second
+      await third
+      isAway = false
+      await rename('fourth')
+      expect(lines.map(([requestId]) => requestId)).toEqual(['first', 'second', 'third', 'fourth'])
+    }
+  })
+
+  test('an invitation is made when they are stored, so that none of them ends it', async () => {
+    const commands = commandsOf()
+    catalogue.putPerson({ ...ANA, email: 'ana@example.com', revision: 1 })
+    isAway = true
+    await commands.update(AGENCY, ANA.id, { email: 'ana@example.org' }, as(RUI, 'change')).catch(() => {})
+    const failed = await commands.invite(AGENCY, ANA.id, as(RUI, 'too early')).catch((error: unknown) => error)
+    expect(failed).toBeInstanceOf(WriteError)
+    isAway = false
+    expect(await commands.invite(AGENCY, ANA.id, as(RUI, 'invite'))).toMatchObject({
+      value: { person: { email: 'ana@example.org' } },
+    })
+    await clock.advance(2 * RETRY_EVERY_MS)
+    expect(lines).toEqual([
+      ['change', 'links'],
+      ['invite', 'nothing'],
+    ])
+  })
+
+  test('an invitation waits for a removal on its way, and is then not made', async () => {
+    const commands = commandsOf()
+    const removed = commands.remove(AGENCY, ANA.id, OPERATOR)
+    const invited = commands.invite(AGENCY, ANA.id, as(RUI, 'invite'))
+    expect([await removed, await invited].map(({ kind }) => kind)).toEqual(['done', 'not_found'])
+    expect(lines).toEqual([['remove', 'everything']])
   })
 })

@@ -28,6 +28,7 @@ const stored = new Map<string, PersonLink>()
 let reads: number
 let clock: FakeClock
 let signIn: PersonSignIn
+let isEnding: boolean
 /** What an invitation that is used waits for. */
 let invitationUsed: PromiseWithResolvers<boolean>
 const open = new Set<Session>()
@@ -38,6 +39,7 @@ beforeEach(() => {
   added.length = 0
   reads = 0
   clock = new FakeClock()
+  isEnding = false
   invitationUsed = Promise.withResolvers()
   const rows: Partial<PersonRows> = {
     insertSignInLink: async (link) => void stored.set(link.sha256, link),
@@ -60,6 +62,7 @@ beforeEach(() => {
     clock,
     newId: systemIds,
     links: secretsOf(7),
+    changes: { isEnding: () => isEnding },
     passkeys: { verifyNew: async () => ({}) } as never,
     sessions: {
       isOpen: (session) => open.has(session),
@@ -108,6 +111,18 @@ describe('a link', () => {
       expect(reads).toBe(LINK_READS_PER_MINUTE + 2)
     },
   )
+
+  test('lets nobody in while the database may still have it after a change that has ended it', async () => {
+    const secret = await signIn.makeSignInLink(ANA, 1_000)
+    const found = await signIn.findLink(secret, null)
+    if (found === null || !('link' in found)) throw new Error('Expected a link')
+    isEnding = true
+    invitationUsed.resolve(true)
+    expect(await signIn.findLink(secret, null)).toBeNull()
+    expect(await signIn.useInvitation(found, {} as never, {} as Session, CALLER)).toBe(false)
+    isEnding = false
+    expect(await signIn.useInvitation(found, {} as never, {} as Session, CALLER)).toBe(true)
+  })
 })
 
 describe('a passkey', () => {

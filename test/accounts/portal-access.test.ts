@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { AnswerPace, BURST_PARTS } from '../../src/accounts/partner-access.ts'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
+import type { PortalSessions, Session } from '../../src/accounts/portal-sessions.ts'
 import { newTokenSecret } from '../../src/accounts/secrets.ts'
 import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { type AccessToken, type RequiredRole, ROLES, suffices } from '../../src/core/catalogue/agency.ts'
 import type { Member } from '../../src/core/catalogue/catalogue.ts'
+import type { Person } from '../../src/core/catalogue/people.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY, sampleId } from '../support/samples.ts'
 
@@ -125,4 +127,47 @@ test('work that the length of an answer does not show counts against the budget 
   expect(access.take(person)).toMatchObject({ of: 'access token', limit: 10 })
   access.takeParts(person, BURST_PARTS)
   expect(access.takeParts(person, 1)).toBeInstanceOf(Promise)
+})
+
+test('a person who was changed while they signed in is not let in: the change has ended all other sessions', async () => {
+  const member: Person = {
+    ...({ id: sampleId('per', 'a'), agencyId: AGENCY.id, name: 'Ana', email: null, role: 'owner' } as const),
+    ...{ createdAt: 0, removedAt: null, revision: 1 },
+  }
+  let now = member
+  const ended: string[] = []
+  const session = { id: 'ses_a' } as Session
+  const change = () => {
+    now = { ...member, role: 'viewer', revision: 2 }
+  }
+  const signIn = async (whileOpening: () => void, whileStoring: () => void) => {
+    now = member
+    const sessions: Partial<PortalSessions> = {
+      open: async () => {
+        whileOpening()
+        return { session, secret: 'x' }
+      },
+      isOpen: () => true,
+      end: ({ id }) => void ended.push(id),
+    }
+    const access = new PortalAccess({
+      operatorTokens: [],
+      catalogue: { tokenHolderByHash: () => null, member: () => ({ kind: 'person', member: now, agency: AGENCY }) },
+      clock: { now: () => NOW },
+      sessions: sessions as PortalSessions,
+    })
+    return access.signInPerson(
+      { kind: 'person', member, agency: AGENCY },
+      { device: '', address: '', way: 'passkey' },
+      async () => {
+        whileStoring()
+        return true
+      },
+    )
+  }
+  const nothing = () => {}
+  expect(await signIn(change, nothing)).toBeNull()
+  expect(await signIn(nothing, change)).toBeNull()
+  expect(ended).toEqual([session.id, session.id])
+  expect((await signIn(nothing, nothing))?.identity).toMatchObject({ session, member })
 })

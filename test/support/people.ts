@@ -33,10 +33,13 @@ export function makeSignInLink(
   if (person === null) throw new Error('Expected a person')
   const { sql, lists, epochOf } = ledger
   const rows = new PostgresPersonRows(sql, { lists, epochOf })
-  return new PersonSignIn({ ...ledger, rows, passkeys: {} as never, links: TEST_LINKS }).makeSignInLink(
-    person,
-    lifetimeMs,
-  )
+  return new PersonSignIn({
+    ...ledger,
+    rows,
+    passkeys: {} as never,
+    changes: {} as never,
+    links: TEST_LINKS,
+  }).makeSignInLink(person, lifetimeMs)
 }
 
 /** What somebody who has not signed in sends from the page. */

@@ -1,11 +1,14 @@
 /** The people of an agency: inviting, changing and removing them, and the links that let them in. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { LINK_READS_PER_MINUTE } from '../../../src/accounts/person-sign-in.ts'
+
+import { WriteError } from '../../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
 import { REMOVED_PEOPLE_KEPT_MAX } from '../../../src/core/catalogue/people.ts'
 import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
+import { PostgresPersonRows } from '../../../src/postgres/stores/postgres-person-rows.ts'
 import { makePasskey } from '../../support/authenticator.ts'
 import { FROM_THE_PAGE } from '../../support/page-sessions.ts'
 import {
@@ -322,6 +325,28 @@ describe('a person', () => {
       401, 401, 401,
     ])
     expect((await signInWith(service, device)).status).toBe(200)
+  })
+
+  test('with another e-mail address that cannot be stored yet is let in by nothing sent to the old one, though it is stored still', async () => {
+    const { person, secret } = await invite(service, agency, { role: 'desk', email: 'former@example.com' })
+    const link = await makeSignInLink(service, agency, person, 10 * MINUTE_MS)
+    const { passkey } = makePasskey((await show(secret)).body.options)
+    const path = `${a}/people/${person.id}`
+    const storing = spyOn(PostgresPersonRows.prototype, 'updatePerson').mockImplementation(() =>
+      Promise.reject(new WriteError('not_written', 'The database is away')),
+    )
+    expect((await service.patch(path, { email: 'later@example.com' })).status).toBe(500)
+    for (const body of [{ link }, { link: secret, name: 'x', passkey }])
+      expect((await fromThePage(service, '/portal/session', body)).body.code).toBe('LINK_NOT_VALID')
+    storing.mockRestore()
+    const { body } = await service.ask(`${path}/invitations`, undefined, { method: 'POST' })
+    const [row] = await service.ledger.sql<{ email: string; links: number; passkeys: number }[]>`
+      select (select email from person where person_id = ${uuidOf(person.id)}) as email,
+             (select count(*)::int from person_link where person_id = ${uuidOf(person.id)}) as links,
+             (select count(*)::int from passkey where person_id = ${uuidOf(person.id)}) as passkeys`
+    expect(row).toEqual({ email: 'later@example.com', links: 1, passkeys: 0 })
+    expect((await accept(service, secretIn(body.invitation.link))).answer.status).toBe(200)
+    expect(service.bugs).toEqual([])
   })
 
   test('who gets another role keeps the invitation, but no link that signs in', async () => {
