@@ -259,7 +259,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       onDurable: (entries) => {
         changes.noteDurable(entries)
         agencyChanges.noteDurable(entries)
-        for (const { agencyId } of entries) housekeeping.checkpoints.note(agencyId)
+        for (const entry of entries) housekeeping.checkpoints.note(entry)
       },
       onFenced: (cause, settled) => {
         if (hasLostEntries(cause)) watch.onEntriesLost(cause)

@@ -7,8 +7,9 @@ import {
   TreeDamagedError,
   type TreeEnd,
 } from '../../events/checkpoints/checkpoint-rows.ts'
-import { HASH_BYTES, type Hash, placeOf, type TreeNode } from '../../events/checkpoints/merkle-tree.ts'
+import { type Hash, placeOf, type TreeNode } from '../../events/checkpoints/merkle-tree.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
+import { HASH_BYTES } from '../../lib/merkle-hash.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** Of an agency without entries. */
