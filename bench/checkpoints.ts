@@ -54,6 +54,8 @@ async function measure(
   const builder = checkpointBuilder(sql)
   // The search of a process that starts, and the first read of every tree, are not a part of a round.
   await builder.round()
+  for (const entry of await copyEntries(sql, agencies, 1)) builder.note(entry)
+  await builder.round()
   const copied = await copyEntries(sql, agencies, entries)
   const [databaseBefore, before] = [cpuSecondsOfFamily(postgres.postmasterPid), process.cpuUsage()]
   if (isRecent) for (const entry of copied) builder.note(entry)

@@ -8,6 +8,7 @@
  */
 
 import type { ShardEpoch } from '../../core/journal/journal-store.ts'
+import { shardOf } from '../../core/journal/shard.ts'
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Slices } from '../../lib/slices.ts'
@@ -126,6 +127,8 @@ export class CheckpointBuilder {
     const fresh = this.#owned().filter(({ shard, epoch }) => this.#searched.get(shard) !== epoch)
     if (fresh.length === 0) return
     const shards = fresh.map(({ shard }) => shard)
+    // Others may have extended these trees since, or a fail-over may have lost the ends of them.
+    for (const id of this.#trees.keys()) if (shards.includes(shardOf(id))) this.#trees.delete(id)
     for (let after: string | null = null; !this.#stopped; ) {
       const { agencyIds, lastId } = await this.#rows.behind(shards, after, AGENCIES_PER_SEARCH)
       for (const id of agencyIds) this.#noted.add(id)

@@ -54,8 +54,12 @@ export class RecentLeaves {
 
   /** Called for each entry, once it is durable: it does as little as possible. */
   note({ shard, seq, month, agencyId, id, leaf }: DurableEntry): void {
-    let run = this.#runOf(shard)
-    if (run.lastSeq !== seq - 1 && run.lastSeq !== NONE) run = this.#begin(shard)
+    const run = this.#runOf(shard)
+    if (run?.lastSeq !== seq - 1) {
+      this.#end(shard)
+      this.#runs.set(shard, { epoch: this.#epochOf(shard), lastSeq: seq, queues: new Map() })
+      return
+    }
     run.lastSeq = seq
     const queue = run.queues.get(agencyId)
     if (queue === undefined) return
@@ -66,15 +70,18 @@ export class RecentLeaves {
     }
   }
 
-  /** Keeps the leaves of the agency from here on. What is read from the journal afterwards has all entries before them. */
+  /**
+   * Keeps the leaves of the agency from here on, if it is known which entry of its shard is next. What is read from the journal afterwards
+   * has all entries before them.
+   */
   follow(agencyId: string): void {
-    const { queues } = this.#runOf(shardOf(agencyId))
-    if (!queues.has(agencyId)) queues.set(agencyId, { after: Number.POSITIVE_INFINITY, leaves: [] })
+    const queues = this.#runOf(shardOf(agencyId))?.queues
+    if (queues?.has(agencyId) === false) queues.set(agencyId, { after: Number.POSITIVE_INFINITY, leaves: [] })
   }
 
   /** The tree has all entries of the agency up to this number, of those that were durable when `follow` was called. */
   settle(agencyId: string, lastSeq: number): void {
-    const queue = this.#runOf(shardOf(agencyId)).queues.get(agencyId)
+    const queue = this.#runOf(shardOf(agencyId))?.queues.get(agencyId)
     if (queue === undefined) return
     const next = queue.leaves.findIndex(({ seq }) => seq > lastSeq)
     const settled = next < 0 ? queue.leaves.length : next
@@ -85,7 +92,7 @@ export class RecentLeaves {
 
   /** The leaves of all entries of the agency after this number, at most `limit`, in order; null: some may be missing. */
   after(agencyId: string, seq: number, limit: number): readonly RecentLeaf[] | null {
-    const queue = this.#runOf(shardOf(agencyId)).queues.get(agencyId)
+    const queue = this.#runOf(shardOf(agencyId))?.queues.get(agencyId)
     if (queue === undefined || queue.after > seq) return null
     const from = queue.leaves.findIndex((leaf) => leaf.seq > seq)
     return from < 0 ? [] : queue.leaves.slice(from, from + limit)
@@ -97,19 +104,14 @@ export class RecentLeaves {
     queues?.delete(agencyId)
   }
 
-  #runOf(shard: number): Run {
+  #runOf(shard: number): Run | undefined {
     const run = this.#runs.get(shard)
-    return run?.epoch === this.#epochOf(shard) ? run : this.#begin(shard)
+    if (run !== undefined && run.epoch !== this.#epochOf(shard)) this.#end(shard)
+    return this.#runs.get(shard)
   }
 
-  /** Without the queues of the run before, which may lack entries. */
-  #begin(shard: number): Run {
+  #end(shard: number): void {
     for (const { leaves } of this.#runs.get(shard)?.queues.values() ?? []) this.#size -= leaves.length
-    const run = { epoch: this.#epochOf(shard), lastSeq: NONE, queues: new Map<string, Queue>() }
-    this.#runs.set(shard, run)
-    return run
+    this.#runs.delete(shard)
   }
 }
-
-/** Nothing was written under the epoch yet. */
-const NONE = -1

@@ -34,6 +34,7 @@ function open({ leavesMax = 100, agencyLeavesMax = 100 } = {}) {
 describe('the leaves of an agency that were just made', () => {
   test('are those after the end of its tree, as many as are wanted, with what a tree keeps of the last one', () => {
     const { recent, note, after } = open()
+    note(A, 7)
     recent.follow(A)
     recent.settle(A, 7)
     note(A, 8, 9, 10)
@@ -44,8 +45,9 @@ describe('the leaves of an agency that were just made', () => {
     expect(recent.after(A, 9, 1)).toEqual([{ seq: 10, month: '2030-01-01', id: 'evt_10', leaf: new Uint8Array([10]) }])
   })
 
-  test('are not trusted before its tree has all entries from before they were kept', () => {
+  test('are not trusted before it is known what comes before them: in the shard, and in the tree', () => {
     const { recent, note, after } = open()
+    recent.follow(A)
     note(A, 8)
     expect(after(A, 7)).toBeNull()
     recent.follow(A)
@@ -57,6 +59,7 @@ describe('the leaves of an agency that were just made', () => {
 
   test('are not trusted by a tree that ends before they begin, as after the loss of its last row', () => {
     const { recent, note, after } = open()
+    note(A, 7)
     recent.follow(A)
     recent.settle(A, 7)
     note(A, 8, 9)
@@ -69,6 +72,7 @@ describe('the leaves of an agency that were just made', () => {
 
   test('are forgotten when an entry of the shard is missing between them', () => {
     const { recent, note, after } = open()
+    note(A, 7)
     recent.follow(A)
     recent.settle(A, 7)
     note(A, 8, 10)
@@ -78,6 +82,7 @@ describe('the leaves of an agency that were just made', () => {
 
   test('are forgotten when a number comes twice, as after a fail-over that has lost entries', () => {
     const { recent, note, after } = open()
+    note(A, 7)
     recent.follow(A)
     recent.settle(A, 7)
     note(A, 8, 9, 9)
@@ -87,6 +92,7 @@ describe('the leaves of an agency that were just made', () => {
   test('are forgotten when the shard has another epoch, even if nothing was written since or the numbers go on', () => {
     for (const noteNext of [false, true]) {
       const { recent, note, after, setEpoch } = open()
+      note(A, 7)
       recent.follow(A)
       recent.settle(A, 7)
       note(A, 8)
@@ -99,6 +105,7 @@ describe('the leaves of an agency that were just made', () => {
 
   test('are forgotten when they are too many, and kept again once they are followed', () => {
     const { recent, note, after } = open({ agencyLeavesMax: 2 })
+    note(A, 7)
     recent.follow(A)
     recent.settle(A, 7)
     note(A, 8, 9)
@@ -115,6 +122,7 @@ describe('the leaves of an agency that were just made', () => {
   test('of all agencies have a limit together, which costs the one that exceeds it its own', () => {
     const { recent, note, after } = open({ leavesMax: 3 })
     for (const agencyId of [A, B]) {
+      note(agencyId, 0)
       recent.follow(agencyId)
       recent.settle(agencyId, 0)
     }
