@@ -75,10 +75,10 @@ export class PostgresCheckpointRows implements CheckpointRows {
     const column = (of: (part: BuiltPart) => string | number) => arrayOf(parts.map(of))
     let bytes = 0
     const ends = parts.map(({ hashes }) => {
-      bytes += hashes.length * HASH_BYTES
+      bytes += hashes.length
       return bytes
     })
-    const all = `\\x${parts.map(({ hashes }) => Buffer.concat(hashes).toString('hex')).join('')}`
+    const all = `\\x${Buffer.concat(parts.map(({ hashes }) => hashes)).toString('hex')}`
     const rows = await this.#sql<{ agencyId: string }[]>`
       select kept as "agencyId"
       from keep_checkpoints(${column(({ agencyId }) => uuidOf(agencyId))}::text::uuid[], ${column(({ firstLeaf }) => firstLeaf)}::text::bigint[],

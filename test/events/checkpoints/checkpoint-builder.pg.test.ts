@@ -191,7 +191,7 @@ describe('the stored tree', () => {
     const tree = new TreeEdge(end.size, await rows.hashes(lived.agency.id, [{ level: 1, index: 0 }]))
     const hashes: Hash[] = []
     for (const leaf of next.leaves) tree.append(leaf, { onComplete: (hash) => hashes.push(hash) })
-    const part = { ...next, firstLeaf: end.size, size: tree.size, hashes }
+    const part = { ...next, firstLeaf: end.size, size: tree.size, hashes: Buffer.concat(hashes) }
     expect([...(await rows.keep([part]))]).toEqual([])
     await builder().round()
     await expectWhole()

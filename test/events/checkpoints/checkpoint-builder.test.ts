@@ -6,12 +6,14 @@ import {
   CheckpointBuilder,
   LEAVES_AT_ONCE,
   LEAVES_PER_READ,
+  RECENT_PER_STATEMENT,
 } from '../../../src/events/checkpoints/checkpoint-builder.ts'
 import type { BuiltPart, CheckpointRows, TreeEnd } from '../../../src/events/checkpoints/checkpoint-rows.ts'
 import { type Hash, isSameHash, placeOf, TreeEdge, type TreeNode } from '../../../src/events/checkpoints/merkle-tree.ts'
 import type { DurableEntry } from '../../../src/events/checkpoints/recent-leaves.ts'
 import { leafHash } from '../../../src/lib/merkle-hash.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
+import { hashesIn } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { recentLeaves } from '../../support/checkpoints.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { rounds } from '../../support/long-run.ts'
@@ -23,6 +25,10 @@ class MemoryRows implements Omit<CheckpointRows, 'leavesOfBooking' | 'listKey'> 
   /** What was kept, in order. */
   parts: BuiltPart[] = []
   reads = 0
+  /** What happens once the journal has been read, and before the builder knows it. */
+  duringRead: () => void = () => {}
+  /** In the largest statement. */
+  leavesKept = 0
   failing: 'all' | 'none' | ReadonlySet<string> = 'none'
   #ids = 0
 
@@ -58,12 +64,18 @@ class MemoryRows implements Omit<CheckpointRows, 'leavesOfBooking' | 'listKey'> 
   }
 
   async hashes(agencyId: string, nodes: readonly TreeNode[]) {
-    const all = this.parts.filter((part) => part.agencyId === agencyId).flatMap(({ hashes }) => hashes)
+    const all = this.#hashesOf(agencyId)
     return nodes.map((node) => all[placeOf(node).place] as Hash)
   }
 
   async nextLeaves(ends: readonly TreeEnd[], limit: number) {
     this.reads += 1
+    const read = this.#nextLeaves(ends, limit)
+    this.duringRead()
+    return read
+  }
+
+  #nextLeaves(ends: readonly TreeEnd[], limit: number) {
     return ends.flatMap(({ agencyId, lastSeq }) => {
       const entries = this.#of(agencyId)
         .filter(({ seq }) => seq > lastSeq)
@@ -79,6 +91,10 @@ class MemoryRows implements Omit<CheckpointRows, 'leavesOfBooking' | 'listKey'> 
     const { failing } = this
     if (failing === 'all' || (failing !== 'none' && parts.some(({ agencyId }) => failing.has(agencyId))))
       throw new Error('no database')
+    this.leavesKept = Math.max(
+      this.leavesKept,
+      parts.reduce((sum, { leaves }) => sum + leaves.length, 0),
+    )
     const kept = parts.filter(
       ({ agencyId, firstLeaf, lastId }) =>
         firstLeaf === this.#end(agencyId).size && this.log.some(({ id }) => id === lastId),
@@ -92,8 +108,12 @@ class MemoryRows implements Omit<CheckpointRows, 'leavesOfBooking' | 'listKey'> 
     const tree = new TreeEdge()
     const hashes: Hash[] = []
     for (const { leaf } of this.#of(agencyId)) tree.append(leaf, { onComplete: (hash) => void hashes.push(hash) })
-    const stored = this.parts.filter((part) => part.agencyId === agencyId).flatMap((part) => part.hashes)
+    const stored = this.#hashesOf(agencyId)
     return stored.length === hashes.length && stored.every((hash, i) => isSameHash(hash, hashes[i] as Hash))
+  }
+
+  #hashesOf(agencyId: string): Hash[] {
+    return this.parts.filter((part) => part.agencyId === agencyId).flatMap(({ hashes }) => hashesIn(hashes))
   }
 
   #of(agencyId: string): DurableEntry[] {
@@ -157,6 +177,35 @@ describe('a round', () => {
   })
 })
 
+test('what is added to trees in one statement has a limit', async () => {
+  const rows = new MemoryRows()
+  const own = open(rows)
+  const agencies = OTHERS.slice(0, 6)
+  for (let pass = 0; pass < 2; pass++) {
+    for (const id of agencies) for (const entry of rows.write(id)) own.note(entry)
+    await own.round()
+  }
+  for (const id of agencies) for (const entry of rows.write(id, LEAVES_AT_ONCE)) own.note(entry)
+  const { reads } = rows
+  await own.round()
+  expect(agencies.every((id) => rows.isWhole(id))).toBe(true)
+  expect([rows.reads - reads, rows.leavesKept]).toEqual([0, RECENT_PER_STATEMENT])
+})
+
+test('what the log has lost is in no tree, and the rest gets its leaves although nothing is written', async () => {
+  const rows = new MemoryRows()
+  const own = open(rows)
+  for (let pass = 0; pass < 2; pass++) {
+    for (const entry of rows.write(A)) own.note(entry)
+    await own.round()
+  }
+  for (const entry of rows.write(A, 5)) own.note(entry)
+  rows.lose(shardOf(A), 2)
+  await own.round()
+  await own.round()
+  expect(rows.isWhole(A)).toBe(true)
+})
+
 const EVENTS = [
   'an entry is not noted',
   'another process writes',
@@ -180,6 +229,10 @@ test('the trees are those of all entries, whatever is lost, missed, repeated or 
     let epoch = 1
     const restarted = () => open(rows, () => epoch, { leavesMax: 40, agencyLeavesMax: 20 })
     let own = restarted()
+    let isBusy = true
+    rows.duringRead = () => {
+      if (isBusy && random.below(2) === 0) for (const entry of rows.write(random.pick(agencies))) own.note(entry)
+    }
     for (let step = 0; step < 40; step++) {
       const agencyId = random.pick(agencies)
       const event = random.below(2) === 0 ? random.pick(EVENTS) : null
@@ -213,7 +266,9 @@ test('the trees are those of all entries, whatever is lost, missed, repeated or 
       await own.round()
       seen[rows.reads > reads ? 'read' : 'recent'] += 1
       // A tree that had another end than was remembered is read again in the next round.
+      isBusy = false
       await own.round()
+      isBusy = true
       const lacking = agencies.filter((id) => !rows.isWhole(id))
       expect([seed, step, event, lacking]).toEqual([seed, step, event, []])
     }
