@@ -206,7 +206,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     defaults: retentionOf(limits),
     agencyById: (agencyId) => catalogue.agencyById(agencyId),
     ownsDeliveries: () => termOf(OF_SHARD_0) !== null,
-    eraseIfDue: (...params) => guestErasures.eraseIfDue(...params),
+    erasures: guestErasures,
     clock,
     newId: systemIds,
     onFailure: watch.onHousekeepingFailure,

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { coveredText, type LinkedEntry, shardOf } from '../../../src/core/journal/shard.ts'
 import {
-  AGENCIES_AT_ONCE,
   CheckpointBuilder,
   LEAVES_AT_ONCE,
   LEAVES_PER_READ,
@@ -227,35 +226,6 @@ describe('the stored tree', () => {
     await expect(own.round()).rejects.toThrow(TreeDamagedError)
     await expect(checkpoints().latest(lived.agency.id)).rejects.toThrow(TreeDamagedError)
     await expectWhole(other.id)
-  })
-
-  test('of one agency with many entries does not delay those of others', async () => {
-    const rows = new PostgresCheckpointRows(database.sql)
-    const grown: string[] = []
-    const keep = rows.keep.bind(rows)
-    rows.keep = (parts) => {
-      grown.push(...parts.map(({ agencyId }) => agencyId))
-      return keep(parts)
-    }
-    const own = checkpointBuilder(database.sql, rows)
-    await own.round()
-    grown.length = 0
-    await copyLastEntry(LEAVES_PER_READ + 1)
-    noteUnseen(own, lived.agency.id)
-    // More than are built in one statement.
-    const others = Array.from({ length: AGENCIES_AT_ONCE }, (_, n) => ({
-      id: sampleId('agc', `other-${n}`),
-      slug: `other-${n}`,
-    }))
-    for (const { id, slug } of others) {
-      const agency = await addAgency(lived.ledger, { id, slug })
-      await addUnit(lived.ledger, agency, sampleUnit({ id: sampleId('unt', slug), slug }))
-      noteUnseen(own, id)
-    }
-    await own.round()
-    expect(grown.filter((id) => id === lived.agency.id)).toHaveLength(2)
-    expect(grown.at(-1)).toBe(lived.agency.id)
-    await expectWhole()
   })
 
   test('of an agency without entries is empty', async () => {
