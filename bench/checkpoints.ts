@@ -14,7 +14,8 @@ import { medianOf, rounded } from './support/statistics.ts'
 import { saleOf } from './world/world.ts'
 
 const AGENCIES = 2_000
-const ROUNDS = 3
+/** The first ones run code that is not compiled yet, and do not count. */
+const [WARM_UP, ROUNDS] = [2, 3]
 const SHAPES = [
   { name: '50,000 entries of 10 agencies', agencies: 10, entries: 5_000 },
   { name: '20 entries of each of 1,000 agencies', agencies: 1_000, entries: 20 },
@@ -28,7 +29,10 @@ try {
   for (const { name, agencies, entries } of SHAPES)
     for (const isRecent of [true, false]) {
       const costs: { service: number; database: number }[] = []
-      for (let round = 0; round < ROUNDS; round++) costs.push(await measure(sql, { agencies, entries, isRecent }))
+      for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+        const cost = await measure(sql, { agencies, entries, isRecent })
+        if (round >= WARM_UP) costs.push(cost)
+      }
       const of = (which: 'service' | 'database') => rounded(medianOf(costs.map((cost) => cost[which])), 1)
       const from = isRecent ? 'as they come' : 'from the journal'
       console.log(
