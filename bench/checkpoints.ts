@@ -52,8 +52,6 @@ async function measure(
   sql: Sql,
   { agencies, entries, isRecent }: { agencies: number; entries: number; isRecent: boolean },
 ): Promise<{ service: number; database: number }> {
-  await sql`truncate checkpoint`
-  await checkpointBuilder(sql).round()
   await copyEntries(sql, agencies, entries)
   const builder = checkpointBuilder(sql)
   // The search of a process that starts, and the first read of every tree, are not a part of a round.
