@@ -721,7 +721,7 @@ end $$;
 
 ------------------------------------------------------------------------------------------------------------------------------------
 -- Checkpoints: for each agency a Merkle tree (RFC 6962) with a leaf for each of its entries, in the order of their numbers (M1). It is
--- built behind the write path, from the journal alone.
+-- built behind the write path: by the process that wrote the entries from the hashes that it has in memory, by any other from the journal.
 
 -- Entries as leaves. `entry`: their canonical bytes, as text: what their link covers (`coveredText` in src/core/journal/shard.ts). A test
 -- compares the two. Kinds and routes are texts of the program, which need no escapes. Planned as a part of the statement that calls it.

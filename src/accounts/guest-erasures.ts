@@ -117,8 +117,8 @@ export class GuestErasures {
   }
 
   /**
-   * Erases a guest who is still due. Whether they are is decided with the row locked, and its entry follows: entries that depend on a
-   * condition would fail the batch that they are in.
+   * Erases a guest who is still due, up to what `finish` does. Whether they are is decided with the row locked, and its entry follows:
+   * entries that depend on a condition would fail the batch that they are in.
    * @returns whether they were due
    * @throws as `erase` does
    */
@@ -128,9 +128,18 @@ export class GuestErasures {
       if (!(await rows.beginIfDue(agency.id, guestId, before))) return false
       const begun = await rows.find(agency.id, guestId)
       assert(begun !== null, 'Cannot complete an erasure: its row is missing')
-      await this.#complete(begun, caller)
+      await this.#eraseRows(begun, caller)
       return true
     })
+  }
+
+  /** Cleans the kept answers of an agency, once for all of these guests, of whom nothing else is left. */
+  async finish(agencyId: string, guestIds: readonly string[]): Promise<void> {
+    const { rows, onErased } = this.#options
+    for (let place = await rows.scrubAnswers(agencyId, null); place !== null; )
+      place = await rows.scrubAnswers(agencyId, place)
+    onErased(agencyId)
+    for (const guestId of guestIds) await rows.finish(agencyId, guestId)
   }
 
   /** Completes the erasure of a guest, if one was interrupted, or repeated after a restore. */
@@ -143,7 +152,12 @@ export class GuestErasures {
 
   /** @param caller of the entry, if the log has none */
   async #complete(begun: BegunErasure, caller: Caller = REPEATED): Promise<void> {
-    const { rows, list, onErased } = this.#options
+    await this.#eraseRows(begun, caller)
+    await this.finish(begun.agencyId, [begun.guestId])
+  }
+
+  async #eraseRows(begun: BegunErasure, caller: Caller): Promise<void> {
+    const { rows, list } = this.#options
     const { agencyId, guestId } = begun
     await this.#log(begun, caller)
     await list?.(begun)
@@ -153,10 +167,6 @@ export class GuestErasures {
       units = await rows.unitsOf(agencyId, guestId)
     )
       for (const unitId of units) await this.#eraseIn({ agencyId, unitId }, guestId)
-    for (let place = await rows.scrubAnswers(agencyId, null); place !== null; )
-      place = await rows.scrubAnswers(agencyId, place)
-    onErased(agencyId)
-    await rows.finish(agencyId, guestId)
   }
 
   async #log({ agencyId, guestId, isLogged }: BegunErasure, caller: Caller): Promise<void> {

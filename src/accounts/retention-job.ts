@@ -11,6 +11,7 @@ import type { AuditDraft, Caller, ChangeLine } from '../core/journal/record.ts'
 import type { Month } from '../core/journal/shard.ts'
 import { type Clock, DAY_MS, sleep } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
+import type { GuestErasures } from './guest-erasures.ts'
 import { type Due, dueAt, longest, type Retention } from './retention.ts'
 
 const FIRST_AFTER_MS = 30_000
@@ -86,8 +87,8 @@ export interface RetentionStats {
   readonly sinceSuccessMs: number
 }
 
-/** Erases a guest everywhere, if they are still due: they may have booked, or be kept, since the page was read. @returns whether they were */
-type EraseIfDue = (agency: Agency, guestId: string, before: Night, caller: Caller) => Promise<boolean>
+/** Guests may have booked, or be kept, since their page was read: each is erased if they are still due. */
+type Erasures = Pick<GuestErasures, 'eraseIfDue' | 'finish'>
 
 /**
  * Removes what is due of the agencies of this process. In slices with pauses, so that writes do not wait.
@@ -98,7 +99,7 @@ export class RetentionJob {
   readonly #defaults: Retention
   readonly #agencyById: (agencyId: string) => Agency | null
   readonly #ownsDeliveries: () => boolean
-  readonly #eraseIfDue: EraseIfDue
+  readonly #erasures: Erasures
   readonly #clock: Clock
   readonly #newId: IdSource
   readonly #onFailure: (error: unknown) => void
@@ -118,7 +119,7 @@ export class RetentionJob {
     agencyById: (agencyId: string) => Agency | null
     /** Whether this process removes deliveries: one of several does. */
     ownsDeliveries: () => boolean
-    eraseIfDue: EraseIfDue
+    erasures: Erasures
     clock: Clock
     newId: IdSource
     onFailure: (error: unknown) => void
@@ -127,7 +128,7 @@ export class RetentionJob {
     this.#defaults = options.defaults
     this.#agencyById = options.agencyById
     this.#ownsDeliveries = options.ownsDeliveries
-    this.#eraseIfDue = options.eraseIfDue
+    this.#erasures = options.erasures
     this.#clock = options.clock
     this.#newId = options.newId
     this.#onFailure = options.onFailure
@@ -229,20 +230,23 @@ export class RetentionJob {
     for (let after: GuestPlace | null = null; !this.#stopped; ) {
       const page = await this.#rows.dueGuests(agency.id, { before: guestsBefore, after, limit: GUESTS_PER_PAGE })
       if (isDryRun) count += page.guestIds.length
+      const erased: string[] = []
       for (let from = 0; !isDryRun && !this.#stopped && from < page.guestIds.length; from += ERASED_AT_ONCE) {
         const some = page.guestIds.slice(from, from + ERASED_AT_ONCE)
         const wereDue = await Promise.all(
           some.map((guestId) =>
-            this.#eraseIfDue(agency, guestId, guestsBefore, CALLER).catch((error) => {
+            this.#erasures.eraseIfDue(agency, guestId, guestsBefore, CALLER).catch((error) => {
               noteFailure(error)
               return false
             }),
           ),
         )
-        const erased = wereDue.filter(Boolean).length
-        this.#guests += erased
-        count += erased
+        erased.push(...some.filter((_, i) => wereDue[i]))
       }
+      // If it fails, they are completed one by one (erasure-rounds.ts).
+      if (erased.length > 0) await this.#erasures.finish(agency.id, erased).catch(noteFailure)
+      this.#guests += erased.length
+      count += erased.length
       if (page.next === null) break
       after = page.next
       await sleep(this.#clock, PAUSE_MS)

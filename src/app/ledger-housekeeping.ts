@@ -9,6 +9,7 @@ import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
 import { SHARDS } from '../core/journal/shard.ts'
 import { CheckpointBuilder } from '../events/checkpoints/checkpoint-builder.ts'
+import { RecentLeaves } from '../events/checkpoints/recent-leaves.ts'
 import { ExpiredAnswers } from '../http/expired-answers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-rows.ts'
@@ -18,6 +19,9 @@ import { ErasureRounds } from './erasure-rounds.ts'
 import type { LedgerWatch } from './ledger.ts'
 import type { LedgerStores } from './ledger-stores.ts'
 import { MonthsAhead } from './months-ahead.ts'
+
+/** Some 13 MB at most. Ten seconds of bookings, the time between two rounds, are far fewer. */
+const RECENT_LEAVES = { leavesMax: 65_536, agencyLeavesMax: 8_192 } as const
 
 /** Not to be started before the ledger is taken over. */
 export function openHousekeeping(options: {
@@ -52,6 +56,7 @@ export function openHousekeeping(options: {
       const shards = owned === 'all' ? Array.from({ length: SHARDS }, (_, shard) => shard) : [...owned]
       return shards.map((shard) => ({ shard, epoch: journal.epochOfShard(shard) }))
     },
+    recent: new RecentLeaves({ ...RECENT_LEAVES, epochOf: (shard) => writing().journal.epochOfShard(shard) }),
     onFailure,
   })
   const erasureRounds = new ErasureRounds({

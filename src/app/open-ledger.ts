@@ -206,7 +206,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     defaults: retentionOf(limits),
     agencyById: (agencyId) => catalogue.agencyById(agencyId),
     ownsDeliveries: () => termOf(OF_SHARD_0) !== null,
-    eraseIfDue: (...params) => guestErasures.eraseIfDue(...params),
+    erasures: guestErasures,
     clock,
     newId: systemIds,
     onFailure: watch.onHousekeepingFailure,
@@ -259,7 +259,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
       onDurable: (entries) => {
         changes.noteDurable(entries)
         agencyChanges.noteDurable(entries)
-        for (const { agencyId } of entries) housekeeping.checkpoints.note(agencyId)
+        for (const entry of entries) housekeeping.checkpoints.note(entry)
       },
       onFenced: (cause, settled) => {
         if (hasLostEntries(cause)) watch.onEntriesLost(cause)

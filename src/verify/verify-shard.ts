@@ -1,6 +1,6 @@
 import { type EntryPart, groupIn, partIn } from '../core/journal/entry-codec.ts'
 import type { ChainKey, Month } from '../core/journal/shard.ts'
-import { type Link, nextLink, shardOf } from '../core/journal/shard.ts'
+import { coveredText, type Link, nextLink, shardOf } from '../core/journal/shard.ts'
 import { entryName, type Findings } from './findings.ts'
 import type { LogEntry, LogPosition, ShardExtent, VerifyStore } from './verify-store.ts'
 
@@ -102,7 +102,7 @@ class ShardCheck {
   /** What comes after a broken link is checked against the link as it is stored: each change is named once. */
   #checkLink(entry: LogEntry): void {
     if (this.#key === null || entry.seq <= this.#key.since) return
-    if (!isSame(nextLink(this.#key.key, this.#lastLink, entry), entry.link))
+    if (!isSame(nextLink(this.#key.key, this.#lastLink, coveredText(entry)), entry.link))
       this.#add(
         'chain',
         entry.seq,

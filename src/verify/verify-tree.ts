@@ -1,6 +1,7 @@
 /** Compares the tree of an agency with its entries in the journal, and with itself. */
 
-import { HASH_BYTES, type Hash, isSameHash, TreeEdge } from '../events/checkpoints/merkle-tree.ts'
+import { type Hash, isSameHash, TreeEdge } from '../events/checkpoints/merkle-tree.ts'
+import { HASH_BYTES } from '../lib/merkle-hash.ts'
 import type { Findings } from './findings.ts'
 import type { TreePart, VerifyStore } from './verify-store.ts'
 

@@ -100,6 +100,7 @@ function openJob({ own = [AGENCY, OTHER], owner = true }: { own?: Agency[]; owne
   const clock = new FakeClock(NOW)
   const rows = new FakeRows([AGENCY, OTHER].map(({ id }) => ({ agencyId: id, own: {} })))
   const erased: string[] = []
+  const finished: string[] = []
   const failures: unknown[] = []
   const failing = { guestId: '', until: Promise.resolve() }
   const job = new RetentionJob({
@@ -107,24 +108,27 @@ function openJob({ own = [AGENCY, OTHER], owner = true }: { own?: Agency[]; owne
     defaults: DEFAULTS,
     agencyById: (agencyId) => own.find(({ id }) => id === agencyId) ?? null,
     ownsDeliveries: () => owner,
-    eraseIfDue: async (agency, guestId, before, { actor, route }) => {
-      if (guestId === failing.guestId) throw new Error('damaged guest')
-      await failing.until
-      erased.push(`${agency.id} ${guestId} ${formatNight(before)} ${actor.kind} ${route}`)
-      return true
+    erasures: {
+      eraseIfDue: async (agency, guestId, before, { actor, route }) => {
+        if (guestId === failing.guestId) throw new Error('damaged guest')
+        await failing.until
+        erased.push(`${agency.id} ${guestId} ${formatNight(before)} ${actor.kind} ${route}`)
+        return true
+      },
+      finish: async (agencyId, guestIds) => void finished.push(`${agencyId} ${guestIds.length}`),
     },
     clock,
     newId: systemIds,
     onFailure: (error) => void failures.push(error),
   })
-  return { clock, rows, job, erased, failing, failures }
+  return { clock, rows, job, erased, finished, failing, failures }
 }
 
 const guestIds = (count: number) => Array.from({ length: count }, (_, n) => sampleId('gst', `${n}`))
 
 describe('a round', () => {
   test('erases the guests that are due page by page, as the system, deletes bookings, and forgets deliveries', async () => {
-    const { rows, job, erased, clock } = openJob()
+    const { rows, job, erased, finished, clock } = openJob()
     const ids = guestIds(250)
     rows.guests.set(AGENCY.id, ids)
     rows.bookings.set(OTHER.id, 1_200)
@@ -136,6 +140,8 @@ describe('a round', () => {
     while (!isOver) await clock.advance(1_000)
     expect(await round).toEqual({ guests: 250, bookings: 1_200, deliveriesBefore: '2036-02-01', monthsToArchive: 3 })
     expect(erased).toEqual(ids.map((id) => `${AGENCY.id} ${id} 2033-05-15 system retention`))
+    // Kept answers are cleaned once for a page.
+    expect(finished).toEqual([100, 100, 50].map((count) => `${AGENCY.id} ${count}`))
     expect(rows.bookings.get(OTHER.id)).toBe(0)
     expect(rows.forgotten).toEqual(['2036-02-01'])
     expect(job.stats).toMatchObject({ guests: 250, bookings: 1_200, monthsToArchive: 3 })

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { ConfigError } from '../../src/app/config.ts'
 import { openErasuresFile } from '../../src/app/erasures-file.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { uuidOf } from '../../src/lib/ids.ts'
+import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { cliWith } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTestLedger, type TestLedger } from '../support/ledger.ts'
 import { copyOf, type TestDatabase } from '../support/postgres.ts'
-import { CALLER, requestFor } from '../support/samples.ts'
+import { CALLER, requestFor, sampleId } from '../support/samples.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 
@@ -87,6 +87,27 @@ test('a restored guest is erased again with the list, and the log gets its entry
   expect((await cli(database, 'erasures', 'export')).stdout).toBe(readFileSync(file, 'utf8'))
   expect((await cli(database, 'after-restore', '--erasures', file)).stdout).toContain(
     '0 guests were erased again, and 1 listed',
+  )
+})
+
+test('a listed guest who is not in the backup counts as one who is gone: nothing is left to complete, and the next list has them', async () => {
+  const absent = sampleId('gst', 'absent')
+  const line = (id: string) =>
+    `${JSON.stringify({ at: '2030-01-01T00:00:00.000Z', agencyId: agency.id, guestId: id })}\n`
+  const database = await backup()
+  writeFileSync(file, line(guestId) + line(absent))
+  const { code, stdout } = await cli(database, 'after-restore', '--erasures', file)
+  expect([code, stdout]).toEqual([0, expect.stringContaining('1 guests were erased again, and 1 listed')])
+  const rows = await database.sql<{ guestId: string; isOpen: boolean; isDirty: boolean }[]>`
+    select guest_id as "guestId", erased_at is null as "isOpen", vacuumed_at is null as "isDirty" from guest_erasure`
+  expect(new Map(rows.map((row) => [idOf('gst', row.guestId), [row.isOpen, row.isDirty]]))).toEqual(
+    new Map([
+      [guestId, [true, true]],
+      [absent, [false, false]],
+    ]),
+  )
+  expect((await cli(database, 'erasures', 'export')).stdout.split('\n').sort()).toEqual(
+    ['', line(guestId).trim(), line(absent).trim()].sort(),
   )
 })
 

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { CheckpointSigner, isSignedBy, readCheckpoint } from '../../src/events/checkpoints/checkpoint-note.ts'
 import { Checkpoints } from '../../src/events/checkpoints/checkpoints.ts'
-import { isIncluded, leafHash } from '../../src/events/checkpoints/merkle-tree.ts'
+import { isIncluded } from '../../src/events/checkpoints/merkle-tree.ts'
+import { leafHash } from '../../src/lib/merkle-hash.ts'
 import { PostgresCheckpointRows } from '../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { isConsistent, makeCheckpoints } from '../support/checkpoints.ts'
 import { send } from '../support/http-call.ts'
@@ -125,7 +126,7 @@ describe('GET /bookings/{id}/proof', () => {
     const tree = readCheckpoint(body.checkpoint)
     const entries = body.entries.map((each: { index: number; entry: string; hashes: string[] }) => {
       const entry = Buffer.from(each.entry, 'base64')
-      const leaf = { index: each.index, hash: leafHash(entry) }
+      const leaf = { index: each.index, hash: leafHash(entry.toString()) }
       expect(tree !== null && isIncluded(leaf, tree, bytes(each.hashes))).toBe(true)
       return JSON.parse(entry.toString())
     })

@@ -3,7 +3,7 @@ import { type BookingEvent, isUnitSet, type LoggedEvent, webhookEventOf } from '
 import { formatNight } from '../../src/core/domain/night.ts'
 import { UnitState } from '../../src/core/domain/unit-state.ts'
 import { decodeEntry } from '../../src/core/journal/entry-codec.ts'
-import { NO_LINK, nextLink, SHARDS, shardOf } from '../../src/core/journal/shard.ts'
+import { coveredText, NO_LINK, nextLink, SHARDS, shardOf } from '../../src/core/journal/shard.ts'
 import { decodeSnapshot, stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { isShown } from '../../src/events/changes/change-page.ts'
 import { bodyOfEntry } from '../../src/events/webhooks/envelope.ts'
@@ -64,7 +64,7 @@ function unlikeLogs({ journal: rows, history: { marks } }: SimStore): string[] {
 function unlikeNext(row: JournalRow, before: JournalRow | null, marks: SimStore['history']['marks']): string[] {
   const { shard, seq, month } = row
   const name = `entry ${shard}/${seq}`
-  const link = nextLink(CHAIN_KEYS[shard] ?? NO_LINK, before?.link ?? NO_LINK, row)
+  const link = nextLink(CHAIN_KEYS[shard] ?? NO_LINK, before?.link ?? NO_LINK, coveredText(row))
   const isNext = seq === (before?.seq ?? 0) + 1 || marks.get(shard)?.has(seq - 1) === true
   return [
     ...(isNext ? [] : [`J3: ${name} comes after ${before?.seq ?? 'nothing'}`]),

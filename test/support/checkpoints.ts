@@ -1,20 +1,44 @@
-import { SHARDS } from '../../src/core/journal/shard.ts'
+import { SHARDS, shardOf } from '../../src/core/journal/shard.ts'
 import { CheckpointBuilder } from '../../src/events/checkpoints/checkpoint-builder.ts'
 import { EMPTY_ROOT, type Hash, isSameHash } from '../../src/events/checkpoints/merkle-tree.ts'
+import { RecentLeaves } from '../../src/events/checkpoints/recent-leaves.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
 import { PostgresCheckpointRows } from '../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { FakeClock } from './fake-clock.ts'
 
 /** A builder that has all shards and only runs the rounds that a test asks for. */
-export function checkpointBuilder(sql: Sql, rows = new PostgresCheckpointRows(sql)): CheckpointBuilder {
+export function checkpointBuilder(
+  sql: Sql,
+  rows = new PostgresCheckpointRows(sql),
+  recent = recentLeaves(),
+): CheckpointBuilder {
   return new CheckpointBuilder({
     rows,
     clock: new FakeClock(),
     owned: () => Array.from({ length: SHARDS }, (_, shard) => ({ shard, epoch: 1 })),
+    recent,
     onFailure: (error) => {
       throw error
     },
   })
+}
+
+export function recentLeaves({
+  epochOf = () => 1,
+  leavesMax = 100_000,
+  agencyLeavesMax = leavesMax,
+}: {
+  epochOf?: (shard: number) => number
+  leavesMax?: number
+  agencyLeavesMax?: number
+} = {}): RecentLeaves {
+  return new RecentLeaves({ epochOf, leavesMax, agencyLeavesMax })
+}
+
+/** Notes entries of which one between is missing: the builder reads those of the agency from the journal. */
+export function noteUnseen(builder: CheckpointBuilder, agencyId: string): void {
+  for (const seq of [-4, -2])
+    builder.note({ agencyId, shard: shardOf(agencyId), seq, month: '', id: '', leaf: new Uint8Array() })
 }
 
 /** What a service does within a minute: every entry gets its leaf. */

@@ -1,6 +1,7 @@
 /** Entries as the journal keeps them: JSON that people can read, dates as dates, instants as ISO 8601. */
 
 import { assert } from '../../lib/assert.ts'
+import { leafHash } from '../../lib/merkle-hash.ts'
 import {
   type Booking,
   type BookingFacts,
@@ -36,7 +37,7 @@ import {
 } from './fields.ts'
 import { CorruptLedgerError } from './journal-error.ts'
 import type { Entry, Envelope } from './record.ts'
-import { type Link, type LinkedEntry, type Month, NO_LINK, nextLink } from './shard.ts'
+import { coveredText, type Link, type LinkedEntry, type Month, NO_LINK, nextLink } from './shard.ts'
 
 /** What a unit is recovered from, and the checksum that covers it. */
 export interface StoredEntry {
@@ -54,6 +55,8 @@ export interface StoredEntry {
 /** An entry as it is stored, in full. */
 export interface EncodedEntry extends StoredEntry, LinkedEntry {
   readonly link: Link
+  /** The hash of its leaf in the tree of its agency. */
+  readonly leaf: Uint8Array
   /** The booking after the event, for its row; null for any other event. */
   readonly booking: EncodedBooking | null
 }
@@ -110,10 +113,13 @@ export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): 
     payload: payloadOf(entry, booking, place.part),
     checksum: '',
     link: NO_LINK,
+    leaf: NO_LINK,
     booking,
   }
   encoded.checksum = checksumOf(encoded)
-  encoded.link = nextLink(place.chainKey, place.previousLink, encoded)
+  const covered = coveredText(encoded)
+  encoded.link = nextLink(place.chainKey, place.previousLink, covered)
+  encoded.leaf = leafHash(covered)
   return encoded
 }
 

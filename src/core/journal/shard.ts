@@ -92,11 +92,12 @@ export interface LinkedEntry {
 }
 
 /**
- * The link of `entry`, which follows the entry with the link `previous`.
+ * The link of an entry, which follows the entry with the link `previous`.
  * @param key of the shard, 32 bytes
+ * @param covered `coveredText` of the entry
  */
-export function nextLink(key: Uint8Array, previous: Link, entry: LinkedEntry): Link {
-  return new Bun.CryptoHasher('sha256', key).update(previous).update(coveredText(entry)).digest()
+export function nextLink(key: Uint8Array, previous: Link, covered: string): Link {
+  return new Bun.CryptoHasher('sha256', key).update(previous).update(covered).digest()
 }
 
 /**

@@ -6,7 +6,8 @@
  */
 
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign, verify } from 'node:crypto'
-import { HASH_BYTES, type Hash } from './merkle-tree.ts'
+import { HASH_BYTES } from '../../lib/merkle-hash.ts'
+import type { Hash } from './merkle-tree.ts'
 
 /** What a checkpoint says. */
 export interface Checkpoint {

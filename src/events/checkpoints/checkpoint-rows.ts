@@ -26,8 +26,8 @@ export interface NextLeaves {
 export interface BuiltPart extends NextLeaves {
   readonly firstLeaf: number
   readonly size: number
-  /** Of each leaf, and of the subtrees that it completes. */
-  readonly hashes: readonly Hash[]
+  /** Of each leaf, and of the subtrees that it completes: one after the other. */
+  readonly hashes: Uint8Array
 }
 
 export interface EntryLeaf {

@@ -6,8 +6,7 @@
  */
 
 import { assert } from '../../lib/assert.ts'
-
-export const HASH_BYTES = 32
+import { nodeHash } from '../../lib/merkle-hash.ts'
 
 /** 32 bytes. */
 export type Hash = Uint8Array
@@ -18,19 +17,8 @@ export interface TreeNode {
   readonly index: number
 }
 
-const LEAF_PREFIX = new Uint8Array([0])
-const NODE_PREFIX = new Uint8Array([1])
-
 /** The hash of a tree without leaves: of the empty text. */
 export const EMPTY_ROOT: Hash = new Bun.CryptoHasher('sha256').digest()
-
-export function leafHash(entry: string | Uint8Array): Hash {
-  return new Bun.CryptoHasher('sha256').update(LEAF_PREFIX).update(entry).digest()
-}
-
-function nodeHash(left: Hash, right: Hash): Hash {
-  return new Bun.CryptoHasher('sha256').update(NODE_PREFIX).update(left).update(right).digest()
-}
 
 /** How many hashes are kept for this many leaves. */
 export function hashesFor(leaves: number): number {

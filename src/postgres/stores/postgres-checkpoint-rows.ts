@@ -7,8 +7,9 @@ import {
   TreeDamagedError,
   type TreeEnd,
 } from '../../events/checkpoints/checkpoint-rows.ts'
-import { HASH_BYTES, type Hash, placeOf, type TreeNode } from '../../events/checkpoints/merkle-tree.ts'
+import { type Hash, placeOf, type TreeNode } from '../../events/checkpoints/merkle-tree.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
+import { HASH_BYTES } from '../../lib/merkle-hash.ts'
 import type { Sql } from '../client/connect.ts'
 
 /** Of an agency without entries. */
@@ -74,10 +75,10 @@ export class PostgresCheckpointRows implements CheckpointRows {
     const column = (of: (part: BuiltPart) => string | number) => arrayOf(parts.map(of))
     let bytes = 0
     const ends = parts.map(({ hashes }) => {
-      bytes += hashes.length * HASH_BYTES
+      bytes += hashes.length
       return bytes
     })
-    const all = `\\x${parts.map(({ hashes }) => Buffer.concat(hashes).toString('hex')).join('')}`
+    const all = `\\x${Buffer.concat(parts.map(({ hashes }) => hashes)).toString('hex')}`
     const rows = await this.#sql<{ agencyId: string }[]>`
       select kept as "agencyId"
       from keep_checkpoints(${column(({ agencyId }) => uuidOf(agencyId))}::text::uuid[], ${column(({ firstLeaf }) => firstLeaf)}::text::bigint[],

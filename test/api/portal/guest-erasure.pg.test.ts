@@ -109,6 +109,14 @@ test('an erased guest is not found, their bookings stay as figures without a gue
   expect((await booked()).guestId).not.toBe(guestId)
 })
 
+test('an erasure leaves the reason of a hold that expired, which names nobody', async () => {
+  const { id, guestId } = await booked()
+  await service.ask(`${path}/bookings/${id}/cancel`, { reason: 'hold_expired' })
+  const { erasure } = (await erase(guestId)).body
+  expect(erasure).toMatchObject({ bookings: 1, withReason: 0 })
+  expect(await bookingOf(id)).toMatchObject({ guest: null, sourceRef: null, cancelReason: 'hold_expired' })
+})
+
 test('a preview says what would go, and neither writes nor records anything', async () => {
   const { id, guestId } = await booked()
   const count = async () => (await service.get(`${path}/audit`)).body.totalItems

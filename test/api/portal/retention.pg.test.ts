@@ -172,7 +172,7 @@ describe('guests', () => {
       defaults: DEFAULTS,
       agencyById: (agencyId) => (agencyId === agency.id ? agency : null),
       ownsDeliveries: () => false,
-      eraseIfDue: (...params) => ledger.guestErasures.eraseIfDue(...params),
+      erasures: ledger.guestErasures,
       clock: ledger.clock,
       newId: ledger.newId,
       onFailure: (error) => failures.push(error),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { createHmac } from 'node:crypto'
-import { type LinkedEntry, NO_LINK, nextLink } from '../../../src/core/journal/shard.ts'
+import { createHash, createHmac } from 'node:crypto'
+import { coveredText, type Link, type LinkedEntry, NO_LINK, nextLink } from '../../../src/core/journal/shard.ts'
+import { leafHash } from '../../../src/lib/merkle-hash.ts'
 import { sampleId } from '../../support/samples.ts'
 
 const KEY = new Uint8Array(32).fill(7)
@@ -40,6 +41,8 @@ const CHANGES: Required<{ [N in keyof LinkedEntry]: LinkedEntry[N] }> = {
   payload: '{"after":"“y”"}',
 }
 
+const linkOf = (key: Uint8Array, previous: Link, entry: LinkedEntry) => nextLink(key, previous, coveredText(entry))
+
 const hex = (link: Uint8Array) => Buffer.from(link).toString('hex')
 
 describe('the link of an entry', () => {
@@ -50,27 +53,38 @@ describe('the link of an entry', () => {
       ...[entry.bookingId, entry.id, entry.kind, entry.isAnnounced, actor.kind, actor.id],
       ...[entry.route, entry.requestId, JSON.parse(entry.payload)],
     ])
-    expect(hex(nextLink(KEY, PREVIOUS, ENTRY))).toBe(
+    expect(hex(linkOf(KEY, PREVIOUS, ENTRY))).toBe(
       createHmac('sha256', KEY).update(PREVIOUS).update(text).digest('hex'),
     )
-    expect(hex(nextLink(KEY, NO_LINK, ENTRY))).toBe(createHmac('sha256', KEY).update(text).digest('hex'))
+    expect(hex(linkOf(KEY, NO_LINK, ENTRY))).toBe(createHmac('sha256', KEY).update(text).digest('hex'))
   })
 
   for (const [name, value] of Object.entries(CHANGES)) {
     test(`is another one when its ${name} is`, () => {
-      expect(hex(nextLink(KEY, PREVIOUS, { ...ENTRY, [name]: value }))).not.toBe(hex(nextLink(KEY, PREVIOUS, ENTRY)))
+      expect(hex(linkOf(KEY, PREVIOUS, { ...ENTRY, [name]: value }))).not.toBe(hex(linkOf(KEY, PREVIOUS, ENTRY)))
     })
   }
 
   test('is another one by another kind of actor, after another link, and by another key', () => {
     const system = { ...ENTRY, actor: { ...ENTRY.actor, kind: 'system' as const } }
     const links = [
-      nextLink(KEY, PREVIOUS, ENTRY),
-      nextLink(KEY, PREVIOUS, system),
-      nextLink(KEY, nextLink(KEY, PREVIOUS, ENTRY), ENTRY),
-      nextLink(KEY, NO_LINK, ENTRY),
-      nextLink(new Uint8Array(32).fill(8), PREVIOUS, ENTRY),
+      linkOf(KEY, PREVIOUS, ENTRY),
+      linkOf(KEY, PREVIOUS, system),
+      linkOf(KEY, linkOf(KEY, PREVIOUS, ENTRY), ENTRY),
+      linkOf(KEY, NO_LINK, ENTRY),
+      linkOf(new Uint8Array(32).fill(8), PREVIOUS, ENTRY),
     ]
     expect(new Set(links.map(hex)).size).toBe(links.length)
   })
+})
+
+test('the leaf of an entry is the SHA-256 of a zero byte and the text that its link covers, whatever characters it has', () => {
+  for (const payload of [ENTRY.payload, '{"a":"\\ud800é😀\u2028"}', `{"a":"${'x'.repeat(100_000)}"}`]) {
+    const text = coveredText({ ...ENTRY, payload })
+    const expected = createHash('sha256')
+      .update(Buffer.from([0]))
+      .update(text)
+      .digest('hex')
+    expect(hex(leafHash(text))).toBe(expected)
+  }
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Journal } from '../../../src/core/journal/journal.ts'
-import { nextLink, shardOf } from '../../../src/core/journal/shard.ts'
+import { coveredText, nextLink, shardOf } from '../../../src/core/journal/shard.ts'
 import { settle } from '../../support/fake-clock.ts'
 import { agenciesOfShards, audited, booked } from '../../support/journal-records.ts'
 import type { MemoryJournalStore } from '../../support/memory-journal-store.ts'
@@ -72,7 +72,7 @@ describe('entries of several shards', () => {
     for (const agencyId of [A, B]) {
       let link: Uint8Array = new Uint8Array(0)
       for (const row of store.journal.filter((each) => each.agencyId === agencyId)) {
-        link = nextLink(CHAIN_KEYS[row.shard] ?? link, link, row)
+        link = nextLink(CHAIN_KEYS[row.shard] ?? link, link, coveredText(row))
         expect(Buffer.from(row.link).equals(link)).toBe(true)
       }
     }

@@ -1,19 +1,21 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { coveredText, type LinkedEntry, shardOf } from '../../../src/core/journal/shard.ts'
 import {
-  AGENCIES_AT_ONCE,
   CheckpointBuilder,
   LEAVES_AT_ONCE,
+  LEAVES_PER_READ,
 } from '../../../src/events/checkpoints/checkpoint-builder.ts'
 import { CheckpointSigner, readCheckpoint } from '../../../src/events/checkpoints/checkpoint-note.ts'
 import { TreeDamagedError } from '../../../src/events/checkpoints/checkpoint-rows.ts'
 import { Checkpoints } from '../../../src/events/checkpoints/checkpoints.ts'
-import { type Hash, isIncluded, isSameHash, leafHash, TreeEdge } from '../../../src/events/checkpoints/merkle-tree.ts'
+import { type Hash, isIncluded, isSameHash, TreeEdge } from '../../../src/events/checkpoints/merkle-tree.ts'
+import type { DurableEntry } from '../../../src/events/checkpoints/recent-leaves.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
+import { leafHash } from '../../../src/lib/merkle-hash.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { PostgresCheckpointRows } from '../../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { PostgresVerifyStore } from '../../../src/postgres/stores/postgres-verify-store.ts'
-import { checkpointBuilder, isConsistent } from '../../support/checkpoints.ts'
+import { checkpointBuilder, isConsistent, noteUnseen, recentLeaves } from '../../support/checkpoints.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { addAgency, addUnit } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -64,6 +66,24 @@ async function stored(agencyId = lived.agency.id): Promise<{ size: number; root:
   return found
 }
 
+/** Copies of the last entry of an agency, with the numbers that follow in its shard. @returns what the process that writes them notes */
+async function write(agencyId: string, times: number): Promise<readonly DurableEntry[]> {
+  const shard = shardOf(agencyId)
+  const { lastSeq } = await database.sql<{ lastSeq: number }[]>`
+    with ended as materialized (select max(seq) as seq from journal where shard = ${shard}),
+    last as materialized (
+      select to_jsonb(j) as entry from journal j where agency_id = ${uuidOf(agencyId)}::text::uuid order by seq desc limit 1),
+    copied as (
+      insert into journal
+      select (jsonb_populate_record(null::journal, entry || jsonb_build_object('seq', seq + n, 'entry_id', gen_random_uuid()))).*
+      from last, ended, generate_series(1, ${times}::int) n
+      returning seq)
+    select min(seq)::float8 - 1 as "lastSeq" from copied`.then(([row]) => row ?? { lastSeq: 0 })
+  const range = { after: null, until: Number.MAX_SAFE_INTEGER, limit: 100_000 }
+  const log = await new PostgresVerifyStore(database.sql).log(shard, range)
+  return log.filter(({ seq }) => seq > lastSeq).map((entry) => ({ ...entry, leaf: leafHash(coveredText(entry)) }))
+}
+
 /** Copies of the agency's last entry, with numbers that follow. */
 async function copyLastEntry(times: number): Promise<void> {
   await database.sql`
@@ -105,7 +125,7 @@ describe('the stored tree', () => {
     await own.round()
     await lived.live()
     for (let round = 0; round < 12; round++) {
-      own.note(lived.agency.id)
+      noteUnseen(own, lived.agency.id)
       await own.round()
       await expectWhole()
       await copyLastEntry(1 + random.below(40))
@@ -117,25 +137,25 @@ describe('the stored tree', () => {
   })
 
   test('gets more leaves than fit in one part in the same round', async () => {
-    await copyLastEntry(LEAVES_AT_ONCE * 3)
+    await copyLastEntry(LEAVES_PER_READ * 3)
     await builder().round()
     await expectWhole()
   })
 
   test('is the same when several processes build it at once, with edges that they have kept (M2)', async () => {
-    const builders = [builder(), builder(), builder()]
+    const builders = [builder(), builder(), builder()] as const
     for (let round = 0; round < 6; round++) {
       await copyLastEntry(round * 7 + 1)
-      for (const one of builders) one.note(lived.agency.id)
+      for (const one of builders) noteUnseen(one, lived.agency.id)
       await Promise.all(builders.map((one) => one.round()))
       await expectWhole()
     }
     // One that was behind reads where the tree ends, in the round after.
     await copyLastEntry(3)
-    builders[0]?.note(lived.agency.id)
+    noteUnseen(builders[0], lived.agency.id)
     await builders[0]?.round()
     await copyLastEntry(2)
-    builders[1]?.note(lived.agency.id)
+    noteUnseen(builders[1], lived.agency.id)
     await builders[1]?.round()
     await builders[1]?.round()
     await expectWhole()
@@ -147,6 +167,7 @@ describe('the stored tree', () => {
       rows: new PostgresCheckpointRows(database.sql),
       clock: new FakeClock(0),
       owned: () => [{ shard: shardOf(lived.agency.id), epoch }],
+      recent: recentLeaves({ epochOf: () => epoch }),
       onFailure: () => {},
     })
     await own.round()
@@ -169,7 +190,7 @@ describe('the stored tree', () => {
     const tree = new TreeEdge(end.size, await rows.hashes(lived.agency.id, [{ level: 1, index: 0 }]))
     const hashes: Hash[] = []
     for (const leaf of next.leaves) tree.append(leaf, { onComplete: (hash) => hashes.push(hash) })
-    const part = { ...next, firstLeaf: end.size, size: tree.size, hashes }
+    const part = { ...next, firstLeaf: end.size, size: tree.size, hashes: Buffer.concat(hashes) }
     expect([...(await rows.keep([part]))]).toEqual([])
     await builder().round()
     await expectWhole()
@@ -180,12 +201,12 @@ describe('the stored tree', () => {
     await own.round()
     for (let round = 0; round < 3; round++) {
       await copyLastEntry(4)
-      own.note(lived.agency.id)
+      noteUnseen(own, lived.agency.id)
       await own.round()
     }
     await database.sql`delete from checkpoint where first_leaf = (select max(first_leaf) from checkpoint)`
     await copyLastEntry(1)
-    own.note(lived.agency.id)
+    noteUnseen(own, lived.agency.id)
     await own.round()
     await own.round()
     await expectWhole()
@@ -207,41 +228,126 @@ describe('the stored tree', () => {
     await expectWhole(other.id)
   })
 
-  test('of one agency with many entries does not delay those of others', async () => {
-    const rows = new PostgresCheckpointRows(database.sql)
-    const grown: string[] = []
-    const keep = rows.keep.bind(rows)
-    rows.keep = (parts) => {
-      grown.push(...parts.map(({ agencyId }) => agencyId))
-      return keep(parts)
-    }
-    const own = checkpointBuilder(database.sql, rows)
-    await own.round()
-    grown.length = 0
-    await copyLastEntry(LEAVES_AT_ONCE + 1)
-    own.note(lived.agency.id)
-    // More than are built in one statement.
-    const others = Array.from({ length: AGENCIES_AT_ONCE }, (_, n) => ({
-      id: sampleId('agc', `other-${n}`),
-      slug: `other-${n}`,
-    }))
-    for (const { id, slug } of others) {
-      const agency = await addAgency(lived.ledger, { id, slug })
-      await addUnit(lived.ledger, agency, sampleUnit({ id: sampleId('unt', slug), slug }))
-      own.note(id)
-    }
-    await own.round()
-    expect(grown.filter((id) => id === lived.agency.id)).toHaveLength(2)
-    expect(grown.at(-1)).toBe(lived.agency.id)
-    await expectWhole()
-  })
-
   test('of an agency without entries is empty', async () => {
     await database.sql`delete from journal`
     await builder().round()
     expect((await stored()).size).toBe(0)
   })
 })
+
+describe('the leaves that a process has just made', () => {
+  /** Counts what is read from the journal. */
+  function counted() {
+    const rows = new PostgresCheckpointRows(database.sql)
+    const nextLeaves = rows.nextLeaves.bind(rows)
+    const keep = rows.keep.bind(rows)
+    const seen = { reads: 0, failing: false }
+    rows.nextLeaves = (ends, limit) => {
+      seen.reads += 1
+      return nextLeaves(ends, limit)
+    }
+    rows.keep = (parts) => (seen.failing ? Promise.reject(new Error('no database')) : keep(parts))
+    return { rows, seen }
+  }
+
+  test('extend its trees, and the journal is read once for each', async () => {
+    const { rows, seen } = counted()
+    const own = checkpointBuilder(database.sql, rows)
+    // The first entry of the shard shows where the others begin.
+    for (const entry of await write(lived.agency.id, 1)) own.note(entry)
+    await own.round()
+    expect(seen.reads).toBe(1)
+    for (const times of [1, 3, LEAVES_AT_ONCE * 2 + 5, 40]) {
+      for (const entry of await write(lived.agency.id, times)) own.note(entry)
+      await own.round()
+      await expectWhole()
+    }
+    expect(seen.reads).toBe(1)
+  })
+
+  test('are added to a tree only if they are in the log, of which a fail-over may have lost the end', async () => {
+    const { rows, seen } = counted()
+    const own = checkpointBuilder(database.sql, rows)
+    for (const entry of await write(lived.agency.id, 1)) own.note(entry)
+    await own.round()
+    const entries = await write(lived.agency.id, 4)
+    for (const entry of entries) own.note(entry)
+    await database.sql`delete from journal where seq > ${entries[1]?.seq ?? 0} and shard = ${shardOf(lived.agency.id)}`
+    await own.round()
+    expect((await stored()).size).toBe(3)
+    // The rest of the log gets its leaves, although nothing is written meanwhile.
+    await own.round()
+    await expectWhole()
+    expect((await stored()).size).toBe(5)
+    expect(seen.reads).toBe(2)
+  })
+
+  test('make the tree of all entries, whatever is lost, missed, repeated or built elsewhere meanwhile (M4)', async () => {
+    const random = new SeededRandom(35)
+    const shard = shardOf(lived.agency.id)
+    const second = Array.from({ length: 5_000 }, (_, n) => sampleId('agc', `second-${n}`)).find(
+      (id) => shardOf(id) === shard,
+    )
+    if (second === undefined) throw new Error('Expected an agency of the same shard')
+    const agency = await addAgency(lived.ledger, { id: second, slug: 'second' })
+    await addUnit(lived.ledger, agency, sampleUnit({ id: sampleId('unt', 'second'), slug: 'second' }))
+    let epoch = 1
+    const open = () => {
+      const recent = recentLeaves({ epochOf: () => epoch, leavesMax: 25, agencyLeavesMax: 15 })
+      const { rows, seen } = counted()
+      return { seen, builder: checkpointBuilder(database.sql, rows, recent) }
+    }
+    let own = open()
+    let [rounds, reads] = [0, 0]
+    await own.builder.round()
+    for (let step = 0; step < 60; step++) {
+      const agencyId = random.pick([lived.agency.id, second])
+      const entries = await write(agencyId, 1 + random.below(12))
+      const event = random.pick([...EVENTS, ...PLAIN])
+      // Not the last one: what follows a gap shows it.
+      const missed = event === 'an entry is not noted' ? random.below(entries.length) : entries.length
+      if (event === 'another process writes') {
+        epoch += 1
+        noteUnseen(own.builder, agencyId)
+      } else {
+        for (const entry of entries) if (entry !== entries[missed] || entry === entries.at(-1)) own.builder.note(entry)
+      }
+      if (event === 'the epoch rises') epoch += 1
+      if (event === 'another process builds') await builder().round()
+      if (event === 'the last row is lost')
+        await database.sql`
+          delete from checkpoint where (agency_id, first_leaf) = (
+            select agency_id, max(first_leaf) from checkpoint where agency_id = ${uuidOf(agencyId)}::text::uuid group by 1)`
+      if (event === 'the process restarts') own = open()
+      if (random.below(3) === 0) continue
+      if (event === 'the database is away') {
+        own.seen.failing = true
+        await expect(own.builder.round()).rejects.toThrow('no database')
+        own.seen.failing = false
+      }
+      const before = own.seen.reads
+      await own.builder.round()
+      rounds += 1
+      if (own.seen.reads > before) reads += 1
+      // A tree that had another end than was remembered is read again in the next round.
+      await own.builder.round()
+      for (const id of [lived.agency.id, second]) await expectWhole(id)
+    }
+    expect(rounds - reads).toBeGreaterThan(8)
+    expect(reads).toBeGreaterThan(8)
+  }, 60_000)
+})
+
+const PLAIN = Array<'nothing'>(8).fill('nothing')
+const EVENTS = [
+  'an entry is not noted',
+  'another process writes',
+  'the epoch rises',
+  'another process builds',
+  'the last row is lost',
+  'the process restarts',
+  'the database is away',
+] as const
 
 describe('proofs from the stored tree', () => {
   test('every entry of a booking is included, and only entries of that booking are shown', async () => {

@@ -6,7 +6,6 @@ import {
   hashesFor,
   inclusionProof,
   isIncluded,
-  leafHash,
   nodesOf,
   placeOf,
   rootOf,
@@ -19,6 +18,8 @@ const sha256 = (...parts: Uint8Array[]): Hash => {
   for (const part of parts) hasher.update(part)
   return hasher.digest()
 }
+
+const leafHash = (entry: string | Uint8Array): Hash => sha256(new Uint8Array([0]), Buffer.from(entry))
 
 /** Word for word as RFC 6962 defines it, with nothing kept. */
 function naiveRoot(leaves: readonly Uint8Array[]): Hash {
