@@ -174,12 +174,14 @@ test('an address of a calendar that the other node has changed is open here, alt
 
 describe('a change of a person that could not be stored', () => {
   let isAway: boolean
+  let answering: Promise<void>
   /** Routes of the lines of the audit trail. */
   let lines: string[]
   let ended: number
   let people: PeopleCommands
   beforeEach(() => {
     isAway = true
+    answering = Promise.resolve()
     lines = []
     ended = 0
     const rows: Partial<PersonRows> = {
@@ -188,6 +190,7 @@ describe('a change of a person that could not be stored', () => {
         if (isAway) throw new WriteError('not_written', 'x')
         stored.person = person
         lines.push(route)
+        await answering
       },
     }
     people = new PeopleCommands({
@@ -242,6 +245,19 @@ describe('a change of a person that could not be stored', () => {
     isAway = false
     for (const change of both) await failed(change)
     expect([stored.person.role, lines]).toEqual(['desk', []])
+  })
+
+  test('is stored also when the answer to one from before the move comes only then', async () => {
+    isAway = false
+    answering = answers.promise
+    const first = update({ role: 'desk' }, 'demote')
+    await settle()
+    await goesAndComesBack(() => {})
+    const second = update({ name: 'Maria A.' }, 'rename')
+    answers.resolve()
+    expect([await first, await second].map(({ kind }) => kind)).toEqual(['done', 'done'])
+    expect(stored.person).toEqual({ ...MARIA, role: 'desk', name: 'Maria A.', revision: 7 })
+    expect(lines).toEqual(['demote', 'rename'])
   })
 
   test('holds again when nobody else has changed the person: a database that is away takes the agency from every node', async () => {
