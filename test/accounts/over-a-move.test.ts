@@ -271,6 +271,22 @@ describe('a change of a person that could not be stored', () => {
     expect(ended).toBe(1)
   })
 
+  test('holds again also when one before it was stored with its retry', async () => {
+    await failed(update({ role: 'desk' }, 'demote'))
+    isAway = false
+    answering = answers.promise
+    const second = update({ name: 'Maria A.' }, 'rename')
+    await settle()
+    // The first is stored now, with the state that the second has made.
+    isAway = true
+    answers.resolve()
+    await failed(second)
+    await goesAndComesBack(() => {})
+    await databaseIsBack()
+    expect(lines).toEqual(['demote', 'rename'])
+    expect(inMemory()).toEqual({ ...MARIA, role: 'desk', name: 'Maria A.', revision: 7 })
+  })
+
   test('holds when it is a removal, whatever the other node has changed, and without what was changed here before', async () => {
     await failed(update({ role: 'owner' }, 'promote'))
     await failed(remove('remove'))
