@@ -174,12 +174,14 @@ test('an address of a calendar that the other node has changed is open here, alt
 
 describe('a change of a person that could not be stored', () => {
   let isAway: boolean
+  let answering: Promise<void>
   /** Routes of the lines of the audit trail. */
   let lines: string[]
   let ended: number
   let people: PeopleCommands
   beforeEach(() => {
     isAway = true
+    answering = Promise.resolve()
     lines = []
     ended = 0
     const rows: Partial<PersonRows> = {
@@ -188,6 +190,7 @@ describe('a change of a person that could not be stored', () => {
         if (isAway) throw new WriteError('not_written', 'x')
         stored.person = person
         lines.push(route)
+        await answering
       },
     }
     people = new PeopleCommands({
@@ -244,6 +247,19 @@ describe('a change of a person that could not be stored', () => {
     expect([stored.person.role, lines]).toEqual(['desk', []])
   })
 
+  test('is stored also when the answer to one from before the move comes only then', async () => {
+    isAway = false
+    answering = answers.promise
+    const first = update({ role: 'desk' }, 'demote')
+    await settle()
+    await goesAndComesBack(() => {})
+    const second = update({ name: 'Maria A.' }, 'rename')
+    answers.resolve()
+    expect([await first, await second].map(({ kind }) => kind)).toEqual(['done', 'done'])
+    expect(stored.person).toEqual({ ...MARIA, role: 'desk', name: 'Maria A.', revision: 7 })
+    expect(lines).toEqual(['demote', 'rename'])
+  })
+
   test('holds again when nobody else has changed the person: a database that is away takes the agency from every node', async () => {
     await failed(update({ role: 'desk' }, 'demote'))
     await failed(update({ name: 'Maria A.' }, 'rename'))
@@ -253,6 +269,22 @@ describe('a change of a person that could not be stored', () => {
     const changed = { ...MARIA, role: 'desk', name: 'Maria A.', revision: 7 } as const
     expect([stored.person, inMemory(), lines]).toEqual([changed, changed, ['demote', 'rename']])
     expect(ended).toBe(1)
+  })
+
+  test('holds again also when one before it was stored with its retry', async () => {
+    await failed(update({ role: 'desk' }, 'demote'))
+    isAway = false
+    answering = answers.promise
+    const second = update({ name: 'Maria A.' }, 'rename')
+    await settle()
+    // The first is stored now, with the state that the second has made.
+    isAway = true
+    answers.resolve()
+    await failed(second)
+    await goesAndComesBack(() => {})
+    await databaseIsBack()
+    expect(lines).toEqual(['demote', 'rename'])
+    expect(inMemory()).toEqual({ ...MARIA, role: 'desk', name: 'Maria A.', revision: 7 })
   })
 
   test('holds when it is a removal, whatever the other node has changed, and without what was changed here before', async () => {
