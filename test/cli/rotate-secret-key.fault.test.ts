@@ -57,7 +57,7 @@ function rotate(env: Record<string, string>) {
 }
 
 /** What `verify --database` finds. */
-async function differences(secretKey: string): Promise<unknown> {
+async function differences(secretKey: string): Promise<{ what: string }[]> {
   const run = await runCliProcess(['verify', '--database', '--json'], {
     env: { DATABASE_URL: database.url, SECRET_KEY: secretKey },
   })
@@ -164,10 +164,12 @@ test('when the old key is lost, the service can continue with a new one, and the
   await service.portal('/agencies/harbour/units', { slug: 'last', name: 'Last', basePrice: 1 })
   await stop()
   expect(await differences('dd'.repeat(32))).toEqual([])
+  // If an entry is in its agency's tree by now, that needs no key.
+  const ofTheChain = async () => (await differences('dd'.repeat(32))).filter(({ what }) => what !== 'checkpoint')
   await database.sql`update journal set route = 'x' where payload like '%"slug":"early"%'`
-  expect(await differences('dd'.repeat(32))).toEqual([])
+  expect(await ofTheChain()).toEqual([])
   await database.sql`update journal set route = 'x' where payload like '%"slug":"last"%'`
-  expect(await differences('dd'.repeat(32))).toMatchObject([{ what: 'chain' }])
+  expect(await ofTheChain()).toMatchObject([{ what: 'chain' }])
 })
 
 test('without a key, or with half a one, it says so', async () => {
