@@ -34,3 +34,9 @@ test('a new passkey has the id that its authenticator has given it', async () =>
   const { passkey } = makePasskey(options(), { id: 'another' })
   expect(await passkeys.verifyNew(ANA, passkey)).toBeNull()
 })
+
+test('of the ways to reach an authenticator, those that have a name’s form are kept: browsers are told them again', async () => {
+  const { passkey } = makePasskey(options())
+  const response = { ...passkey.response, transports: ['smart-card', '"usb"', 'new line\n'] }
+  expect((await passkeys.verifyNew(ANA, { ...passkey, response }))?.transports).toEqual(['smart-card'])
+})

@@ -1,5 +1,6 @@
 /** People who sign in as they do on the page, with a software authenticator. */
 import { randomBytes } from 'node:crypto'
+import { Passkeys } from '../../src/accounts/passkeys.ts'
 import { LinkSecrets } from '../../src/accounts/person-links.ts'
 import { PersonSignIn } from '../../src/accounts/person-sign-in.ts'
 import type { Agency, Role } from '../../src/core/catalogue/agency.ts'
@@ -7,7 +8,7 @@ import { PostgresPersonRows } from '../../src/postgres/stores/postgres-person-ro
 import { answerWith, type Device, makePasskey } from './authenticator.ts'
 import { type HttpAnswer, send } from './http-call.ts'
 import { FROM_THE_PAGE } from './page-sessions.ts'
-import { TEST_SECRET_KEY } from './service-process.ts'
+import { TEST_PAGE_URL, TEST_SECRET_KEY } from './service-process.ts'
 import type { TestService } from './test-service.ts'
 
 type Service = Pick<TestService, 'ask' | 'url'>
@@ -19,8 +20,21 @@ export interface Joined {
   readonly device: Device
 }
 
+const SECRET_KEY = Uint8Array.fromHex(TEST_SECRET_KEY)
 /** Makes links as a service with TEST_SECRET_KEY does. */
-export const TEST_LINKS = new LinkSecrets({ secretKey: Uint8Array.fromHex(TEST_SECRET_KEY), random: randomBytes })
+export const TEST_LINKS = new LinkSecrets({ secretKey: SECRET_KEY, random: randomBytes })
+
+/** Signing in, step by step: what requests do between two of its steps, a test may do too. */
+export function personSignInOf({ ledger }: Pick<TestService, 'ledger'>): PersonSignIn {
+  const { sql, lists, epochOf, clock } = ledger
+  return new PersonSignIn({
+    ...ledger,
+    rows: new PostgresPersonRows(sql, { lists, epochOf }),
+    passkeys: new Passkeys({ secretKey: SECRET_KEY, publicUrl: () => TEST_PAGE_URL, clock }),
+    changes: { isEnding: () => false },
+    links: TEST_LINKS,
+  })
+}
 
 /** A link that signs a person in, as `npm start` prints one. @returns its secret */
 export function makeSignInLink(
@@ -31,15 +45,7 @@ export function makeSignInLink(
 ): Promise<string> {
   const person = ledger.catalogue.personById(agency.id, id)
   if (person === null) throw new Error('Expected a person')
-  const { sql, lists, epochOf } = ledger
-  const rows = new PostgresPersonRows(sql, { lists, epochOf })
-  return new PersonSignIn({
-    ...ledger,
-    rows,
-    passkeys: {} as never,
-    changes: {} as never,
-    links: TEST_LINKS,
-  }).makeSignInLink(person, lifetimeMs)
+  return personSignInOf({ ledger }).makeSignInLink(person, lifetimeMs)
 }
 
 /** What somebody who has not signed in sends from the page. */

@@ -93,7 +93,7 @@ export class PostgresPersonRows implements PersonRows {
   async peopleWithEmail(email: string, max: number): Promise<readonly { agencyId: string; id: string }[]> {
     const rows = await this.#sql<{ agencyId: string; personId: string }[]>`
       select p.agency_id as "agencyId", p.person_id as "personId" from person p join agency a using (agency_id)
-      where lower(p.email) = lower(${email}) and p.removed_at is null and a.status = 'active'
+      where lower(p.email) = lower(${email}) and a.status = 'active'
       order by a.name, p.agency_id limit ${max}`
     return rows.map(({ agencyId, personId }) => ({ agencyId: idOf('agc', agencyId), id: idOf('per', personId) }))
   }

@@ -4,7 +4,7 @@ import { PASSKEYS_PER_PERSON_MAX } from '../../../src/accounts/passkeys.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { type Clock, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
-import { answerWith, makePasskey } from '../../support/authenticator.ts'
+import { answerWith, type Device, makePasskey } from '../../support/authenticator.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FROM_THE_PAGE, signIn } from '../../support/page-sessions.ts'
 import {
@@ -14,9 +14,11 @@ import {
   invite,
   type Joined,
   joined,
+  personSignInOf,
   signInOptions,
   signInWith,
 } from '../../support/people.ts'
+import { CALLER } from '../../support/samples.ts'
 import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -81,6 +83,27 @@ describe('a passkey signs in', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([200, 401])
     expect((await send(passkey)).status).toBe(401)
     expect((await signInWith(service, maria.device)).status).toBe(200)
+  })
+
+  test('once for each challenge and each count, also when two answers were verified before either is used', async () => {
+    const { secret } = await invite(service, agency, { role: 'desk' })
+    const { device } = await accept(service, secret, { signCount: 5 })
+    const personSignIn = personSignInOf(service)
+    const verified = async (by: Device) => {
+      const answer = answerWith(by, await signInOptions(service))
+      const member = personSignIn.claimedBy(answer)
+      const found = member === null ? null : await personSignIn.verify(member, answer)
+      if (found === null || found === 'cloned') throw new Error('Expected a passkey')
+      return found
+    }
+    const clone = { ...device }
+    const own = await verified(device)
+    const copied = await verified(clone)
+    const again = await verified({ ...device, signCount: 50 })
+    const use = (found: typeof own) => personSignIn.usePasskey(found, CALLER)
+    expect([await use(own), await use(own), await use(copied), await use(again)]).toEqual([true, false, false, true])
+    // An older challenge, although the count is higher.
+    expect(await use({ ...copied, signCount: 90 })).toBe(false)
   })
 
   test('within five minutes, with a challenge of the service', async () => {
@@ -148,8 +171,13 @@ describe('a passkey signs in', () => {
     const clone = { ...maria.device }
     expect((await signInWith(service, maria.device)).status).toBe(200)
     expect((await signInWith(service, maria.device)).status).toBe(200)
+    const answer = answerWith(maria.device, await signInOptions(service))
+    for (const status of [200, 401]) expect((await send(answer)).status).toBe(status)
+    // What was sent twice is no copy.
+    expect(await countsOf(maria)).not.toHaveProperty('PASSKEY_CLONED')
     for (let n = 0; n < 2; n++) expect((await signInWith(service, clone)).status).toBe(401)
     expect(await countsOf(maria)).toMatchObject({ PASSKEY_CLONED: 2 })
+    clone.signCount += 1
     expect((await signInWith(service, clone)).status).toBe(200)
   })
 

@@ -1,7 +1,7 @@
 /** The people of an agency: inviting, changing and removing them, and the links that let them in. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { LINK_READS_PER_MINUTE } from '../../../src/accounts/person-sign-in.ts'
-
+import type { Session } from '../../../src/accounts/portal-sessions.ts'
 import { WriteError } from '../../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
@@ -19,10 +19,12 @@ import {
   type Joined,
   joined,
   makeSignInLink,
+  personSignInOf,
   secretIn,
   signInWith,
   TEST_LINKS,
 } from '../../support/people.ts'
+import { CALLER } from '../../support/samples.ts'
 import { TEST_PAGE_URL } from '../../support/service-process.ts'
 import { startTestService, type TestService } from '../../support/test-service.ts'
 
@@ -124,6 +126,34 @@ describe('an invitation', () => {
       select count(*)::int from passkey where person_id = ${uuidOf(person.id)}`
     expect(row?.count).toBe(1)
     for (const { answer, cookie } of both) expect(await me({ cookie })).toBe(answer.status)
+  })
+
+  test('that was found twice is used once; one that signs in, not after it has expired either', async () => {
+    const personSignIn = personSignInOf(service)
+    const found = async (secret: string) => {
+      const link = await personSignIn.findLink(secret, null)
+      if (link === null || !('link' in link)) throw new Error('Expected a link')
+      return link
+    }
+    const { person, secret } = await invite(service, agency, { role: 'desk' })
+    const { options } = (await show(secret)).body
+    const use = async (link: Awaited<ReturnType<typeof found>>) => {
+      const { passkey } = makePasskey(options)
+      const made = await personSignIn.verifyNew(link, { name: 'x', passkey })
+      if (made === null) throw new Error('Expected a passkey')
+      return personSignIn.useInvitation(link, made, { sha256: '' } as Session, CALLER)
+    }
+    const both = [await found(secret), await found(secret)] as const
+    expect([await use(both[0]), await use(both[1])]).toEqual([true, false])
+    expect((await personSignIn.passkeysOf(both[0].member)).length).toBe(1)
+    const signsIn = await found(await makeSignInLink(service, agency, person, MINUTE_MS))
+    shiftMs = MINUTE_MS
+    expect(await personSignIn.useLink(signsIn, CALLER)).toBe(false)
+    shiftMs = 0
+    expect([await personSignIn.useLink(signsIn, CALLER), await personSignIn.useLink(signsIn, CALLER)]).toEqual([
+      true,
+      false,
+    ])
   })
 
   test('of somebody who has passkeys ends these and their sessions when it is used, not before', async () => {
