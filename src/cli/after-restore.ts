@@ -52,7 +52,7 @@ interface AfterRestoreOptions extends ErasuresOption {
 }
 
 const LIVE = 'revoked_at is null and (expires_at is null or expires_at > now())'
-/** An identity provider lets in whoever has an address. Everybody else needs a passkey. */
+/** With an identity provider, people sign in by their e-mail address; without an address, they need a passkey. */
 const CAN_SIGN_IN =
   'removed_at is null and (email is not null or exists (select from passkey k where (k.agency_id, k.person_id) = (p.agency_id, p.person_id)))'
 /** Credentials that are printed; `--json` has all. */

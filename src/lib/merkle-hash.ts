@@ -6,10 +6,12 @@ export const HASH_BYTES = 32
 const node = new Uint8Array(1 + 2 * HASH_BYTES)
 node[0] = 1
 
+/** Of an entry's text. @returns 32 bytes */
 export function leafHash(entry: string): Uint8Array {
   return sha256(`\0${entry}`)
 }
 
+/** Of two hashes. @returns 32 bytes */
 export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
   node.set(left, 1)
   node.set(right, 1 + HASH_BYTES)

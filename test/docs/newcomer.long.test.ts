@@ -41,7 +41,7 @@ async function tryStart(command: string, { clone, env, folder }: ReturnType<type
   const said = () => (existsSync(output) ? readFileSync(output, 'utf8') : '')
   try {
     const deadline = performance.now() + READY_MS_MAX
-    while (!/Try it:\n(?: +curl .*\n){3}/.test(said())) {
+    while (!/Try it in the sandbox, .*:\n(?: +curl .*\n){3}/.test(said())) {
       if (run.exitCode !== null || performance.now() > deadline) throw new Error(`It did not come up:\n${said()}`)
       await Bun.sleep(50)
     }

@@ -31,12 +31,18 @@ function open({ leavesMax = 100, agencyLeavesMax = 100 } = {}) {
   }
 }
 
+/** The tree of A ends with entry 7, which was noted. */
+function followed() {
+  const opened = open()
+  opened.note(A, 7)
+  opened.recent.follow(A)
+  opened.recent.settle(A, 7)
+  return opened
+}
+
 describe('the leaves of an agency that were just made', () => {
   test('are those after the end of its tree, as many as are wanted, with what a tree keeps of the last one', () => {
-    const { recent, note, after } = open()
-    note(A, 7)
-    recent.follow(A)
-    recent.settle(A, 7)
+    const { recent, note, after } = followed()
     note(A, 8, 9, 10)
     expect(after(A, 7)).toEqual([8, 9, 10])
     expect(after(A, 8)).toEqual([9, 10])
@@ -58,10 +64,7 @@ describe('the leaves of an agency that were just made', () => {
   })
 
   test('are not trusted by a tree that ends before they begin, as after the loss of its last row', () => {
-    const { recent, note, after } = open()
-    note(A, 7)
-    recent.follow(A)
-    recent.settle(A, 7)
+    const { recent, note, after } = followed()
     note(A, 8, 9)
     recent.settle(A, 8)
     expect(after(A, 8)).toEqual([9])
@@ -71,20 +74,14 @@ describe('the leaves of an agency that were just made', () => {
   })
 
   test('are forgotten when an entry of the shard is missing between them', () => {
-    const { recent, note, after } = open()
-    note(A, 7)
-    recent.follow(A)
-    recent.settle(A, 7)
+    const { recent, note, after } = followed()
     note(A, 8, 10)
     expect(after(A, 7)).toBeNull()
     expect(recent.size).toBe(0)
   })
 
   test('are forgotten when a number comes twice, as after a fail-over that has lost entries', () => {
-    const { recent, note, after } = open()
-    note(A, 7)
-    recent.follow(A)
-    recent.settle(A, 7)
+    const { recent, note, after } = followed()
     note(A, 8, 9, 9)
     expect(after(A, 7)).toBeNull()
   })
