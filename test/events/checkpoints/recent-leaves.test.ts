@@ -81,7 +81,7 @@ describe('the leaves of an agency that were just made', () => {
   })
 
   test('are forgotten when a number comes twice, as after a fail-over that has lost entries', () => {
-    const { recent, note, after } = followed()
+    const { note, after } = followed()
     note(A, 8, 9, 9)
     expect(after(A, 7)).toBeNull()
   })
