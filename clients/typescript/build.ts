@@ -11,6 +11,7 @@ rmSync(outdir, { recursive: true, force: true })
 const { success, logs } = await Bun.build({
   entrypoints: [join(import.meta.dir, 'src/index.ts'), join(import.meta.dir, 'src/webhooks.ts')],
   outdir,
+  // Code that two modules share has no name of its own: if there ever is some, the build fails.
   naming: { chunk: '[name].[ext]' },
   format: 'esm',
   target: 'browser',
