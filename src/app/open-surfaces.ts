@@ -8,7 +8,6 @@ import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import type { Entrance } from '../cluster/membership.ts'
 import { healthRoutes, metricsRoute } from '../http/server/health.ts'
 import type { Listener } from '../http/server/listener.ts'
-import { withoutIdleTimeout } from '../http/server/listener.ts'
 import { withoutCors } from '../http/server/served-routes.ts'
 import { systemClock } from '../lib/clock.ts'
 import { RequestStats } from '../observability/request-stats.ts'
@@ -101,7 +100,7 @@ function makeSurfaces(options: SurfaceOptions) {
     return {
       ledger: {
         ...portalLedger,
-        withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+        withoutIdleTimeout: (request, answer) => listener.withoutIdleTimeout(request, answer),
         publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
       },
       access: new PortalAccess({

@@ -1,6 +1,5 @@
 import { sessionSecretIn } from '../api/portal/session-cookie.ts'
 import { idInShard } from '../core/journal/shard.ts'
-import { withoutIdleTimeout } from '../http/server/listener.ts'
 import { ifRouted } from '../http/server/served-routes.ts'
 import { sha256Hex } from '../lib/ids.ts'
 import { metricsText } from '../observability/metric.ts'
@@ -66,7 +65,7 @@ export function openEntrance({
           name,
           homes: new RequestHomes({ directory, operatorTokens }),
           peerOf: (request) => listener.peerOf(request),
-          withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+          withoutIdleTimeout: (request, answer) => listener.withoutIdleTimeout(request, answer),
         },
         any,
       )

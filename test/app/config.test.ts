@@ -34,6 +34,7 @@ describe('readConfig', () => {
       webhookAllowHosts: [],
       erasuresFile: null,
       signIn: { oidc: null, mail: null },
+      workers: 1,
       cluster: null,
       limits: {
         residentUnitsMax: 20_000,

@@ -19,7 +19,7 @@ afterAll(() => database.drop())
 function nodeNamed(node: string): PostgresShards {
   const shards = new PostgresShards(
     database.url,
-    { writerId: crypto.randomUUID(), holder: `${node} 1`, run: null, node },
+    { writerId: crypto.randomUUID(), holder: `${node} 1`, run: null, node, parentId: null },
     null,
   )
   opened.push(shards)
