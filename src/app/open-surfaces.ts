@@ -33,6 +33,19 @@ interface SurfaceOptions {
   readonly webhooks: Webhooks
   readonly people: Parameters<typeof openPortal>[1]['people']
   readonly entrance: Entrance
+  /** Left out: this process serves alone. */
+  readonly sharedCounts?: SharedCounts
+}
+
+/** Which throttle counts. */
+type Throttled = 'wrong' | 'flood' | 'claim'
+
+/** What the workers of one service tell each other of wrong tokens: an address has one limit, whichever worker answers. */
+export interface SharedCounts {
+  /** This worker has counted one; the others are to count it too. `key`: the client's network, or the id of a person. */
+  publish(throttle: Throttled, key: string): void
+  /** To be called with what another worker publishes. */
+  subscribe(counted: (throttle: Throttled, key: string) => void): void
 }
 
 /**
@@ -62,7 +75,7 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
 }
 
 function makeSurfaces(options: SurfaceOptions) {
-  const { config, secrets, log, listeners, service, ledger, webhooks, entrance } = options
+  const { config, secrets, log, listeners, service, ledger, webhooks, entrance, sharedCounts } = options
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const watch = {
     log,
@@ -72,14 +85,23 @@ function makeSurfaces(options: SurfaceOptions) {
   const throttle = new WrongTokenThrottle({
     clock: systemClock,
     onThrottled: (address) => log.warn({ address }, 'wrong tokens throttled'),
+    onCounted: (network) => sharedCounts?.publish('wrong', network),
   })
   /** Only of what somebody signs in with: a program with a revoked token takes nothing from the people of its office. */
-  const floods = new WrongTokenThrottle({ clock: systemClock, onThrottled: () => {}, perMinute: FLOOD_PER_MINUTE })
+  const floods = new WrongTokenThrottle({
+    clock: systemClock,
+    onThrottled: () => {},
+    onCounted: (network) => sharedCounts?.publish('flood', network),
+    perMinute: FLOOD_PER_MINUTE,
+  })
   /** Of the people for whom wrong passkeys come, whether they exist or not. */
   const claimThrottle = new WrongTokenThrottle({
     clock: systemClock,
     onThrottled: () => log.warn('wrong passkeys for one person throttled'),
+    onCounted: (person) => sharedCounts?.publish('claim', person),
   })
+  const throttles = { wrong: throttle, flood: floods, claim: claimThrottle } satisfies Record<Throttled, unknown>
+  sharedCounts?.subscribe((throttled, key) => throttles[throttled].countElsewhere(key))
   const portalLedger = openPortal(ledger, {
     secretKey: secrets.secretKey,
     webhooks: webhooks.commands,

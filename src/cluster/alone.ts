@@ -34,7 +34,7 @@ export class Alone implements Membership {
       faults: (fence) =>
         fence !== null && fence.epoch !== ledger.epoch ? ['fence: another writer has taken over'] : [],
       routes: () => [],
-      metrics: () => '',
+      metrics: () => [],
     }
   }
 

@@ -9,6 +9,7 @@ import type { Listener, Wrap } from '../http/server/listener.ts'
 import type { Answering } from '../http/server/served-routes.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
+import type { MetricReading } from '../observability/metric.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import type { ListReads } from '../postgres/stores/list-reads.ts'
 import type { Turn, TurnWatch } from './await-turn.ts'
@@ -85,8 +86,8 @@ export interface Entrance {
   faults(fence: { readonly epoch: number } | null): readonly string[]
   /** For the operator. */
   routes(options: OperatorRouteOptions): readonly AnyElysia[]
-  /** Lines of the metrics page about others. */
-  metrics(): string
+  /** Of the metrics page: about others. */
+  metrics(): readonly MetricReading[]
 }
 
 interface WrapOptions {

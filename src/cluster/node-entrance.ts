@@ -2,7 +2,7 @@ import { sessionSecretIn } from '../api/portal/session-cookie.ts'
 import { idInShard } from '../core/journal/shard.ts'
 import { ifRouted } from '../http/server/served-routes.ts'
 import { sha256Hex } from '../lib/ids.ts'
-import { metricsText } from '../observability/metric.ts'
+import { readMetrics } from '../observability/metric.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
 import { PostgresDirectoryRows } from '../postgres/stores/postgres-directory-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
@@ -87,6 +87,6 @@ export function openEntrance({
     routes: (options) => [
       clusterRoutes({ status: () => clusterStatus(node), drain: (id, drained) => node.drain(id, drained) }, options),
     ],
-    metrics: () => `\n${metricsText(CLUSTER_METRICS, clusterStats(node, requests.stats))}`,
+    metrics: () => readMetrics(CLUSTER_METRICS, clusterStats(node, requests.stats)),
   }
 }
