@@ -13,7 +13,7 @@ else if (command === RUN_VERIFICATION) {
   const { runVerification } = await import('./app/run-verification.ts')
   runVerification()
 } else if (command === SERVE_AS_WORKER) {
-  const { serveUnderParent } = await import('./app/worker-place.ts')
+  const { serveUnderParent } = await import('./app/serve-under-parent.ts')
   serveUnderParent()
 } else if (command !== undefined && command !== 'serve') {
   const { runCli } = await import('./cli/run-cli.ts')

@@ -90,7 +90,7 @@ class Parent {
     await this.#takeOver(writers, workers, { takesOver: takesOver || database.isEmbedded })
     if (this.#isEnding) return untilExit()
     void this.#keepBeating(writers)
-    workers.begin()
+    workers.giveTurn()
     await workers.ready()
     if (this.#admin !== null) {
       const relay = adminRelay({ folder: this.#folder, workers, listener: this.#admin })
@@ -138,8 +138,6 @@ class Parent {
         adminPort: this.#admin?.port ?? null,
         folder: this.#folder,
       },
-      metricsPage: async () => '',
-      onEnded: () => {},
       watch: {
         onEnd: (fields) => this.#log.error(fields, 'worker ended'),
         onFailedStart: (worker) => {

@@ -202,6 +202,7 @@ async function start(
     webhooks,
     entrance,
     people,
+    shared: worker?.surfaces ?? null,
   })
 
   let hasWaited = false

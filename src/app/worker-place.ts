@@ -1,19 +1,21 @@
 /** This process as a worker: what it gets from its parent in place of opening it itself. */
-import type { ParentCalls, Standing, WorkerCalls, WorkerSettings } from '../cluster/workers/parent-calls.ts'
-import { ProcessChannel, type Remote } from '../cluster/workers/process-channel.ts'
+import type { ParentCalls, WorkerSettings } from '../cluster/workers/parent-calls.ts'
+import type { ProcessChannel, Remote } from '../cluster/workers/process-channel.ts'
 import { WorkerMember } from '../cluster/workers/worker-member.ts'
 import { adminSocketOf } from '../cluster/workers/worker-sockets.ts'
+import type { MetricReading } from '../observability/metric.ts'
 import type { Config } from './config.ts'
 import { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
 import type { Database } from './open-database.ts'
-import { serveAsWorker } from './serve.ts'
-import type { Service } from './service.ts'
+import type { SharedSurfaces, Throttled } from './open-surfaces.ts'
 
 export class WorkerPlace {
   readonly settings: WorkerSettings
   readonly parent: Remote<ParentCalls>
   readonly #channel: ProcessChannel
+  #counted: (throttle: Throttled, key: string) => void = () => {}
+  #readings: () => Promise<readonly MetricReading[]> = async () => []
 
   constructor(settings: WorkerSettings, channel: ProcessChannel) {
     this.settings = settings
@@ -40,6 +42,27 @@ export class WorkerPlace {
     return new WorkerMember(this.settings, this.#channel, { log, onReplaced: () => this.replaced() })
   }
 
+  readonly surfaces: SharedSurfaces = {
+    publish: (throttle, key) => void this.parent.wrongToken(throttle, key).catch(ignoreEnd),
+    subscribe: (counted) => {
+      this.#counted = counted
+    },
+    metricsPage: () => this.parent.metricsPage(),
+    measureWith: (readings) => {
+      this.#readings = readings
+    },
+  }
+
+  /** What this worker has measured; nothing until its surfaces are open. */
+  readings(): Promise<readonly MetricReading[]> {
+    return this.#readings()
+  }
+
+  /** Another worker has counted a wrong token. */
+  countWrong(throttle: Throttled, key: string): void {
+    this.#counted(throttle, key)
+  }
+
   /** It is served from now on. */
   serving(): void {
     void this.parent.serving().catch(ignoreEnd)
@@ -53,38 +76,3 @@ export class WorkerPlace {
 
 /** The process ends with its parent (`disconnect`). */
 function ignoreEnd(): void {}
-
-/** Runs this process as a worker: it starts when its parent says so, and ends with it. */
-export function serveUnderParent(): void {
-  if (process.send === undefined) {
-    console.error('Cannot serve as a worker: only the service starts this process. Set WORKERS instead.')
-    process.exit(1)
-  }
-  // The parent decides when to stop. A terminal and some supervisors signal all processes.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-  const send = process.send.bind(process)
-  let place: WorkerPlace | null = null
-  let running: { readonly service: Service; readonly listeners: Listeners } | null = null
-  const handlers: WorkerCalls = {
-    start: (_, settings) => {
-      place = new WorkerPlace(settings, channel)
-      void serveAsWorker(process.env, place, (started) => {
-        running = started
-      })
-    },
-    standing: (_, standing: Standing) => {
-      if (standing === 'standby') running?.listeners.refuse('standby', { isDraining: false })
-      else running?.listeners.hold()
-    },
-    stop: (_, signal) => {
-      if (running === null) process.exit(0)
-      void running.service.end(signal)
-    },
-    readings: async () => null,
-    wrongToken: () => {},
-  }
-  const channel = new ProcessChannel((message) => send(message), handlers)
-  process.on('message', (message) => channel.receive(message as Parameters<ProcessChannel['receive']>[0]))
-  // Nobody restarts a worker without a parent, and nobody else may take its shards before it has ended.
-  process.on('disconnect', () => process.exit(1))
-}

@@ -7,6 +7,8 @@ import type { ParentCalls, Standing, WorkerCalls, WorkerSettings } from '../clus
 import { ProcessChannel, type Remote } from '../cluster/workers/process-channel.ts'
 import { WORKERS_PREFIX } from '../cluster/workers/worker-member.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
+import { withDeadline } from '../lib/deadline.ts'
+import { SummedMetrics } from '../observability/summed-metrics.ts'
 import { selfCommand } from './self-command.ts'
 
 /** The argument that makes main.ts run a worker. */
@@ -17,6 +19,9 @@ const RESTART_MS = [0, 100, 500, 2_000, 5_000] as const
 const STABLE_RUN_MS = 60_000
 /** How long the first workers wait for each other, so that none of them takes everything and has to give it away again. */
 const GATHER_MS_MAX = 5_000
+
+/** Below the timeout of a scrape, ten seconds. */
+const READINGS_MS_MAX = 3_000
 
 interface WorkerProcess {
   readonly worker: number
@@ -42,8 +47,6 @@ export interface WorkerProcessesOptions {
   readonly count: number
   readonly settings: Omit<WorkerSettings, 'worker' | 'isFirst' | 'isSuccessor'>
   readonly clock: Clock
-  readonly metricsPage: () => Promise<string>
-  readonly onEnded: (worker: number) => void
   readonly watch: WorkerProcessesWatch
 }
 
@@ -59,6 +62,7 @@ export class WorkerProcesses {
   readonly #ready: readonly Gathering[]
   readonly #drained: Gathering
   readonly #firstServes = Promise.withResolvers<void>()
+  readonly #metrics = new SummedMetrics()
   #standing: Standing | null = null
   #restarts = 0
   #isStopping = false
@@ -76,11 +80,6 @@ export class WorkerProcesses {
     for (const worker of all) this.#start(worker, { isSuccessor: false })
   }
 
-  /** Restarts since the start, of all workers. */
-  get restarts(): number {
-    return this.#restarts
-  }
-
   /** Those that serve. */
   get serving(): readonly { readonly worker: number; readonly calls: Remote<WorkerCalls> }[] {
     return [...this.#running.values()].filter(({ isServing }) => isServing)
@@ -96,6 +95,18 @@ export class WorkerProcesses {
     await Promise.all(this.#ready.map(({ complete }) => complete))
   }
 
+  /** The metrics of all workers, as they are now. One that does not answer in time is shown as it was. */
+  async metricsPage(): Promise<string> {
+    const { clock } = this.#options
+    const asked = [...this.#running.values()].map(async (running) => {
+      const readings = await withDeadline(running.calls.readings(), READINGS_MS_MAX, clock).catch(() => null)
+      if (readings !== null && this.#running.get(running.worker) === running)
+        this.#metrics.report(running.worker, readings)
+    })
+    await Promise.all(asked)
+    return this.#metrics.text({ running: this.#running.size, restarts: this.#restarts })
+  }
+
   /** Tells the workers whether they will serve soon. */
   tell(standing: Standing): void {
     this.#standing = standing
@@ -103,7 +114,7 @@ export class WorkerProcesses {
   }
 
   /** The parent is the writer: the workers take their shards. */
-  begin(): void {
+  giveTurn(): void {
     this.#turn.resolve()
   }
 
@@ -183,7 +194,7 @@ export class WorkerProcesses {
         await this.#drained.complete
       },
       replaced: () => this.#options.watch.onReplaced(worker),
-      metricsPage: this.#options.metricsPage,
+      metricsPage: () => this.metricsPage(),
       wrongToken: (_, throttle, key) => {
         for (const other of this.#running.values())
           if (other.worker !== worker) void other.calls.wrongToken(throttle, key).catch(ignoreEnd)
@@ -201,13 +212,13 @@ export class WorkerProcesses {
     { exitCode, signal }: { exitCode: number | null; signal: string | number | null },
   ): void {
     const { worker, leases, channel, isServing } = ended
-    const { clock, watch, onEnded } = this.#options
+    const { clock, watch } = this.#options
     channel.close()
     this.#running.delete(worker)
     // What it owned is free at once: Postgres' fence keeps it from writing, should it live on for a moment.
     for (const lease of leases) this.#store.revoke(lease)
     for (const gathering of [...this.#registered, ...this.#ready, this.#drained]) gathering.arrive(worker)
-    onEnded(worker)
+    this.#metrics.ended(worker)
     if (this.#isStopping) return
     if (!isServing && this.#restarts === 0) {
       watch.onFailedStart(worker)

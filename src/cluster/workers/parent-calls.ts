@@ -1,4 +1,5 @@
 /** What a worker and its parent ask of each other. */
+import type { MetricReading } from '../../observability/metric.ts'
 import type { Change, Committed, Entry, Reading } from '../etcd/etcd.ts'
 
 /** How a worker is started. */
@@ -55,7 +56,7 @@ export type WorkerCalls = {
   /** Ends the process, with all others. */
   stop: (signal: AbortSignal, signalName: string) => void
   /** What the worker has measured, for the metrics of all. */
-  readings: () => Promise<unknown>
+  readings: () => Promise<readonly MetricReading[]>
   /** Another worker has counted one. */
   wrongToken: (signal: AbortSignal, throttle: string, key: string) => void
 }
