@@ -45,7 +45,7 @@ export async function serveWithWorkers(config: Config, { takesOver }: { takesOve
   const admin = config.admin === null ? null : openAdmin(config.admin)
   const parent = new Parent(config, { log, folder, port, admin })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void parent.end(signal, 0))
-  log.info({ host: config.host, port, workers: config.workers }, 'starting')
+  log.info(parent.addresses, 'starting')
   try {
     await parent.start({ takesOver })
   } catch (error) {
@@ -74,6 +74,13 @@ class Parent {
     this.#admin = open.admin
   }
 
+  /** Where the service listens, for the log. */
+  get addresses() {
+    const { host, workers, admin } = this.#config
+    const own = { host, port: this.#port, workers }
+    return admin === null ? own : { ...own, adminHost: admin.host, adminPort: this.#admin?.port }
+  }
+
   async start({ takesOver }: { takesOver: boolean }): Promise<void> {
     const { secretKey } = loadSecrets(this.#config)
     checkSenderCommand()
@@ -91,12 +98,12 @@ class Parent {
     if (this.#isEnding) return untilExit()
     void this.#keepBeating(writers)
     workers.giveTurn()
-    await workers.ready()
+    await workers.allServe
     if (this.#admin !== null) {
       const relay = adminRelay({ folder: this.#folder, workers, listener: this.#admin })
       this.#admin.answerWith(relay, { isDraining: false })
     }
-    this.#log.info({ host: this.#config.host, port: this.#port, workers: this.#config.workers }, 'listening')
+    this.#log.info(this.addresses, 'listening')
     return untilExit()
   }
 

@@ -114,7 +114,10 @@ async function run(
   const listeners = worker?.listeners(config) ?? new Listeners({ main: { host, port }, admin })
   const service = new Service(log, listeners, config.dataDir)
   onOpen({ service, listeners })
-  log.info(addressesOf(config, listeners), 'starting')
+  log.info(
+    worker === null ? addressesOf(config, listeners) : { pid: process.pid },
+    worker === null ? 'starting' : 'worker starts',
+  )
   try {
     await start(config, { log, listeners, service, ...options })
   } catch (error) {
@@ -261,7 +264,10 @@ async function start(
       if (!service.isEnding) webhooks.start()
     })
 
-  log.info({ ...addressesOf(config, listeners), epoch: ledger.ownership.epoch() ?? undefined }, 'listening')
+  log.info(
+    { ...addressesOf(config, listeners), epoch: ledger.ownership.epoch() ?? undefined },
+    worker === null ? 'listening' : 'worker serves',
+  )
   // Not before, unless there was time: it would delay the first answer.
   void loadMcpSdk()
   if (hasDemo) {

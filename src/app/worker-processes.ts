@@ -62,6 +62,7 @@ export class WorkerProcesses {
   readonly #ready: readonly Gathering[]
   readonly #drained: Gathering
   readonly #firstServes = Promise.withResolvers<void>()
+  readonly #allServe: Gathering
   readonly #metrics = new SummedMetrics()
   #standing: Standing | null = null
   #restarts = 0
@@ -77,6 +78,7 @@ export class WorkerProcesses {
     this.#registered = gatherings()
     this.#ready = gatherings()
     this.#drained = new Gathering(all)
+    this.#allServe = new Gathering(all)
     for (const worker of all) this.#start(worker, { isSuccessor: false })
   }
 
@@ -90,9 +92,9 @@ export class WorkerProcesses {
     return this.#prepared.complete
   }
 
-  /** Resolves when all first workers are about to serve. */
-  async ready(): Promise<void> {
-    await Promise.all(this.#ready.map(({ complete }) => complete))
+  /** Resolves when all workers serve. */
+  get allServe(): Promise<void> {
+    return this.#allServe.complete
   }
 
   /** The metrics of all workers, as they are now. One that does not answer in time is shown as it was. */
@@ -133,7 +135,8 @@ export class WorkerProcesses {
 
   #start(worker: number, { isSuccessor }: { isSuccessor: boolean }): void {
     const since = this.#options.clock.monotonicMs()
-    const child = Bun.spawn([...selfCommand(SERVE_AS_WORKER)], {
+    // The number is for whoever lists the processes.
+    const child = Bun.spawn([...selfCommand(SERVE_AS_WORKER), String(worker)], {
       env: process.env,
       stdio: ['ignore', 'inherit', 'inherit'],
       serialization: 'json',
@@ -188,6 +191,7 @@ export class WorkerProcesses {
         const running = this.#running.get(worker)
         if (running !== undefined) running.isServing = true
         if (worker === 1) this.#firstServes.resolve()
+        this.#allServe.arrive(worker)
       },
       drained: async () => {
         this.#drained.arrive(worker)
