@@ -6,13 +6,13 @@ import { CLUSTER_METRICS } from '../../src/cluster/cluster-metrics.ts'
 import type { ClusterStats } from '../../src/cluster/cluster-status.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
 import { metricsText } from '../../src/observability/metric.ts'
+import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
 import { readQuery } from '../support/promql.ts'
 import { Scrape } from '../support/scrape.ts'
 
 const FOLDER = join(import.meta.dir, '../../docs/operating')
-const MAIN = join(import.meta.dir, '../../src/main.ts')
 
 interface Rule {
   readonly alert: string
@@ -168,7 +168,7 @@ describe('alerts.md', () => {
     )
     expect(commands.size).toBeGreaterThan(5)
     for (const words of commands) {
-      const child = Bun.spawn([process.execPath, 'run', MAIN, ...words.split(' '), '--help'], {
+      const child = Bun.spawn([process.execPath, 'run', programFile(), ...words.split(' '), '--help'], {
         stdout: 'pipe',
         stderr: 'pipe',
       })
