@@ -69,7 +69,7 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
   if (adminApp !== null && admin !== null) {
     const any = withoutCors((request) => adminApp.fetch(request))
     const wrap = entrance.wrap('admin', admin, { operatorTokens, hasProbes: true, any })
-    served.push(admin.prepare(adminApp, (answer, path) => wrap(withoutCors(answer), path)))
+    served.push(admin.prepare(adminApp, (answer, ...route) => wrap(withoutCors(answer), ...route)))
   }
   const wrap = entrance.wrap('public', listener, {
     operatorTokens: admin === null ? operatorTokens : [],

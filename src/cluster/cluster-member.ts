@@ -12,6 +12,8 @@ import type { ClusterConfig } from './cluster-config.ts'
 import { ClusterKeys } from './cluster-keys.ts'
 import { ClusterNode } from './cluster-node.ts'
 import { EtcdClient } from './etcd/etcd-client.ts'
+import { Hops } from './forward/hop.ts'
+import { NodeCalls } from './forward/node-calls.ts'
 import type { EnteredLedger, Entrance, Membership, OwnershipParts, TurnOptions } from './membership.ts'
 import { openEntrance } from './node-entrance.ts'
 import { NodeLedger } from './node-ledger.ts'
@@ -65,7 +67,10 @@ export class ClusterMember implements Membership {
     const { shards } = this.#ledger
     const node = await this.#openNode(ledger, this.#ledger)
     this.#opened = { node, ledger }
-    return openEntrance({ node, ledger, shards, leaving, secrets: this.#config.secrets, log: this.#log })
+    const { clock, newId } = ledger
+    const hops = new Hops(this.#config.secrets)
+    const calls = new NodeCalls({ owners: node.owners, clock, newId, leaving, fetch, hops })
+    return openEntrance({ node, ledger, shards, leaving, calls, log: this.#log }).entrance
   }
 
   /** Waits for a process that has all shards, and its workers, not for other nodes. */

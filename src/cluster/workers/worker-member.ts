@@ -74,7 +74,7 @@ export class WorkerMember implements Membership {
     this.#opened = { node, clock }
     void socketOf
     void whileConfirmed
-    return openEntrance({ node, ledger, shards, leaving, secrets: [this.#settings.parentId], log: this.#options.log })
+    throw new Error('not wired yet')
   }
 
   /** Whoever serves beside the parent is waited for by the parent. */

@@ -82,8 +82,8 @@ export const SERVE_OPTIONS = {
 
 const VARIABLES: AddressVariables = { host: 'HOST', port: 'PORT' }
 
-/** `path` of its route, as Bun's router has it; null: it answers whatever has none. */
-export type Wrap = (answer: Answering, path: string | null) => Answering
+/** `path` and `method` of its route, as Bun's router has them; null: it answers whatever has none. */
+export type Wrap = (answer: Answering, path: string | null, method: string | null) => Answering
 
 export class Listener implements Serving {
   readonly #address: Address
@@ -146,11 +146,11 @@ export class Listener implements Serving {
   /** @returns what `serve` does, when all that takes time is done */
   prepare(app: AnyElysia, wrap: Wrap = (answer) => answer): () => void {
     app.compile()
-    const fetch = wrap(app.fetch, null)
+    const fetch = wrap(app.fetch, null, null)
     const served = servedRoutes(app)
     const routes = Object.entries(served).map(([path, methods]) => [
       path,
-      Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer, path)])),
+      Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer, path, method)])),
     ])
     const options = { routes: Object.fromEntries(routes), fetch: unlessRouted(served, fetch) }
     return () => {
