@@ -5,9 +5,11 @@ import { type Clock, sleep } from '../../lib/clock.ts'
 import { isOver, ownRun } from '../../lib/process-run.ts'
 import { VERSION } from '../../lib/version.ts'
 import { workerNode } from '../../postgres/stores/postgres-writers.ts'
-import { ClusterKeys } from '../cluster-keys.ts'
+import { ClusterKeys, SOCKET_URL_PREFIX } from '../cluster-keys.ts'
 import { type NodeLog, openNodeLedger } from '../cluster-member.ts'
 import { ClusterNode } from '../cluster-node.ts'
+import { WorkerCalls } from '../forward/worker-calls.ts'
+import { WorkerListener } from '../forward/worker-listener.ts'
 import type { EnteredLedger, Entrance, Membership, OwnershipParts } from '../membership.ts'
 import { openEntrance } from '../node-entrance.ts'
 import type { NodeLedger } from '../node-ledger.ts'
@@ -21,6 +23,8 @@ import { socketOf } from './worker-sockets.ts'
 /** The keys of one parent: there is no other in its memory. */
 export const WORKERS_PREFIX = '/workers/'
 const LOOK_MS = 5
+/** All requests are answered by then. */
+const CLOSE_MS_MAX = 100
 /** Raised by `take_shards` when another process has taken over from the parent. */
 const TAKEN_OVER = 'NL005'
 
@@ -41,7 +45,12 @@ export class WorkerMember implements Membership {
   readonly #parent: Remote<ParentCalls>
   readonly #options: WorkerMemberOptions
   #ledger: NodeLedger | null = null
-  #opened: { readonly node: ClusterNode; readonly clock: Clock } | null = null
+  #opened: {
+    readonly node: ClusterNode
+    readonly clock: Clock
+    readonly listener: WorkerListener
+    readonly calls: WorkerCalls
+  } | null = null
 
   constructor(settings: WorkerSettings, channel: ProcessChannel, options: WorkerMemberOptions) {
     this.#settings = settings
@@ -59,11 +68,17 @@ export class WorkerMember implements Membership {
   async enter(ledger: EnteredLedger, leaving: AbortSignal): Promise<Entrance> {
     assert(this.#ledger !== null, 'Cannot enter: the ownership is not open')
     const { shards } = this.#ledger
-    const { clock } = ledger
-    const id = idOf(this.#settings.worker)
+    const { clock, newId } = ledger
+    const { worker, folder } = this.#settings
+    const socket = socketOf(folder, worker)
     const node = new ClusterNode({
-      // The address is for its name alone: other workers know the socket by it.
-      self: { id, url: `http://${id}`, version: VERSION, run: ownRun(), startedAt: clock.now() },
+      self: {
+        id: `worker-${worker}`,
+        url: `${SOCKET_URL_PREFIX}${socket}`,
+        version: VERSION,
+        run: ownRun(),
+        startedAt: clock.now(),
+      },
       etcd: new ParentStore(this.#channel, clock),
       keys: new ClusterKeys(WORKERS_PREFIX),
       clock,
@@ -71,10 +86,21 @@ export class WorkerMember implements Membership {
       isOver,
       watch: this.#watch(),
     })
-    this.#opened = { node, clock }
-    void socketOf
-    void whileConfirmed
-    throw new Error('not wired yet')
+    const calls = new WorkerCalls({ owners: node.owners, clock, leaving })
+    const { entrance, requests } = openEntrance({ node, ledger, shards, leaving, calls, log: this.#options.log })
+    const listener = new WorkerListener(socket, (request, forwarded) => requests.receive(request, forwarded))
+    this.#opened = { node, clock, listener, calls }
+    return {
+      ...entrance,
+      wrap: (name, from, options) => {
+        const wrap = entrance.wrap(name, from, options)
+        const { hasProbes } = options
+        // Its lease says which shards are its own, and its heartbeat that no standby has taken over (P3).
+        return (answer, path, method) =>
+          whileConfirmed(() => ledger.isConfirmed, wrap(answer, path, method), newId, { hasProbes })
+      },
+      routes: () => [],
+    }
   }
 
   /** Whoever serves beside the parent is waited for by the parent. */
@@ -101,7 +127,10 @@ export class WorkerMember implements Membership {
   }
 
   async close(): Promise<void> {
-    await this.#here.node.close()
+    const { node, clock, listener, calls } = this.#here
+    await node.close()
+    await listener.close(clock, CLOSE_MS_MAX)
+    calls.close()
   }
 
   get #here() {
@@ -134,8 +163,4 @@ export class WorkerMember implements Membership {
       },
     }
   }
-}
-
-function idOf(worker: number): string {
-  return `worker-${worker}`
 }
