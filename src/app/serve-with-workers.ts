@@ -233,9 +233,16 @@ function openSocketFolder({ dataDir, workers }: Config): string {
     throw new ConfigError([
       `DATA_DIR is ${JSON.stringify(dataDir)}: with WORKERS, the path of a socket in it may have ${SOCKET_PATH_MAX} bytes, and ${longest} has ${Buffer.byteLength(longest)}. Use a shorter one.`,
     ])
-  makeFolder(resolve(dataDir))
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder, { mode: 0o700 })
+  try {
+    makeFolder(resolve(dataDir))
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : error
+    throw new ConfigError([
+      `DATA_DIR is ${JSON.stringify(dataDir)}: WORKERS needs a folder there that this process can write to (${reason}).`,
+    ])
+  }
   return folder
 }
 
