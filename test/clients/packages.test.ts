@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import typescript from '../../clients/typescript/package.json'
+import { rounds } from '../support/long-run.ts'
 import { KEY } from './support/conformance-cases.ts'
 import { ScriptedServer } from './support/scripted-server.ts'
 
@@ -99,7 +100,7 @@ describe('TypeScript', () => {
       `,
     )
     const tsc = [join(ROOT, 'node_modules/.bin/tsc'), '--noEmit', '--strict', '--exactOptionalPropertyTypes']
-    for (const module of ['nodenext', 'preserve']) {
+    for (const module of rounds({ push: ['nodenext'], long: ['nodenext', 'preserve'] })) {
       const settings = ['--module', module, '--target', 'es2022', '--lib', 'es2023,dom,dom.iterable', '--types', '']
       writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
       expect(run([...tsc, ...settings, 'use.ts'], folder).out).toBe('')
