@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 import { freePort } from './free-port.ts'
-import { serverFolder } from './server-folder.ts'
 
 const ROOT = '/usr/lib/postgresql'
 const READY_MS_MAX = 60_000
@@ -22,7 +22,7 @@ export async function startSystemPostgres(
   programs: string,
   settings: readonly string[] = [],
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const folder = serverFolder('system-postgres')
+  const folder = mkdtempSync(join(tmpdir(), 'nightledger-system-postgres-'))
   const account = serverAccount({ cluster: null, onStep: () => {} })
   if (account !== null) chownSync(folder, account.uid, account.gid)
   const cluster = join(folder, 'cluster')
