@@ -67,7 +67,7 @@ async function receive(): Promise<void> {
 
 async function measure(): Promise<void> {
   const loadAverageBefore = Number(loadavg()[0]?.toFixed(2))
-  const server = await startTestServer(() => {})
+  const server = await startTestServer(() => {}, { fills: true })
   process.env[SERVER_URL_VARIABLE] = server.url
   const database = await testDatabase()
   const receiver = Bun.spawn([process.execPath, import.meta.path, '--receive'], { stdin: 'pipe', stdout: 'pipe' })

@@ -20,7 +20,7 @@ const TABLES = [
 ]
 const BAR_MAX = 40
 
-const server = await startTestServer((step) => console.log(step))
+const server = await startTestServer((step) => console.log(step), { fills: true })
 process.env[SERVER_URL_VARIABLE] = server.url
 try {
   const years = await SimulatedYears.open(TWENTY_YEARS)

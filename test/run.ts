@@ -5,7 +5,7 @@ import { bundleProgram, PROGRAM_VARIABLE } from './support/bundled-program.ts'
 import { addCounts, type Counts, closingLine, countsOf, noCounts } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
 import { kindOf, TEST_KINDS, type TestKind, testFiles } from './support/test-files.ts'
-import { startTestServer, type TestServer } from './support/test-server.ts'
+import { SERVER_FOLDER_VARIABLE, startTestServer, type TestServer } from './support/test-server.ts'
 import { keepTimings, timingReport, writeTimings } from './support/timings.ts'
 
 /*
@@ -82,9 +82,10 @@ async function run(files: readonly string[]): Promise<Counts> {
   // Awaited below; it may fail before.
   bundling?.catch(() => undefined)
   if (files.some((file) => kindOf(file) !== 'unit')) {
-    server = await startTestServer((step) => console.log(step))
+    server = await startTestServer((step) => console.log(step), { fills: isLong })
     if (server.templateFailure) console.error(`No migrated database to test on. ${server.templateFailure.message}`)
     env[SERVER_URL_VARIABLE] = server.url
+    env[SERVER_FOLDER_VARIABLE] = server.folder
   }
   program = await bundling
   if (program !== undefined) env[PROGRAM_VARIABLE] = program.folder

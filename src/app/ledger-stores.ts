@@ -25,17 +25,21 @@ export type LedgerStores = ReturnType<typeof openStores>
 /** Nothing is connected before its first statement. */
 export function openStores({
   databaseUrl,
+  queryConnections,
   secretKey,
   epochOf,
   shards,
-}: Pick<LedgerOptions, 'databaseUrl' | 'secretKey'> & {
+}: Pick<LedgerOptions, 'databaseUrl' | 'queryConnections' | 'secretKey'> & {
   /** Once the ledger is taken over (Journal.epochOf). */
   readonly epochOf: (agencyId: string) => number
   /** Once the ledger is prepared (Ownership.owned). */
   readonly shards: () => Iterable<number> | 'all'
 }) {
   const box = new SecretBox(secretKey)
-  const sql = connect(databaseUrl, { purpose: 'queries' })
+  const sql = connect(databaseUrl, {
+    purpose: 'queries',
+    ...(queryConnections === undefined ? {} : { max: queryConnections }),
+  })
   const lists = new ListReads(connect(databaseUrl, { purpose: 'lists' }))
   const probes = connect(databaseUrl, { purpose: 'probes' })
   const writer = { writerId: crypto.randomUUID(), run: ownRun() }

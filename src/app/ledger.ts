@@ -100,6 +100,8 @@ export interface Ledger extends PartnerLedger {
 
 export interface LedgerOptions {
   databaseUrl: string
+  /** Instead of the number of their purpose. */
+  readonly queryConnections?: number
   /** 32 bytes: opens the keys of the journal's chains. */
   secretKey: Uint8Array
   clock: Clock

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import typescript from '../../clients/typescript/package.json'
 import { vectors } from '../../docs/webhooks/vectors.json'
+import { rounds } from '../support/long-run.ts'
 import { CASES, KEY } from './support/conformance-cases.ts'
 import { loadedModules } from './support/loaded-modules.ts'
 import { ScriptedServer } from './support/scripted-server.ts'
@@ -174,7 +175,7 @@ describe('TypeScript', () => {
       `,
     )
     const tsc = [join(ROOT, 'node_modules/.bin/tsc'), '--noEmit', '--strict', '--exactOptionalPropertyTypes']
-    for (const module of ['node16', 'nodenext', 'preserve']) {
+    for (const module of rounds({ push: ['nodenext'], long: ['node16', 'nodenext', 'preserve'] })) {
       const settings = ['--module', module, '--target', 'es2022', '--lib', 'es2023,dom,dom.iterable', '--types', '']
       writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
       expect(run([...tsc, ...settings, 'use.ts'], folder).out).toBe('')

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { seedsOf } from '../sim/seeds.ts'
 import { programFile } from '../support/bundled-program.ts'
 import { expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { startServiceOn } from '../support/service-process.ts'
 
@@ -11,9 +13,13 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-describe('killed under load', () => {
-  for (const point of ['before send', 'after send', 'after commit', 'before answer', 'mid-snapshot']) {
-    for (const count of [3, 17, 40]) {
+const POINTS = ['before send', 'after send', 'after commit', 'before answer', 'mid-snapshot']
+const COUNTS = [3, 17, 40]
+const { first } = seedsOf({ push: 1, long: 1 })
+
+describe(`killed under load, from SIM_FIRST=${first} on,`, () => {
+  for (const [i, point] of POINTS.entries()) {
+    for (const count of rounds({ push: [COUNTS[(first + i) % COUNTS.length] ?? 3], long: COUNTS })) {
       test(`${point}, the ${count}th time: nothing acknowledged is lost`, async () => {
         const command = [process.execPath, 'run', programFile('test/support/failpoints-main.ts')]
         const env = { FAILPOINT: `${point}:${count}`, SNAPSHOT_EVERY: '4' }

@@ -127,6 +127,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp, first?:
   'lets a lane continue after another one is fenced': [
     () => unrelatedLanes(({ agencyId }) => shardOf(agencyId) % 2 === 1),
     /^J5: a new record was sent after the fence/,
+    5,
   ],
   'skips the fences': [
     () => ({
@@ -208,6 +209,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp, first?:
       },
     }),
     /^J5/,
+    3,
   ],
   'takes a batch in doubt for not written': [
     () => ({
@@ -220,6 +222,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp, first?:
   'does not look for what was in doubt when its shard was fenced': [
     () => ({ changeStore: denyFenced }),
     /was denied and is there$/,
+    5,
   ],
   'takes the end of the log after it has read the changes': [
     () => ({
@@ -282,6 +285,7 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp, first?:
       },
     }),
     /^S[13]: .* is (ahead of the log|not what its journal says)$/,
+    8,
   ],
   'begins again with the versions of the moment that was restored': [
     () => ({
@@ -290,8 +294,9 @@ const BROKEN: Record<string, [build: () => BuildFaults, noticed: RegExp, first?:
       },
     }),
     /^S3: version \d+ of .* was given twice/,
+    8,
   ],
-  'takes damaged rows for a bug': [() => ({ changeStore: assertOnDamage }), /^A bug ended/],
+  'takes damaged rows for a bug': [() => ({ changeStore: assertOnDamage }), /^A bug ended/, 11],
   'appends the bookings of a group one by one': [
     () => ({ wrapJournal: appendOneByOne }),
     /^J9: the group of .* has \d of \d bookings/,

@@ -16,6 +16,7 @@ import {
 } from 'playwright-core'
 import type { Role } from '../../src/core/catalogue/agency.ts'
 import { type DemoDatabase, demoDatabase } from './demo-database.ts'
+import { rounds } from './long-run.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from './service-process.ts'
 
 const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/snap/bin/chromium']
@@ -171,18 +172,31 @@ declare const axe: {
   run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
 }
 
-/** Does something in light and dark, on a phone and at a desk; then the page is as it was. */
-async function inEachLook(
+interface Look {
+  readonly viewport: typeof PHONE | typeof DESK
+  readonly colorScheme: 'light' | 'dark'
+}
+
+const EACH_LOOK: readonly Look[] = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [PHONE, DESK].map((viewport) => ({ colorScheme, viewport })),
+)
+/** Both widths and both schemes: few faults need one of each, and axe takes seconds. */
+const ACROSS: readonly Look[] = [
+  { colorScheme: 'light', viewport: PHONE },
+  { colorScheme: 'dark', viewport: DESK },
+]
+
+/** Does something in each of these looks; then the page is as it was. */
+async function inLooks(
   page: Page,
-  look: (viewport: typeof PHONE | typeof DESK, colorScheme: 'light' | 'dark') => Promise<void>,
+  looks: readonly Look[],
+  look: (viewport: Look['viewport'], colorScheme: Look['colorScheme']) => Promise<void>,
 ): Promise<void> {
   const before = { viewport: page.viewportSize(), colorScheme: schemes.get(page.context()) ?? 'light' }
-  for (const colorScheme of ['light', 'dark'] as const) {
-    for (const viewport of [PHONE, DESK]) {
-      await page.emulateMedia({ colorScheme })
-      await page.setViewportSize(viewport)
-      await look(viewport, colorScheme)
-    }
+  for (const { viewport, colorScheme } of looks) {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize(viewport)
+    await look(viewport, colorScheme)
   }
   await page.emulateMedia({ colorScheme: before.colorScheme })
   if (before.viewport !== null) await page.setViewportSize(before.viewport)
@@ -190,10 +204,10 @@ async function inEachLook(
 
 const schemes = new WeakMap<BrowserContext, 'light' | 'dark'>()
 
-/** @throws Error with what axe finds, in light and dark, on a phone and at a desk */
+/** @throws Error with what axe finds, on a phone in light and at a desk in dark; in the long run both in both */
 export async function expectAccessible(page: Page): Promise<void> {
   const found: string[] = []
-  await inEachLook(page, async ({ width }, colorScheme) => {
+  await inLooks(page, rounds({ push: ACROSS, long: EACH_LOOK }), async ({ width }, colorScheme) => {
     const { violations } = await page.evaluate(() => axe.run())
     for (const { id, nodes } of violations)
       for (const { html, failureSummary } of nodes)
@@ -210,7 +224,7 @@ export async function snapshot(page: Page, name: string, { isWhole = false } = {
   const folder = process.env['PAGE_SNAPSHOTS']
   if (folder === undefined) return
   mkdirSync(folder, { recursive: true })
-  await inEachLook(page, async ({ width }, colorScheme) => {
+  await inLooks(page, EACH_LOOK, async ({ width }, colorScheme) => {
     await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: isWhole })
   })
 }

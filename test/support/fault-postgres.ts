@@ -1,13 +1,16 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { type Postmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { eventually } from './eventually.ts'
 import { migrateForService } from './postgres.ts'
+import { serverFolder } from './server-folder.ts'
 import { TcpProxy } from './tcp-proxy.ts'
+import { SERVER_FOLDER_VARIABLE } from './test-server.ts'
 
 /** A migrated PostgreSQL that a test may stop, kill and start again, behind a proxy whose address stays. */
 export class FaultPostgres {
@@ -29,11 +32,9 @@ export class FaultPostgres {
   }
 
   static async start(folder?: string): Promise<FaultPostgres> {
-    const dataDir = folder ?? mkdtempSync(join(tmpdir(), 'nightledger-test-fault-'))
-    const server = await startEmbedded({ dataDir, onStep: () => {} })
-    const admin = connect(server.ownerUrl, { purpose: 'admin' })
-    await migrateForService(admin)
-    await admin.end()
+    const dataDir = folder ?? serverFolder('test-fault')
+    if (folder === undefined) await copyPrepared(dataDir)
+    const server = await startMigrated(dataDir)
     const proxy = await TcpProxy.start(Number(new URL(server.url).port))
     return new FaultPostgres({ dataDir, keepFolder: folder !== undefined, server, proxy })
   }
@@ -73,4 +74,30 @@ export class FaultPostgres {
     await this.#server.stop()
     if (!this.#keepFolder) rmSync(this.#dataDir, { recursive: true, force: true })
   }
+}
+
+async function startMigrated(dataDir: string): Promise<EmbeddedServer> {
+  const server = await startEmbedded({ dataDir, onStep: () => {} })
+  const admin = connect(server.ownerUrl, { purpose: 'admin' })
+  await migrateForService(admin)
+  await admin.end()
+  return server
+}
+
+/** A folder with a migrated server that does not run, of which others are copies: making one takes several times as long. */
+let prepared: Promise<string> | undefined
+
+async function copyPrepared(dataDir: string): Promise<void> {
+  prepared ??= prepare()
+  const folder = await prepared
+  // Where the account of the server has no access, its files are elsewhere: then each is made anew.
+  if (!findCluster(folder)?.startsWith(folder + sep)) return
+  // With owners, links and rights.
+  execFileSync('cp', ['-a', `${folder}/.`, dataDir])
+}
+
+async function prepare(): Promise<string> {
+  const folder = mkdtempSync(join(process.env[SERVER_FOLDER_VARIABLE] ?? tmpdir(), 'prepared-'))
+  await (await startMigrated(folder)).stop()
+  return folder
 }

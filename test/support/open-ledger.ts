@@ -13,6 +13,9 @@ import { TEST_SECRET_KEY } from './service-process.ts'
 /** Those of a service whose environment sets none. */
 export const DEFAULT_LIMITS: LedgerLimits = readConfig({}).limits
 
+/** Fewer than the service has: hundreds of tests open a ledger, and of what that takes, new connections were a third. */
+const QUERY_CONNECTIONS = 3
+
 /** What a ledger reported while a test ran. */
 export interface Reports {
   readonly fenced: unknown[]
@@ -35,6 +38,7 @@ export async function openTestDatabaseLedger(
   const reports: Reports = { fenced: [], defects: [], damaged: [], failures: [] }
   const { ledger, begin } = await prepareLedger({
     databaseUrl: asService(url),
+    queryConnections: QUERY_CONNECTIONS,
     secretKey: Uint8Array.fromHex(TEST_SECRET_KEY),
     clock: options.clock ?? systemClock,
     limits: { ...DEFAULT_LIMITS, ...options.limits },

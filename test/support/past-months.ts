@@ -1,6 +1,7 @@
 import { type Month, monthOf } from '../../src/core/journal/shard.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
+import { emptyTables } from './empty-tables.ts'
 
 /** The real clock, with the time of day that a test says. */
 export function clockAt(at: () => number): Clock {
@@ -15,8 +16,7 @@ export function monthsAgo(months: number): Month {
 
 /** Removes all agencies and everything that the log says; the next number is 1. */
 export async function emptyLedger(sql: Sql): Promise<void> {
-  await sql`truncate agency cascade`
-  await sql`truncate journal, checkpoint, snapshot, archived_unit, booking, guest, guest_erasure, audit_line, webhook_delivery, idempotency`
+  await emptyTables(sql)
   await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
 }
 

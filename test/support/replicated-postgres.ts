@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
-import { appendFileSync, chownSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, chownSync, closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { serverAccount } from '../../src/postgres/embedded/server-account.ts'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { freePort } from './free-port.ts'
+import { serverFolder } from './server-folder.ts'
 import { systemPostgres, untilReady } from './system-postgres.ts'
 import { TcpProxy } from './tcp-proxy.ts'
 
@@ -49,7 +49,7 @@ export class ReplicatedPostgres {
   } = {}): Promise<ReplicatedPostgres> {
     const programs = systemPostgres()
     if (programs === null) throw new Error('Cannot replicate: install PostgreSQL (apt-get install postgresql)')
-    const folder = mkdtempSync(join(tmpdir(), 'nightledger-test-pair-'))
+    const folder = serverFolder('test-pair')
     const nodes: Node[] = []
     for (const name of ['a', 'b']) {
       const port = freePort()

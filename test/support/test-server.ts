@@ -1,5 +1,5 @@
-import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
-import { freemem, tmpdir } from 'node:os'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { findCluster } from '../../src/postgres/embedded/cluster.ts'
@@ -7,39 +7,28 @@ import { lockHolderOf } from '../../src/postgres/embedded/data-dir-lock.ts'
 import { type EmbeddedServer, startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { endPostmaster, readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { migrateForService, TEMPLATE_DATABASE } from './postgres.ts'
+import { serverFolder, serverFolders } from './server-folder.ts'
+
+/** Set by test/run.ts: a folder that is removed with its server, after the last test. */
+export const SERVER_FOLDER_VARIABLE = 'NIGHTLEDGER_TEST_SERVER_FOLDER'
 
 /**
- * `url`: the server's maintenance database. `templateFailure`: why there is no migrated template, null when there is one;
+ * `url`: the server's maintenance database. `folder`: with its files. `templateFailure`: why there is no migrated template, null when there is one;
  * tests that need none can still run. `stop` ends the server and removes its folder.
  */
-export type TestServer = { url: string; templateFailure: Error | null; stop(): Promise<void> }
+export type TestServer = { url: string; folder: string; templateFailure: Error | null; stop(): Promise<void> }
 
 /** Several files run side by side, each with several services. */
 const CONNECTIONS_MAX = 400
 const FOLDER_PREFIX = 'nightledger-test-'
 
-const MEMORY = '/dev/shm'
-/** What the server of a whole run needs at most, log included. */
-const MEMORY_BYTES_MIN = 4 * 2 ** 30
-
 /**
- * In memory where there is room: what a power failure leaves is the subject of no test, and waiting for the disk, thousands of times, took a
- * good part of a run. The service insists on fsync, which costs nothing there.
+ * A server of its own in a temporary folder, with a migrated database to copy test databases from.
+ * @param options.fills it may write more than memory has room for
  */
-function parentFolder(): string {
-  try {
-    const { bavail, bsize } = statfsSync(MEMORY)
-    if (bavail * bsize > MEMORY_BYTES_MIN && freemem() > 2 * MEMORY_BYTES_MIN) return MEMORY
-  } catch {
-    // Not on this system.
-  }
-  return tmpdir()
-}
-
-/** A server of its own in a temporary folder, with a migrated database to copy test databases from. */
-export async function startTestServer(onStep: (step: string) => void): Promise<TestServer> {
+export async function startTestServer(onStep: (step: string) => void, { fills = false } = {}): Promise<TestServer> {
   await removeLeftOvers()
-  const folder = mkdtempSync(join(parentFolder(), FOLDER_PREFIX))
+  const folder = fills ? mkdtempSync(join(tmpdir(), FOLDER_PREFIX)) : serverFolder('test')
   let server: EmbeddedServer | undefined
   const stop = async () => {
     await server?.stop()
@@ -49,7 +38,7 @@ export async function startTestServer(onStep: (step: string) => void): Promise<T
     server = await startEmbedded({ dataDir: folder, onStep, connectionsMax: CONNECTIONS_MAX })
     const url = new URL(server.ownerUrl)
     url.pathname = '/postgres'
-    return { url: url.href, templateFailure: await makeTemplate(url), stop }
+    return { url: url.href, folder, templateFailure: await makeTemplate(url), stop }
   } catch (error) {
     await stop()
     throw error
@@ -86,7 +75,7 @@ const LEFT_OVER_AFTER_MS = 3_600_000
  * between two servers, so only old ones are removed.
  */
 async function removeLeftOvers(): Promise<void> {
-  const parents = new Set([tmpdir(), parentFolder()])
+  const parents = new Set([tmpdir(), serverFolders()])
   const folders = [...parents].flatMap((parent) => readdirSync(parent).map((name) => join(parent, name)))
   for (const folder of folders.filter((folder) => basename(folder).startsWith(FOLDER_PREFIX))) {
     try {

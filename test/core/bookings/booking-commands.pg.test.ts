@@ -6,6 +6,7 @@ import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
+import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -24,8 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
-  await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
+  await emptyTables(database.sql)
   ledger = await openTestDatabaseLedger(database.url)
   agency = await addAgency(ledger)
   unit = await addUnit(ledger, agency, sampleUnit())

@@ -16,6 +16,7 @@ import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { Slices } from '../../../src/lib/slices.ts'
 import { generatedFees, generatedRestrictions, generatedRules } from '../../support/generated-rules.ts'
 import { generatedState } from '../../support/generated-states.ts'
+import { rounds } from '../../support/long-run.ts'
 import { AGENCY, MOMENT, night, sampleBooking, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const ABOUT = night('2027-03-01')
@@ -125,7 +126,7 @@ function orderOf({ sort }: OfferSearchParams): (a: Offer, b: Offer) => number {
 
 test('of generated agencies: every offer is a stay that is booked at its total, and none is missing', async () => {
   let offers = 0
-  for (let seed = 1; seed <= 400; seed++) {
+  for (let seed = 1; seed <= rounds({ push: 100, long: 400 }); seed++) {
     const random = new SeededRandom(seed)
     const world = generatedWorld(random)
     const inventory = new Inventory(world.units, world.feeTypes)
@@ -146,7 +147,7 @@ test('of generated agencies: every offer is a stay that is booked at its total, 
       offers += rows.length
     }
   }
-  expect(offers).toBeGreaterThan(2_000)
+  expect(offers).toBeGreaterThan(rounds({ push: 500, long: 2_000 }))
 }, 60_000)
 
 test('new rates, restrictions, bookings and fees are in the next search', async () => {

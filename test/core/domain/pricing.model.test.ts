@@ -11,6 +11,7 @@ import {
 import { type PriceStayInput, priceStay, type Quote } from '../../../src/core/domain/pricing.ts'
 import { type FeeType, ratesProblems, type Season } from '../../../src/core/domain/unit.ts'
 import { DAY_MS } from '../../../src/lib/clock.ts'
+import { rounds } from '../../support/long-run.ts'
 
 /**
  * A second implementation of the pricing rules, night by night, with big integers and date strings: slow, and sharing
@@ -188,6 +189,6 @@ test('10,000 quotes match a naive night-by-night model line by line', () => {
       expect(asText(quote)).toEqual(modelQuote(each))
       expect(quote.currency).toBe(each.currency)
     }),
-    { numRuns: 10_000 },
+    { numRuns: rounds({ push: 2_000, long: 10_000 }) },
   )
 })

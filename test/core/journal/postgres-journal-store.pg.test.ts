@@ -7,6 +7,7 @@ import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { connect } from '../../../src/postgres/client/connect.ts'
 import { ReadOnlyError } from '../../../src/postgres/client/failed-write.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
+import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { agenciesOfShards, batchOf, unitSet } from '../../support/journal-records.ts'
 import { serverUrl, type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -28,8 +29,7 @@ afterAll(async () => {
 
 async function open() {
   const { sql } = database
-  await sql`truncate agency cascade`
-  await sql`truncate journal, snapshot, booking, audit_line`
+  await emptyTables(sql)
   for (const agencyId of [AGENCY.id, ...agenciesOfShards(2)]) await insertAgency(sql, agencyId)
   const store: PostgresJournalStore = new PostgresJournalStore({
     url: database.url,

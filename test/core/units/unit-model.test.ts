@@ -316,7 +316,7 @@ test('a unit answers as a list of bookings does, through passivation, crashes an
         expect(ledger.store.journal.map(({ seq }) => seq)).toEqual(ledger.store.journal.map((_, i) => i + 1))
       },
     ),
-    { numRuns: rounds({ push: 1_000, long: 10_000 }) },
+    { numRuns: rounds({ push: 400, long: 10_000 }) },
   )
 }, 120_000)
 
@@ -344,6 +344,6 @@ test('a unit read as of any moment is what it was then, through moves between un
         expect((await asOf.read({ agencyId: AGENCY.id, unitId }, opened - 1)).kind).toBe('before_unit')
       }
     }),
-    { numRuns: rounds({ push: 300, long: 3_000 }) },
+    { numRuns: rounds({ push: 120, long: 3_000 }) },
   )
 }, 120_000)

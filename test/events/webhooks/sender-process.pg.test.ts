@@ -12,6 +12,7 @@ import { MAKE_ALL_MS } from '../../../src/events/webhooks/delivery-maker.ts'
 import { serviceSignature } from '../../../src/events/webhooks/secret-box.ts'
 import { LOOK_AHEAD_MS } from '../../../src/events/webhooks/webhook-sender.ts'
 import { idOf } from '../../../src/lib/ids.ts'
+import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -37,8 +38,7 @@ beforeAll(async () => {
   receiver = startReceiver(await authority.issue({ names: ['localhost'] }))
 })
 beforeEach(async () => {
-  await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, audit_line, webhook_delivery, webhook_attempt`
+  await emptyTables(database.sql)
   receiver.received.length = 0
   ledger = await openTestDatabaseLedger(database.url, {
     // 200 bookings of one unit are 200 commits, one after another.

@@ -18,6 +18,7 @@ import { DAY_MS, HOUR_MS } from '../../../src/lib/clock.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresEndpointRows } from '../../../src/postgres/stores/postgres-endpoint-rows.ts'
 import { PostgresSenderStore } from '../../../src/postgres/stores/postgres-sender-store.ts'
+import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
@@ -59,8 +60,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 beforeEach(async () => {
-  await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, webhook_attempt`
+  await emptyTables(database.sql)
   clock = new FakeClock(Date.now())
   ledger = await openTestDatabaseLedger(database.url)
   agency = await addAgency(ledger)

@@ -12,6 +12,7 @@ import { idOf, systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { PENDING_CHUNK } from '../../../src/postgres/stores/pending-deliveries.ts'
 import { PostgresEndpointRows } from '../../../src/postgres/stores/postgres-endpoint-rows.ts'
+import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -50,8 +51,7 @@ afterAll(async () => {
   await database.drop()
 })
 beforeEach(async () => {
-  await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, webhook_attempt`
+  await emptyTables(database.sql)
   ledger = await openTestDatabaseLedger(database.url)
   agency = await addAgency(ledger)
   unit = await addUnit(ledger, agency, sampleUnit())

@@ -5,6 +5,7 @@ import type { ExpiredHold } from '../../../src/core/units/hold-timer.ts'
 import { DAY_MS } from '../../../src/lib/clock.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresBookingRows } from '../../../src/postgres/stores/postgres-booking-rows.ts'
+import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -70,8 +71,7 @@ test('holds that expired within the same microsecond are each on one page, and t
 
 test("a unit whose journal is damaged does not keep another agency's hold beyond its end, and is reported once", async () => {
   await ledger.close()
-  await database.sql`truncate agency cascade`
-  await database.sql`truncate journal, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
+  await emptyTables(database.sql)
   ledger = await openTestDatabaseLedger(database.url)
   const bad = await addAgency(ledger, { id: AGENCY_BAD, slug: 'damaged' })
   const good = await addAgency(ledger, { id: AGENCY_GOOD, slug: 'healthy' })

@@ -5,7 +5,7 @@ import { seedsOf } from '../seeds.ts'
 import { type TurnFaults, TurnsWorld } from './turns-world.ts'
 
 /* `SIM_FIRST=1234 SIM_SEEDS=1 bun test test/sim/turns` runs one seed again, exactly. */
-const { first, count } = seedsOf({ push: 50, long: 2_000 })
+const { first, count } = seedsOf({ push: 20, long: 2_000 })
 const STEPS = 300
 const SEEDS_MAX = 50
 

@@ -8,7 +8,7 @@ test('a ledger lives for years: what is no longer kept is gone, and what is kept
   const years = await SimulatedYears.open({
     years: 4,
     agencies: 2,
-    unitsPerAgency: 10,
+    unitsPerAgency: 5,
     staysPerUnitYear: 12,
     retention: RETENTION,
     seed: 1,

@@ -6,6 +6,7 @@ import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
 import type { Verification } from '../../../src/verify/findings.ts'
 import type { VerifyStore } from '../../../src/verify/verify-store.ts'
+import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
@@ -24,8 +25,7 @@ export class LivedLedger {
 
   /** An agency with two units on the emptied database. */
   static async open(database: TestDatabase): Promise<LivedLedger> {
-    await database.sql`truncate agency cascade`
-    await database.sql`truncate journal, checkpoint, snapshot, booking, guest, audit_line, webhook_delivery, idempotency`
+    await emptyTables(database.sql)
     await database.sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
     const ledger = await openTestDatabaseLedger(database.url, { limits: { snapshotEvery: 3 } })
     const agency = await addAgency(ledger)
