@@ -42,7 +42,7 @@ interface SurfaceOptions {
 type Throttled = 'wrong' | 'flood' | 'claim'
 
 /** What the workers of one service tell each other of wrong tokens: an address has one limit, whichever worker answers. */
-export interface SharedCounts {
+interface SharedCounts {
   /** This worker has counted one; the others are to count it too. `key`: the client's network, or the id of a person. */
   publish(throttle: Throttled, key: string): void
   /** To be called with what another worker publishes. */
