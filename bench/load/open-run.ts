@@ -1,5 +1,4 @@
 /** A run of the load generator at a fixed rate. */
-import { setPriority } from 'node:os'
 import { HttpConnection, type Planned } from './http-client.ts'
 import type { OpenAsked, OpenResult } from './load-process.ts'
 import { Arrivals, OpenLoop } from './open-loop.ts'
@@ -9,15 +8,19 @@ import { sourceOf } from './requests.ts'
 const PAUSE_MS = 0.03
 /** For what is in flight or waiting at the end of the window. Without an answer by then, the server is overloaded. */
 const DRAIN_MS_MAX = 2_000
-/** Before everything it shares the machine with (nice). Only root may; otherwise it is late more often, and says so. */
-const PRIORITY = -15
+
+/**
+ * A process with a real-time policy runs before everything else on the machine, so it is on time although others want its core. Only root
+ * may; otherwise it is late more often, which the figures show.
+ */
+function schedule(policy: '--fifo' | '--other', priority: number): void {
+  if (Bun.which('chrt') === null) return
+  const command = ['chrt', policy, '--all-tasks', '--pid', String(priority), String(process.pid)]
+  Bun.spawnSync(command, { stdout: 'ignore', stderr: 'ignore' })
+}
 
 export async function runOpen(params: OpenAsked): Promise<OpenResult> {
-  try {
-    setPriority(PRIORITY)
-  } catch {
-    // Lateness is measured in any case.
-  }
+  schedule('--fifo', 1)
   const source = sourceOf(params)
   const window = { fromNs: params.warmMs * 1e6, untilNs: (params.warmMs + params.runMs) * 1e6 }
   const loop = new OpenLoop(new Arrivals(params), window)
@@ -62,5 +65,6 @@ export async function runOpen(params: OpenAsked): Promise<OpenResult> {
   isOver = true
   const figures = loop.end(now())
   for (const connection of connections) connection.close()
+  schedule('--other', 0)
   return { ...figures, sold: source.sold(), fault }
 }
