@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bundleProgram, PROGRAM_VARIABLE } from './support/bundled-program.ts'
 import { addCounts, type Counts, closingLine, countsOf, noCounts } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
 import { kindOf, TEST_KINDS, type TestKind, testFiles } from './support/test-files.ts'
@@ -24,6 +25,9 @@ const TEST_MS_MAX = 180_000
 /** Files side by side: those that wait for processes and browsers leave room for those that compute. */
 const WORKERS = availableParallelism() + 1
 const LONG_WORKERS = 2
+/** Fewer files do without the bundle, unless they start the program again and again: it takes longer than a few starts from source. */
+const FILES_TO_BUNDLE_FOR = 10
+const startsProcesses = (file: string) => !['unit', 'postgres'].includes(kindOf(file))
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 const args = process.argv.slice(2)
@@ -35,6 +39,7 @@ const filters = firstOption === -1 ? own : own.slice(0, firstOption)
 const options = firstOption === -1 ? [] : own.slice(firstOption)
 
 let server: TestServer | undefined
+let program: Awaited<ReturnType<typeof bundleProgram>> | undefined
 let runner: Bun.Subprocess | undefined
 let reportFolder: string | undefined
 let ending: Promise<void> | undefined
@@ -73,11 +78,16 @@ async function run(files: readonly string[]): Promise<Counts> {
     NODE_ENV: 'test',
     ...(isLong ? { NIGHTLEDGER_TEST_LONG: '1' } : {}),
   }
+  const bundling = files.length >= FILES_TO_BUNDLE_FOR || files.some(startsProcesses) ? bundleProgram() : undefined
+  // Awaited below; it may fail before.
+  bundling?.catch(() => undefined)
   if (files.some((file) => kindOf(file) !== 'unit')) {
     server = await startTestServer((step) => console.log(step))
     if (server.templateFailure) console.error(`No migrated database to test on. ${server.templateFailure.message}`)
     env[SERVER_URL_VARIABLE] = server.url
   }
+  program = await bundling
+  if (program !== undefined) env[PROGRAM_VARIABLE] = program.folder
   reportFolder = mkdtempSync(join(tmpdir(), 'nightledger-report-'))
   const counts = noCounts()
   let exitCode = 0
@@ -147,6 +157,7 @@ function readReport(path: string): string {
 function cleanUp(): Promise<void> {
   ending ??= (async () => {
     await server?.stop()
+    program?.remove()
     if (reportFolder !== undefined) rmSync(reportFolder, { recursive: true, force: true })
   })()
   return ending

@@ -12,8 +12,8 @@ import { shardOf } from '../../src/core/journal/shard.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
-import { clockAt, emptyLedger, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
+import { copyOf, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { insertEndpoint } from '../support/sample-rows.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../support/samples.ts'
 import { TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -25,6 +25,8 @@ const COMMAND =
   shellBlocksOf(sectionOf(readFileSync('docs/operating.md', 'utf8'), 'Archiving old months'))[0]?.script ?? ''
 const [OLDEST, NEXT] = [monthsAgo(2), monthsAgo(1)]
 
+/** What each test begins with a copy of. */
+let prepared: TestDatabase
 let database: TestDatabase
 let ledger: Ledger
 let agency: Agency
@@ -32,19 +34,12 @@ let unit: Unit
 let out: string
 let now = 0
 
-beforeAll(async () => {
-  database = await testDatabase()
-})
-afterAll(() => database.drop())
 /** Two entries and a refusal in each of two months. */
-beforeEach(async () => {
-  const { sql } = database
-  await emptyLedger(sql)
-  for (const month of [OLDEST, NEXT])
-    for (const table of ['journal', 'audit_line', 'webhook_delivery', 'webhook_attempt'])
-      await sql.unsafe(`drop table if exists ${tableOf(table, month)} cascade`)
+beforeAll(async () => {
+  prepared = await testDatabase()
+  database = prepared
+  const { sql } = prepared
   await haveMonthsSince(sql, OLDEST)
-  out = mkdtempSync(join(tmpdir(), 'archive-'))
   now = Date.parse(`${OLDEST}T12:00:00Z`)
   ledger = await open()
   agency = await addAgency(ledger)
@@ -58,12 +53,19 @@ beforeEach(async () => {
   await book(3)
   await ledger.refusals.flush()
   await makeCheckpoints(sql)
-  // Closing it has written a snapshot of the unit as it is now.
+  // Writes a snapshot of the unit as it is now.
   await ledger.close()
+})
+afterAll(() => prepared.drop())
+beforeEach(async () => {
+  now = Date.now()
+  out = mkdtempSync(join(tmpdir(), 'archive-'))
+  database = await copyOf(prepared)
   ledger = await open()
 })
 afterEach(async () => {
   await ledger.close()
+  await database.drop()
   rmSync(out, { recursive: true })
 })
 

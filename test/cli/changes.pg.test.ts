@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
+import { programFile } from '../support/bundled-program.ts'
 import { cliWith } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { CALLER } from '../support/samples.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
-
-const MAIN = join(import.meta.dir, '../../src/main.ts')
 
 let service: TestService
 let agency: Agency
@@ -54,7 +52,10 @@ describe('nightledger changes', () => {
     const proxy = await TcpProxy.start(service.port)
     const url = `http://127.0.0.1:${proxy.port}`
     const env = { PATH: process.env['PATH'] ?? '', NIGHTLEDGER_URL: url, NIGHTLEDGER_KEY: key }
-    const child = Bun.spawn([process.execPath, 'run', MAIN, 'changes', '--follow', '--json'], { env, stderr: 'pipe' })
+    const child = Bun.spawn([process.execPath, 'run', programFile(), 'changes', '--follow', '--json'], {
+      env,
+      stderr: 'pipe',
+    })
     let out = ''
     void (async () => {
       for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) out += part

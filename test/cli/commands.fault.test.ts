@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { programFile } from '../support/bundled-program.ts'
 import { runCliProcess } from '../support/cli-process.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
@@ -305,8 +306,7 @@ test('migrate refuses the database of another build with what to do', async () =
 })
 
 test('a reader that has seen enough is no failure', async () => {
-  const main = new URL('../../src/main.ts', import.meta.url).pathname
-  const script = `set -o pipefail; for i in 1 2 3 4 5; do "${process.execPath}" run "${main}" bookings create --help | true; done`
+  const script = `set -o pipefail; for i in 1 2 3 4 5; do "${process.execPath}" run "${programFile()}" bookings create --help | true; done`
   const child = Bun.spawn(['bash', '-c', script], { stdout: 'pipe', stderr: 'pipe' })
   expect(await new Response(child.stderr).text()).toBe('')
   expect(await child.exited).toBe(0)

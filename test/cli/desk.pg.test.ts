@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { serviceSignature } from '../../src/events/webhooks/secret-box.ts'
 import { makeDeliveries } from '../events/webhooks/support/make-deliveries.ts'
 import { type Receiver, startReceiver } from '../events/webhooks/support/receiver.ts'
+import { programFile } from '../support/bundled-program.ts'
 import { cliOn } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
-const MAIN = join(import.meta.dir, '../../src/main.ts')
 const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'write:bookings']
 
 let service: TestService
@@ -42,7 +42,7 @@ function listening(state: string, port: number, ...args: string[]) {
     XDG_STATE_HOME: state,
   }
   const forward = ['--forward', `http://localhost:${port}/hook`]
-  const child = Bun.spawn([process.execPath, 'run', MAIN, 'listen', ...forward, '--json', ...args], {
+  const child = Bun.spawn([process.execPath, 'run', programFile(), 'listen', ...forward, '--json', ...args], {
     env,
     stdout: 'pipe',
     stderr: 'pipe',

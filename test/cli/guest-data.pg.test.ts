@@ -1,7 +1,8 @@
 /** `guests erase` and `guests export`, on the real service. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, statSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { programFile } from '../support/bundled-program.ts'
 import { cliOn } from '../support/cli-terminal.ts'
 import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 import { shellBlocksOf } from '../support/shell-blocks.ts'
@@ -86,7 +87,7 @@ test('the commands of docs/operating/personal-data.md hand a guest over, erase t
   const env = {
     PATH: process.env['PATH'] ?? '',
     BUN: process.execPath,
-    MAIN: resolve('src/main.ts'),
+    MAIN: programFile(),
     NIGHTLEDGER_URL: service.url,
     PORTAL_TOKEN: TEST_PORTAL_TOKEN,
     NIGHTLEDGER_AGENCY: slug,

@@ -10,6 +10,7 @@ import { HOUR_MS } from '../../src/lib/clock.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
+import { rounds } from '../support/long-run.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { testDatabase } from '../support/postgres.ts'
 import { night, sampleId, sampleRules } from '../support/samples.ts'
@@ -255,7 +256,7 @@ describe('GET /availability?…&asOf=', () => {
       },
     ]
     await deeds[0]?.()
-    for (let step = 0; step < 60; step++) {
+    for (let step = 0; step < rounds({ push: 25, long: 60 }); step++) {
       if (ids.length === 0 || dice.chance(0.4)) await deeds[0]?.()
       else await dice.pick(deeds)()
       const gap = dice.int(1, 5_000)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PYTHON_MISSING } from '../clients/support/driver-process.ts'
 import { startReceiver } from '../events/webhooks/support/receiver.ts'
+import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { fencesOf, sectionOf } from '../support/shell-blocks.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
@@ -28,7 +29,6 @@ afterAll(async () => {
 })
 
 const SCOPES = ['read:availability', 'read:rates', 'read:bookings', 'write:bookings']
-const MAIN = join(ROOT, 'src/main.ts')
 
 /** What a program prints in the sandbox of an agency with one unit, and the events that `listen` brings meanwhile. */
 async function carriedOut(file: string, language: string, command: readonly string[]) {
@@ -47,7 +47,7 @@ async function carriedOut(file: string, language: string, command: readonly stri
   }
   const receiver = startReceiver(null)
   const forward = `http://localhost:${receiver.port}/hook`
-  const listen = [process.execPath, 'run', MAIN, 'listen', '--key', secret, '--forward', forward]
+  const listen = [process.execPath, 'run', programFile(), 'listen', '--key', secret, '--forward', forward]
   const before = service.ledger.changes.stats.waiting.streams
   const listening = Bun.spawn(listen, { env, stdout: 'ignore', stderr: 'inherit' })
   await eventually('it listens', () => service.ledger.changes.stats.waiting.streams > before)

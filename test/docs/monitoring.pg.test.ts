@@ -7,13 +7,13 @@ import type { ClusterStats } from '../../src/cluster/cluster-status.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
 import { type MetricReading, metricsText, readMetrics, type Series } from '../../src/observability/metric.ts'
 import { SummedMetrics, WORKER_METRICS } from '../../src/observability/summed-metrics.ts'
+import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
 import { readQuery } from '../support/promql.ts'
 import { Scrape } from '../support/scrape.ts'
 
 const FOLDER = join(import.meta.dir, '../../docs/operating')
-const MAIN = join(import.meta.dir, '../../src/main.ts')
 
 interface Rule {
   readonly alert: string
@@ -228,7 +228,7 @@ describe('alerts.md', () => {
     )
     expect(commands.size).toBeGreaterThan(5)
     for (const words of commands) {
-      const child = Bun.spawn([process.execPath, 'run', MAIN, ...words.split(' '), '--help'], {
+      const child = Bun.spawn([process.execPath, 'run', programFile(), ...words.split(' '), '--help'], {
         stdout: 'pipe',
         stderr: 'pipe',
       })

@@ -3,6 +3,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeDeliveries } from '../events/webhooks/support/make-deliveries.ts'
 import { startReceiver } from '../events/webhooks/support/receiver.ts'
+import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 import { shellBlocksOf } from '../support/shell-blocks.ts'
@@ -10,7 +11,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTestService } from '../support/test-service.ts'
 
 const GUIDE = readFileSync(join(import.meta.dir, '../../docs/partner-guide.md'), 'utf8')
-const MAIN = join(import.meta.dir, '../../src/main.ts')
 const folder = temporaryFolder('partner-guide')
 const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'write:bookings']
 
@@ -34,7 +34,7 @@ test('a developer listens, triggers events in a sandbox, and resends, as the gui
   const key = (await service.ask(`/agencies/${slug}/keys`, { name: 'Desk', scopes: SCOPES })).body.secret
   const endpoint = await service.ask(`/agencies/${slug}/webhook-endpoints`, { url: 'http://localhost:9/hooks' })
 
-  writeFileSync(join(folder, 'nightledger'), `#!/bin/sh\nexec "${process.execPath}" run "${MAIN}" "$@"\n`)
+  writeFileSync(join(folder, 'nightledger'), `#!/bin/sh\nexec "${process.execPath}" run "${programFile()}" "$@"\n`)
   chmodSync(join(folder, 'nightledger'), 0o755)
   const env = {
     PATH: `${folder}:${process.env['PATH']}`,

@@ -5,8 +5,10 @@ import type { Unit } from '../../src/core/domain/unit.ts'
 import { SNAPSHOT_FORMAT } from '../../src/core/journal/snapshot-codec.ts'
 import { AssertionError } from '../../src/lib/assert.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
+import { seedsOf } from '../sim/seeds.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTestLedger } from '../support/ledger.ts'
+import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
@@ -138,16 +140,15 @@ test('without damage everything is answered', async () => {
   expect(await harm()).toEqual({ read: 200, quote: 200, book: 201, cancel: 200 })
 })
 
-describe.each(KINDS)('an entry of kind %s', (kind) => {
+const { first } = seedsOf({ push: 1, long: 1 })
+
+describe.each(KINDS)(`an entry of kind %s, from SIM_FIRST=${first} on,`, (kind) => {
   const isOfBooking = kind !== 'unit_set'
   const damages: Damage[] = [
     ['is gone', () => database.sql`delete from journal where ${of(kind)}`],
     ['has another byte', () => database.sql`update journal set payload = payload || ' ' where ${of(kind)}`],
     ['is of another unit', () => database.sql`update journal set unit_id = gen_random_uuid() where ${of(kind)}`],
     ['names another booking', () => database.sql`update journal set booking_id = gen_random_uuid() where ${of(kind)}`],
-    ...(isOfBooking
-      ? [['names no booking', () => database.sql`update journal set booking_id = null where ${of(kind)}`] as Damage]
-      : []),
     ['has a number far ahead', () => database.sql`update journal set seq = seq + 1000 where ${of(kind)}`],
     ...KINDS.filter((to) => to !== kind).map(
       (to): Damage => [
@@ -161,8 +162,14 @@ describe.each(KINDS)('an entry of kind %s', (kind) => {
         () => database.sql`update journal set payload = ${payload} where ${of(kind)}`,
       ],
     ),
+    ...(isOfBooking
+      ? [['names no booking', () => database.sql`update journal set booking_id = null where ${of(kind)}`] as Damage]
+      : []),
   ]
-  test.each(damages)('that %s', async (what, inflict) => {
+  // On a push each is done to entries of one kind, in the long run to those of each.
+  const turn = KINDS.indexOf(kind) + first
+  const done = damages.filter((_, i) => (turn + i) % KINDS.length < rounds({ push: 1, long: KINDS.length }))
+  test.each(done)('that %s', async (what, inflict) => {
     await inflict()
     if (what !== 'has another byte') await withRightChecksums()
     await harm()

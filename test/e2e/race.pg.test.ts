@@ -2,12 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { auditTrail } from '../support/audit-trail.ts'
+import { rounds } from '../support/long-run.ts'
 import { sampleRules } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 const CLIENTS = 200
-const ROUNDS = 100
-const STAYS = 1_000
+const ROUNDS = rounds({ push: 20, long: 100 })
+const STAYS = rounds({ push: 200, long: 1_000 })
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
 let service: TestService

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
+import { programFile } from '../support/bundled-program.ts'
 import { expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { startServiceOn } from '../support/service-process.ts'
-
-const PRELOAD = join(import.meta.dir, '../support/failpoints.ts')
-const MAIN = join(import.meta.dir, '../../src/main.ts')
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -18,7 +15,7 @@ describe('killed under load', () => {
   for (const point of ['before send', 'after send', 'after commit', 'before answer', 'mid-snapshot']) {
     for (const count of [3, 17, 40]) {
       test(`${point}, the ${count}th time: nothing acknowledged is lost`, async () => {
-        const command = [process.execPath, 'run', '--preload', PRELOAD, MAIN]
+        const command = [process.execPath, 'run', programFile('test/support/failpoints-main.ts')]
         const env = { FAILPOINT: `${point}:${count}`, SNAPSHOT_EVERY: '4' }
         const dying = await startServiceOn(database.url, env, { command })
         let baseUrl = dying.baseUrl

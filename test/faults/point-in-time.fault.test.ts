@@ -1,7 +1,8 @@
 import { afterAll, afterEach, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { idOf } from '../../src/lib/ids.ts'
+import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { ReplicatedPostgres } from '../support/replicated-postgres.ts'
@@ -52,7 +53,7 @@ for (const target of ['a moment', 'a restore point', 'the end of the archive, it
       RESTORED_URL: pair.urlOf(restored),
       SECRET_KEY: TEST_SECRET_KEY,
       BUN: process.execPath,
-      MAIN: resolve('src/main.ts'),
+      MAIN: programFile(),
     }
     await pair.shell(ARCHIVING, env)
     await prepareForLoad(env.PRIMARY_URL)

@@ -1,6 +1,4 @@
-import { join } from 'node:path'
-
-const MAIN = join(import.meta.dir, '../../src/main.ts')
+import { programFile } from './bundled-program.ts'
 
 export interface CliRun {
   readonly code: number
@@ -21,7 +19,7 @@ export async function runCliProcess(
     killedBy,
   }: { env?: Record<string, string>; input?: string; cwd?: string; killedBy?: AbortSignal } = {},
 ): Promise<CliRun> {
-  const child = Bun.spawn([process.execPath, 'run', MAIN, ...args], {
+  const child = Bun.spawn([process.execPath, 'run', programFile(), ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdin: new TextEncoder().encode(input),
     stdout: 'pipe',

@@ -1,6 +1,7 @@
 /** Nodes with real listeners and entries, an app each, and ownership that tests decide. */
 import type { AgencyDirectory, Home } from '../../src/cluster/forward/agency-directory.ts'
 import { HOP_HEADER, Hops } from '../../src/cluster/forward/hop.ts'
+import { NodeCalls } from '../../src/cluster/forward/node-calls.ts'
 import { RequestEntry } from '../../src/cluster/forward/request-entry.ts'
 import { RequestHomes } from '../../src/cluster/forward/request-home.ts'
 import type { NodeAddress, Owners } from '../../src/cluster/shard-owners.ts'
@@ -82,13 +83,10 @@ export class EntryCluster {
           this.#waiting.add(done)
         }),
     }
+    const common = { owners, clock: systemClock, newId: systemIds, leaving: leaving.signal }
     const entry = new RequestEntry({
-      owners,
-      clock: systemClock,
-      newId: systemIds,
-      fetch,
-      hops: new Hops(secrets),
-      leaving: leaving.signal,
+      ...common,
+      calls: new NodeCalls({ ...common, fetch, hops: new Hops(secrets) }),
       termOf: () => state.term,
       refreshSession: async () => {},
       ...limits,

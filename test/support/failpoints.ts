@@ -1,5 +1,5 @@
 /*
- * Preloaded into a service process by a test: kills the process at a named point of its work, as `kill -9` would. FAILPOINT
+ * Loaded into a service process before the program (failpoints-main.ts): kills the process at a named point of its work, as `kill -9` would. FAILPOINT
  * is `name:count`, the count-th time the point is passed.
  */
 

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { programFile } from './bundled-program.ts'
 import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
 import { asService } from './postgres.ts'
 
@@ -8,7 +8,6 @@ export const TEST_PAGE_URL = 'http://localhost:3000'
 export const TEST_PORTAL_TOKEN = 'portal-token-for-tests-0123456789abcdef'
 export const TEST_SECRET_KEY = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'
 
-const MAIN = join(import.meta.dir, '../../src/main.ts')
 /** Only bounds how long a failure takes: on a busy machine a start can take half a minute. */
 const START_MS_MAX = 120_000
 
@@ -41,7 +40,7 @@ export async function startListening(
   env: Record<string, string>,
   { takesOver = false }: Pick<StartOptions, 'takesOver'> = {},
 ): Promise<StartingService> {
-  const { child, log, failed } = spawn([process.execPath, 'run', MAIN, ...takeOver(takesOver)], env)
+  const { child, log, failed } = spawn([process.execPath, 'run', programFile(), ...takeOver(takesOver)], env)
   return serviceOf(child, await Promise.race([failed, portsFrom(log, 'starting')]), log)
 }
 
@@ -63,7 +62,7 @@ interface StartOptions {
  */
 export async function startService(
   env: Record<string, string>,
-  { command = [process.execPath, 'run', MAIN], takesOver = false, cwd }: StartOptions = {},
+  { command = [process.execPath, 'run', programFile()], takesOver = false, cwd }: StartOptions = {},
 ): Promise<ServiceProcess> {
   const since = performance.now()
   const { child, log, failed } = spawn([...command, ...takeOver(takesOver)], env, cwd)

@@ -8,10 +8,12 @@ import { ClientAddresses } from '../../../src/accounts/client-address.ts'
 import { Hops } from '../../../src/cluster/forward/hop.ts'
 import { healthRoutes, metricsRoute } from '../../../src/http/server/health.ts'
 import { RequestStats } from '../../../src/observability/request-stats.ts'
+import { seedsOf } from '../../sim/seeds.ts'
 import type { Document } from '../../support/conformity.ts'
 import { cpuMsSince } from '../../support/event-loop.ts'
 import { HOSTILE, HOSTILE_BODIES, Schemas, withValue } from '../../support/hostile-values.ts'
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts'
+import { rounds } from '../../support/long-run.ts'
 import { FROM_THE_PAGE, signIn } from '../../support/page-sessions.ts'
 import { sendRaw } from '../../support/raw-http.ts'
 import { sampleId } from '../../support/samples.ts'
@@ -184,19 +186,25 @@ function routeNamed(name: string): Route {
 /** What it changes, all other requests here need. */
 const AGENCY = '/portal/v1/agencies/{agencySlug}'
 
-/** All attacks on a value that is read in some way for the first time, and on another like it one of them, in both lengths. */
-function* attacksOn(read: unknown): Generator<(typeof ATTACKS)[number]> {
-  const known = JSON.stringify(read)
-  const turn = turns.get(known) ?? 0
-  turns.set(known, turn + 1)
-  if (turn === 0) yield* ATTACKS
-  else
-    yield* ATTACKS.slice(
-      (turn * SIZES.length) % ATTACKS.length,
-      ((turn * SIZES.length) % ATTACKS.length) + SIZES.length,
-    )
+const { first } = seedsOf({ push: 1, long: 1 })
+let turn = first
+
+/** So many of `all`, beginning where the last ones ended, so that each has its turn; in the long run all of them unless told. */
+function some<T>(all: readonly T[], { push, long = all.length }: { push: number; long?: number }): T[] {
+  const begin = turn
+  const count = Math.min(rounds({ push, long }), all.length)
+  turn += count
+  return Array.from({ length: count }, (_, i) => all[(begin + i) % all.length] as T)
 }
-const turns = new Map<string, number>()
+
+/** More attacks on a value that is read in some way for the first time than on another like it. */
+function attacksOn(read: unknown): (typeof ATTACKS)[number][] {
+  const known = JSON.stringify(read)
+  const isKnown = seen.has(known)
+  seen.add(known)
+  return some(ATTACKS, isKnown ? { push: 1, long: SIZES.length } : { push: 8 })
+}
+const seen = new Set<string>()
 
 const rpc = (method: string, params: object) => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 
@@ -298,11 +306,11 @@ const ATTACKS = Object.entries(HOSTILE).flatMap(([name, make]) =>
   SIZES.map((chars) => ({ name: `${chars} characters of ${name}`, text: make(chars) })),
 )
 
-describe('no hostile value stops the service', () => {
+describe(`no hostile value stops the service, from SIM_FIRST=${first} on,`, () => {
   test('in a header, at the routes that read it', async () => {
     for (const [header, names] of Object.entries(READERS))
       for (const name of names)
-        for (const { name: attack, text } of ATTACKS)
+        for (const { name: attack, text } of some(ATTACKS, { push: 16 }))
           expect([
             header,
             await expectQuick(`${header} of ${attack}`, routeNamed(name), { headers: { [header]: inHeader(text) } }),
@@ -312,13 +320,13 @@ describe('no hostile value stops the service', () => {
   test('in any header at any route', async () => {
     const long = ATTACKS.filter(({ text }) => text.length > 1_000)
     // Nobody reads the others: whether that is so, one route of each surface shows.
-    const some = new Set(['GET /partner/v1/me', 'GET /portal/v1/me', 'POST /mcp', 'GET /portal/', 'GET /healthz'])
-    for (const [i, route] of routes.entries())
-      for (const [j, header] of [...Object.keys(READERS), ...(some.has(route.name) ? OTHERS : [])].entries()) {
-        const attack = long[(i + j * 7) % long.length]
-        if (attack !== undefined)
-          await expectQuick(`${header} of ${attack.name}`, route, { headers: { [header]: inHeader(attack.text) } })
-      }
+    const shown = new Set(['GET /partner/v1/me', 'GET /portal/v1/me', 'POST /mcp', 'GET /portal/', 'GET /healthz'])
+    for (const route of routes) {
+      const headers = [...Object.keys(READERS), ...(shown.has(route.name) ? OTHERS : [])]
+      for (const header of some(headers, { push: shown.has(route.name) ? headers.length : 3 }))
+        for (const { name, text } of some(long, { push: 1, long: 1 }))
+          await expectQuick(`${header} of ${name}`, route, { headers: { [header]: inHeader(text) } })
+    }
   }, 120_000)
 
   test('If-Match is read, and refused, where bookings are made and rates are changed', async () => {
@@ -367,17 +375,16 @@ describe('no hostile value stops the service', () => {
 
   test('in an argument of a tool, or another part of a message to /mcp', async () => {
     const route = routeNamed('POST /mcp')
-    for (const { name, text } of ATTACKS) {
-      for (const tool of tools) {
-        const schemas = new Schemas(tool.inputSchema, {})
-        const valid = schemas.valueOf(tool.inputSchema)
-        for (const place of schemas.placesOf(tool.inputSchema)) {
-          const args = withValue(valid, place, text)
+    for (const tool of tools) {
+      const schemas = new Schemas(tool.inputSchema, {})
+      const valid = schemas.valueOf(tool.inputSchema)
+      for (const place of schemas.placesOf(tool.inputSchema))
+        for (const { name, text } of some(ATTACKS, { push: 4 }))
           await expectQuick(`${tool.name}, ${place.join('.')} of ${name}`, route, {
-            body: rpc('tools/call', { name: tool.name, arguments: args as object }),
+            body: rpc('tools/call', { name: tool.name, arguments: withValue(valid, place, text) as object }),
           })
-        }
-      }
+    }
+    for (const { name, text } of ATTACKS) {
       await expectQuick(`a tool called ${name}`, route, { body: rpc('tools/call', { name: text }) })
       await expectQuick(`a method called ${name}`, route, { body: rpc(text, {}) })
       await expectQuick(`an id of ${name}`, route, {
@@ -387,10 +394,12 @@ describe('no hostile value stops the service', () => {
   }, 120_000)
 
   test('in the form of a body', async () => {
+    const bodies = Object.entries(HOSTILE_BODIES).flatMap(([name, make]) =>
+      BODY_SIZES.map((chars) => [name, make, chars] as const),
+    )
     for (const route of routes.filter(({ method }) => !['GET', 'HEAD', 'OPTIONS'].includes(method)))
-      for (const [name, make] of Object.entries(HOSTILE_BODIES))
-        for (const chars of BODY_SIZES)
-          await expectQuick(`a body of ${chars} characters, ${name},`, route, { body: make(chars) })
+      for (const [name, make, chars] of some(bodies, { push: 6 }))
+        await expectQuick(`a body of ${chars} characters, ${name},`, route, { body: make(chars) })
   }, 120_000)
 
   test('in a header that a listener or a node of a cluster reads', () => {

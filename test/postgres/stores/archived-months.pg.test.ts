@@ -13,8 +13,8 @@ import { makeCheckpoints } from '../../support/checkpoints.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
-import { clockAt, emptyLedger, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { clockAt, haveMonthsSince, monthsAgo } from '../../support/past-months.ts'
+import { copyOf, type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 import { bookedId } from '../../verify/support/lived-ledger.ts'
@@ -24,6 +24,8 @@ const TABLES = ['journal', 'audit_line', 'webhook_delivery', 'webhook_attempt'].
   (table) => `${table}_${OLDEST.slice(0, 7).replace('-', '_')}`,
 )
 
+/** What each test begins with a copy of. */
+let prepared: TestDatabase
 let database: TestDatabase
 let ledger: Ledger
 let agency: Agency
@@ -32,17 +34,11 @@ let quiet: Agency
 let units: Record<'a' | 'b' | 'c' | 'quiet', Unit>
 let now = 0
 
-beforeAll(async () => {
-  database = await testDatabase()
-})
-afterAll(() => database.drop())
-
 /** Three months of bookings: all units in the first, `b` not in the second, `c` in no other one. */
-beforeEach(async () => {
-  const { sql } = database
-  await emptyLedger(sql)
-  for (const table of TABLES) await sql.unsafe(`drop table if exists ${table} cascade`)
-  await haveMonthsSince(sql, OLDEST)
+beforeAll(async () => {
+  prepared = await testDatabase()
+  database = prepared
+  await haveMonthsSince(prepared.sql, OLDEST)
   now = Date.parse(`${OLDEST}T12:00:00Z`)
   ledger = await open()
   agency = await addAgency(ledger)
@@ -61,9 +57,21 @@ beforeEach(async () => {
   await book(units.a, 5)
   now = Date.now()
   await book(units.b, 5)
-  await makeCheckpoints(database.sql)
+  await makeCheckpoints(prepared.sql)
+  await ledger.close()
+  // Those that closing has written.
+  await prepared.sql`delete from snapshot`
 })
-afterEach(() => ledger.close())
+afterAll(() => prepared.drop())
+beforeEach(async () => {
+  now = Date.now()
+  database = await copyOf(prepared)
+  ledger = await open()
+})
+afterEach(async () => {
+  await ledger.close()
+  await database.drop()
+})
 
 function open(limits: { snapshotEvery?: number } = {}): Promise<Ledger> {
   return openTestDatabaseLedger(database.url, { clock: clockAt(() => now), limits })

@@ -1,0 +1,3 @@
+/** The program with its points of failure. */
+import './failpoints.ts'
+import '../../src/main.ts'
