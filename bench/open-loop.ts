@@ -98,6 +98,7 @@ async function measure({ title, kind, requests }: (typeof LOADS)[number]): Promi
   })
   // The service is one process and uses one core at most; what else it needs is in the CPU time of a request.
   if (rate === null) say(`  highest rate with p99 < ${P99_MS_MAX} ms: not measured`)
+  else if (rate === 0) say(`  p99 is not below ${P99_MS_MAX} ms at any rate that was tried`)
   else
     say(
       `  ${(rate * requests).toFixed(0)} requests per second and core at p99 < ${P99_MS_MAX} ms: ${textOf(best, requests)}`,
