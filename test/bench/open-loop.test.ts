@@ -61,6 +61,12 @@ describe('a latency at a fixed rate', () => {
     expect(served({ stall: [20, 40] }).loop.end(200 * MS)).toMatchObject({ lateP99Ms: 0, lateMaxMs: 0 })
   })
 
+  test('does not show how late it was during the warm-up', () => {
+    const loop = new OpenLoop(everyMs(), { fromNs: 50 * MS, untilNs: 100 * MS })
+    for (const nowMs of [40, ...Array.from({ length: 50 }, (_, i) => 50 + i)]) while (loop.advance(nowMs * MS));
+    expect(loop.end(100 * MS)).toMatchObject({ requests: 50, lateMaxMs: 0 })
+  })
+
   test('is of requests that all are sent, in the order in which they were due, however many wait', () => {
     const { loop, sent } = served({ untilMs: 40_000, stall: [0, 30_000] })
     expect([...sent.keys()]).toEqual(Array.from({ length: 40_000 }, (_, dueMs) => dueMs))
