@@ -155,7 +155,7 @@ export class WorkerProcesses {
       isServing: false,
     }
     this.#running.set(worker, started)
-    const isFirst = worker === 1 && !isSuccessor
+    const isFirst = worker === 1 && !isSuccessor && this.#options.settings.database.isEmbedded
     void started.calls.start({ ...this.#options.settings, worker, isFirst, isSuccessor }).catch(ignoreEnd)
     if (this.#standing !== null) void started.calls.standing(this.#standing).catch(ignoreEnd)
   }

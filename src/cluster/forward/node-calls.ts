@@ -1,26 +1,30 @@
 /** Requests to other nodes, by HTTP. */
 import { requestIdOf } from '../../http/request.ts'
-import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
-import type { Owners } from '../shard-owners.ts'
 import { HOP_HEADER, type Hop, type Hops, SERVED_BY_HEADER } from './hop.ts'
 import { callNode, forwardedHeaders, type NodeFetch } from './node-call.ts'
 import { ownerBound, ShardWatch } from './owner-bound.ts'
-import { isSafe, isWait, type OwnedRequest, type OwnerCalls, type SendToOwner, withoutWait } from './owner-calls.ts'
+import {
+  type CallContext,
+  isSafe,
+  isWait,
+  type OwnedRequest,
+  type OwnerCalls,
+  type SendToOwner,
+  withoutWait,
+} from './owner-calls.ts'
+
+interface NodeCallsOptions extends CallContext {
+  readonly hops: Hops
+  readonly fetch: NodeFetch
+  readonly newId: IdSource
+}
 
 export class NodeCalls implements OwnerCalls {
-  readonly #options: {
-    readonly owners: Owners
-    readonly hops: Hops
-    readonly fetch: NodeFetch
-    readonly clock: Clock
-    readonly newId: IdSource
-    /** Aborted when this process stops: what waits elsewhere for something to happen is answered with what there is. */
-    readonly leaving: AbortSignal
-  }
+  readonly #options: NodeCallsOptions
   readonly #watch: ShardWatch
 
-  constructor(options: NodeCalls['#options']) {
+  constructor(options: NodeCallsOptions) {
     this.#options = options
     this.#watch = new ShardWatch(options.owners)
   }

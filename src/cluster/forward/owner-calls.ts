@@ -1,6 +1,7 @@
 /** How a request reaches the process that owns its shard: the port, of which `NodeCalls` and `WorkerCalls` are the two ways. */
 import type { Answering } from '../../http/server/served-routes.ts'
-import type { NodeAddress } from '../shard-owners.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { NodeAddress, Owners } from '../shard-owners.ts'
 import type { Hop, ListenerName } from './hop.ts'
 import type { Body, KeptBody } from './kept-body.ts'
 import type { RequestHomes } from './request-home.ts'
@@ -43,7 +44,9 @@ export interface NotOwner {
 export type CallOutcome =
   | { readonly kind: 'answered'; readonly response: Response; readonly isStream: boolean }
   | NotOwner
-  | { readonly kind: 'refused' | 'full' | 'unknown' }
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'full' }
+  | { readonly kind: 'unknown' }
 
 export const UNKNOWN: CallOutcome = { kind: 'unknown' }
 
@@ -62,6 +65,14 @@ export interface OwnerCalls {
   hopOf(request: Request): Hop | 'forged' | null
   /** The answer as it leaves this process. */
   signed(response: Response): Response
+}
+
+/** What calls look at while they are open. */
+export interface CallContext {
+  readonly owners: Owners
+  readonly clock: Clock
+  /** Aborted when this process stops: what waits elsewhere for something to happen is answered with what there is. */
+  readonly leaving: AbortSignal
 }
 
 /** How long a process may take to answer: longer than any request waits, for changes or for the database. */

@@ -16,7 +16,7 @@ export interface WorkerSettings {
   readonly adminPort: number | null
   /** Where the sockets of the workers are. */
   readonly folder: string
-  /** It makes the demo agency, and says on standard output what to try. */
+  /** With the embedded database: it makes the demo agency before the others begin, and says on standard output what to try. */
   readonly isFirst: boolean
   /** Its predecessor ended: others serve already. */
   readonly isSuccessor: boolean
