@@ -92,11 +92,14 @@ class Parent {
     this.#writers = writers
     const workers = this.#startWorkers(database)
     this.#workers = workers
-    await workers.prepared
-    // The embedded server has one service: the lock of its folder sees to that.
-    await this.#takeOver(writers, workers, { takesOver: takesOver || database.isEmbedded })
-    if (this.#isEnding) return untilExit()
-    void this.#keepBeating(writers)
+    if (this.#config.cluster === null) await workers.prepared
+    // As nodes, the workers wait for their turn themselves, and take the shards that etcd says.
+    if (this.#config.cluster === null) {
+      // The embedded server has one service: the lock of its folder sees to that.
+      await this.#takeOver(writers, workers, { takesOver: takesOver || database.isEmbedded })
+      if (this.#isEnding) return untilExit()
+      void this.#keepBeating(writers)
+    }
     workers.giveTurn()
     await workers.allServe
     if (this.#admin !== null) {
