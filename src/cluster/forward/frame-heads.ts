@@ -81,8 +81,13 @@ export function headersText(headers: Headers): string {
   let values = ''
   for (const name in all) {
     const value = all[name] as string | string[]
+    if (typeof value === 'string') {
+      names += name + LINE
+      values += value + LINE
+      continue
+    }
     // Cookies of an answer.
-    for (const each of typeof value === 'string' ? [value] : value) {
+    for (const each of value) {
       names += name + LINE
       values += each + LINE
     }

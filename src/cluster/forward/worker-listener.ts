@@ -153,7 +153,7 @@ class Connection {
       return
     }
     const type = answered.headers.get('content-type')
-    if (isStream(request, type) && answered.body !== null) {
+    if (isStream(type) && answered.body !== null) {
       this.#open.set(id, { request, reader: answered.body.getReader() })
       this.#queue.push(FRAME.stream, id, answerHead(answered), null)
       return
@@ -204,9 +204,9 @@ class Connection {
   }
 }
 
-/** Answers of other types are sent when all of them is there. Without a type nobody can tell: a read of one may be anything. */
-function isStream({ method }: Request, type: string | null): boolean {
-  return type === null ? method !== 'HEAD' : type.startsWith('text/event-stream')
+/** Answers of other types are sent when all of them is there. */
+function isStream(type: string | null): boolean {
+  return type?.startsWith('text/event-stream') === true
 }
 
 /** A request whose client is connected to another worker. Its signal, which few look at, is made when it is first asked for. */
