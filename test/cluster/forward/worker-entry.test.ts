@@ -166,6 +166,19 @@ test.each([
   expect((await reported(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
 })
 
+test('what answers a request has thrown: the others of the connection are answered', async () => {
+  const { a, b } = two('b')
+  let thrown = 0
+  b.app = ({ url }) => {
+    if (!url.includes('throw') || thrown > 0) return Response.json({ by: 'b' })
+    thrown += 1
+    throw new Error('no answer')
+  }
+  const answers = ['throw', 'other'].map((q) => fetch(`${a.url}/partner/v1/units?${q}`, { headers: AUTHORIZATION }))
+  for (const answer of answers) expect((await reported(await answer)).by).toBe('b')
+  expect(a.entry.stats.sentAgain).toBe(1)
+})
+
 test('a listener that is closed answers what it has got first', async () => {
   const { a, b } = two('b')
   const answered = Promise.withResolvers<Response>()
