@@ -76,7 +76,7 @@ export class WorkerCall {
     return this.#settle(outcome)
   }
 
-  begin(init: { status: number; headers: Headers }): boolean {
+  startStream(init: { status: number; headers: Headers }): boolean {
     if (this.#stream !== null) return false
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {

@@ -128,7 +128,7 @@ export class WorkerLink {
       case FRAME.stream: {
         const read = readAnswerHead(head, this.#texts)
         if (read === null) return false
-        return kind === FRAME.answer ? call.answer(read, body) : call.begin(read)
+        return kind === FRAME.answer ? call.answer(read, body) : call.startStream(read)
       }
       case FRAME.notOwner: {
         const read = readNotOwnerHead(head)
