@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { refuseBesideNodes } from '../cluster/alone.ts'
 import { awaitTurn } from '../cluster/await-turn.ts'
 import { adminSocketOf } from '../cluster/workers/worker-sockets.ts'
-import { Listener, ListenError } from '../http/server/listener.ts'
+import { ListenError, Listener } from '../http/server/listener.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
 import { makeFolder, readIfPresent } from '../lib/private-file.ts'
 import { isOver, ownRun } from '../lib/process-run.ts'
@@ -103,7 +103,9 @@ class Parent {
     const workers = this.#startWorkers(database)
     this.#workers = workers
     if (this.#admin !== null)
-      this.#admin.answerWith(adminRelay({ folder: this.#folder, workers, listener: this.#admin }), { isDraining: false })
+      this.#admin.answerWith(adminRelay({ folder: this.#folder, workers, listener: this.#admin }), {
+        isDraining: false,
+      })
     if (this.#config.cluster === null) await workers.prepared
     // As nodes, the workers wait for their turn themselves, and take the shards that etcd says.
     if (this.#config.cluster === null) {

@@ -1,5 +1,6 @@
 /** Where a worker takes requests from the other workers of its machine, and answers them. */
 import { lstatSync, rmSync } from 'node:fs'
+import { targetOf } from '../../http/request.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
 import { answerHead, HeaderTexts, notOwnerHead, readRequestHead } from './frame-heads.ts'
 import { FRAME, type Frame, FrameQueue, FrameReader } from './frames.ts'
@@ -250,7 +251,9 @@ function requestOf(
   { method, headers, body }: { method: string; headers: Headers; body: Buffer },
 ): ReceivedRequest | null {
   const init = body.length === 0 ? { method, headers } : { method, headers, body: body as Uint8Array<ArrayBuffer> }
-  const request = constructed(url, init) ?? constructed(`http://localhost${url.slice(url.indexOf('/', 8))}`, init)
+  const { path, query } = targetOf(url)
+  const request =
+    constructed(url, init) ?? constructed(`http://localhost${path}${query === '' ? '' : `?${query}`}`, init)
   // The client may have sent it in chunks.
   const length = String(body.length)
   if (request !== null && body.length > 0 && request.headers.get('content-length') !== length)
