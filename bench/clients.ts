@@ -2,10 +2,11 @@
  * `bun bench/clients.ts`: what the client libraries cost over the bare request. Size of the package, time until an import is done, and
  * time per call against `fetch` and `urllib` on loopback, in turns, with a server that answers a constant.
  */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { loadedModules } from '../test/clients/support/loaded-modules.ts'
 
 const ROOT = join(import.meta.dir, '..')
 const CALLS = 2_000
@@ -24,8 +25,15 @@ try {
   const built = Bun.spawnSync([process.execPath, 'run', 'build.ts', folder], { cwd: join(ROOT, 'clients/typescript') })
   if (built.exitCode !== 0) throw new Error(built.stderr.toString())
   const module = join(folder, 'index.js')
-  const gzip = gzipSync(await Bun.file(module).bytes()).length
-  console.log(`TypeScript: ${statSync(module).size} bytes, ${gzip} compressed`)
+  const all = readdirSync(folder).flatMap((name) => (name.endsWith('.js') ? join(folder, name) : []))
+  for (const [name, paths] of Object.entries({
+    'an import of the client': [...loadedModules(module)],
+    everything: all,
+  })) {
+    const files = paths.map((path) => readFileSync(path))
+    const [bytes, compressed] = [files, files.map((file) => gzipSync(file))].map((each) => Buffer.concat(each).length)
+    console.log(`TypeScript, ${name}: ${bytes} bytes, ${compressed} compressed`)
+  }
 
   const env = { ...process.env, PYTHONPATH: join(ROOT, 'clients/python') }
   const starts = [

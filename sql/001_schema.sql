@@ -2281,7 +2281,8 @@ end $$;
 -- The heartbeat of a process that writes, by the clock of Postgres: a row of its own, because every batch reads and locks those of
 -- `shard`. A shard's heartbeat is that of its writer. `run` identifies the process on its machine, so that another process there can
 -- tell whether it is dead. A process that is stopped says so twice: `draining_at` before its last requests, `released_at` after its
--- last write. `node`: its NODE_ID; null for a process that takes over all shards.
+-- last write. `node`: its NODE_ID; null for a process that takes over all shards. A process with workers has a row that it beats, and so has
+-- each worker: their `node` is the writer_id of the former, a slash and the number of the worker, 0 for itself.
 create table writer (
   writer_id   uuid primary key,
   name        text not null,
@@ -2296,7 +2297,8 @@ create table writer (
 
 -- Makes the caller the only writer of all shards, and returns the ends of their logs. `gone`: the writers that the caller has seen to be
 -- gone; null: it takes over from any that serves. Errors: NL005, another process has taken over meanwhile, and serves.
-create function take_over(new_holder text, new_writer uuid default null, new_run text default null, gone uuid[] default null)
+create function take_over(new_holder text, new_writer uuid default null, new_run text default null, gone uuid[] default null,
+                          new_node text default null)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
 language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
@@ -2309,7 +2311,7 @@ begin
   update shard s set epoch = s.epoch + 1, holder = new_holder, writer_id = new_writer, taken_at = clock_timestamp(), renewal = null;
   delete from writer;
   if new_writer is not null then
-    insert into writer (writer_id, name, run) values (new_writer, new_holder, new_run);
+    insert into writer (writer_id, name, run, node) values (new_writer, new_holder, new_run, new_node);
   end if;
   -- Statements of their own: their snapshots are taken after everything that the locks waited for has ended.
   perform cut_back_snapshots(array(select s.shard from shard s));
@@ -2321,13 +2323,18 @@ begin
   order by s.shard;
 end $$;
 
--- Makes the caller the only writer of these shards, and returns the ends of their logs. Waits for batches in flight there.
-create function take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text)
+-- Makes the caller the only writer of these shards, and returns the ends of their logs. Waits for batches in flight there. `parent`: the
+-- caller is one of its workers. Errors: NL005, another process has taken over from the parent.
+create function take_shards(wanted smallint[], new_holder text, new_writer uuid, new_run text, new_node text, parent uuid default null)
 returns table (shard smallint, epoch bigint, last_seq bigint, last_month date, last_link bytea, newest_month date)
 language plpgsql security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
   perform from shard s where s.shard = any (wanted) order by s.shard for update;
+  -- Whoever takes over all shards has deleted its row.
+  if parent is not null and not exists (select from writer w where w.writer_id = parent) then
+    raise exception 'Cannot take shards: another process has taken over' using errcode = 'NL005';
+  end if;
   update shard s set epoch = s.epoch + 1, holder = new_holder, writer_id = new_writer, taken_at = clock_timestamp(), renewal = null
   where s.shard = any (wanted);
   insert into writer (writer_id, name, run, node) values (new_writer, new_holder, new_run, new_node)
@@ -2335,7 +2342,7 @@ begin
   -- A process that had all shards is fenced by the loss of any: without its row it learns of it even if it writes nothing.
   delete from writer w
   where w.node is null
-    or ((w.released_at is not null or w.beat_at < clock_timestamp() - interval '1 hour')
+    or ((w.released_at is not null or w.beat_at < clock_timestamp() - interval '1 hour') and w.writer_id is distinct from parent
         and not exists (select from shard s where s.writer_id = w.writer_id));
   -- Statements of their own: their snapshots are taken after everything that the locks waited for has ended.
   perform cut_back_snapshots(wanted);

@@ -1,5 +1,6 @@
 /** The process: what its arguments ask for. */
 import { SEND_WEBHOOKS, sendWebhooks } from './app/send-webhooks.ts'
+import { SERVE_AS_WORKER } from './app/worker-processes.ts'
 import { RUN_VERIFICATION } from './verify/verification-process.ts'
 
 /** `serve --take-over`: does not wait for the present writer. */
@@ -11,6 +12,9 @@ if (command === SEND_WEBHOOKS) sendWebhooks()
 else if (command === RUN_VERIFICATION) {
   const { runVerification } = await import('./app/run-verification.ts')
   runVerification()
+} else if (command === SERVE_AS_WORKER) {
+  const { serveUnderParent } = await import('./app/serve-under-parent.ts')
+  serveUnderParent()
 } else if (command !== undefined && command !== 'serve') {
   const { runCli } = await import('./cli/run-cli.ts')
   const { processTerminal } = await import('./cli/terminal.ts')

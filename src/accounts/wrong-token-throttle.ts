@@ -37,6 +37,7 @@ interface Client {
 export class WrongTokenThrottle {
   readonly #clock: Clock
   readonly #onThrottled: (address: string) => void
+  readonly #onCounted: (network: string) => void
   readonly #clientsMax: number
   readonly #perMinute: number
   /** By network; the client whose last wrong token is the longest ago comes first. */
@@ -47,12 +48,18 @@ export class WrongTokenThrottle {
     clock: Clock
     /** Called when a client is throttled, with its address; at most once a minute for each client. */
     onThrottled: (address: string) => void
+    /**
+     * Called for each wrong token that counts, with the network of its address, for the other workers of the service: so at most as often
+     * as the limit allows for each client and minute.
+     */
+    onCounted?: (network: string) => void
     clientsMax?: number
     /** Left out: WRONG_TOKENS_PER_MINUTE. */
     perMinute?: number
   }) {
     this.#clock = options.clock
     this.#onThrottled = options.onThrottled
+    this.#onCounted = options.onCounted ?? (() => {})
     this.#clientsMax = options.clientsMax ?? CLIENTS_MAX
     this.#perMinute = options.perMinute ?? WRONG_TOKENS_PER_MINUTE
   }
@@ -75,22 +82,36 @@ export class WrongTokenThrottle {
    * @returns null: answer 401. Otherwise 429: whole seconds after which a wrong token from the address is answered with 401 again
    */
   take(address: string): number | null {
+    const network = clientNetworkOf(address)
+    const full = this.#count(network)
+    if (full === null) {
+      this.#refused.wrong += 1
+      this.#onCounted(network)
+      return null
+    }
+    this.#refused.throttled += 1
+    const nowMs = Math.floor(this.#clock.monotonicMs())
+    if (nowMs - full.reportedAtMs >= WINDOW_MS) {
+      full.reportedAtMs = nowMs
+      this.#onThrottled(address)
+    }
+    return Math.ceil((full.minute.leavesAt(1) - nowMs) / 1_000)
+  }
+
+  /** Another worker of the service has counted one from this network. It is in that worker's stats. */
+  countElsewhere(network: string): void {
+    this.#count(network)
+  }
+
+  /** @returns the client, when it has as many as may be counted; null: one more was counted */
+  #count(network: string): Client | null {
     const precise = this.#clock.monotonicMs()
     const nowMs = Math.floor(precise)
     this.#forgetIdle(nowMs)
-    const network = clientNetworkOf(address)
     const client = this.#clients.get(network) ?? { minute: new RollingMinute(), reportedAtMs: Number.NEGATIVE_INFINITY }
     const { minute } = client
     minute.forget(nowMs)
-    if (minute.counted >= this.#perMinute) {
-      this.#refused.throttled += 1
-      if (nowMs - client.reportedAtMs >= WINDOW_MS) {
-        client.reportedAtMs = nowMs
-        this.#onThrottled(address)
-      }
-      return Math.ceil((minute.leavesAt(1) - nowMs) / 1_000)
-    }
-    this.#refused.wrong += 1
+    if (minute.counted >= this.#perMinute) return client
     minute.count(Math.ceil(precise))
     // To the end of the order.
     this.#clients.delete(network)

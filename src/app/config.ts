@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { parseNetworks } from '../accounts/client-address.ts'
 import { RETENTION, type Retention } from '../accounts/retention.ts'
 import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from '../cluster/cluster-config.ts'
@@ -34,6 +35,8 @@ export type Config = {
   /** `host:port`, lower case: receivers that are exempt from the public-address and https rules. */
   readonly webhookAllowHosts: readonly string[]
   readonly signIn: SignInConfig
+  /** Processes that serve on this machine, under a parent; 1: this process alone. */
+  readonly workers: number
   /** null: this process is the only one that serves. */
   readonly cluster: ClusterConfig | null
   readonly limits: Limits
@@ -139,11 +142,16 @@ export function readConfig(env: Env): Config {
     environment,
     webhookAllowHosts,
     signIn: readSignInConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
+    workers: read(env, 'WORKERS', faults, parseWorkers) ?? 1,
     cluster: readClusterConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
     limits: readLimits(env, faults),
   }
   if (config.requireSynchronousStandby && !env['DATABASE_URL'])
     faults.push('REQUIRE_SYNCHRONOUS_STANDBY is set, but DATABASE_URL is not: the built-in PostgreSQL has no standby.')
+  if (config.workers > 1 && config.cluster !== null)
+    faults.push(
+      'WORKERS is set, and so is CLUSTER_ETCD: a node of a cluster is one process. Start one node for each core instead, each with its own PORT, or remove one of the two.',
+    )
   if (env['DATABASE_URL']) {
     // Secrets in the data folder of one process would not work for a database that several processes may share.
     for (const name of ['PORTAL_TOKEN', 'SECRET_KEY'] as const) {
@@ -169,6 +177,7 @@ const WHAT_PASSES = {
   ADMIN_HOST: 'a host name or an address to listen on, such as 127.0.0.1 or 0.0.0.0',
   TRUSTED_PROXIES:
     'comma-separated addresses, or networks that are not all addresses, such as 127.0.0.1,10.0.0.0/8,fd00::/8',
+  WORKERS: 'auto, or a whole number from 1 to 64',
   LOG_LEVEL: `one of ${LOG_LEVELS.join(', ')}`,
   NODE_ENV: `one of ${ENVIRONMENTS.join(', ')}`,
   WEBHOOK_ALLOW_HOSTS: 'comma-separated host:port pairs, such as localhost:9000,[::1]:9000',
@@ -233,6 +242,17 @@ function readLimits(env: Env, faults: string[]): Limits {
 
 function parsePort(text: string): number | null {
   return wholeNumber(text, { min: 0, max: 65_535 })
+}
+
+const WORKERS_MAX = 64
+
+/** `auto`: a core is left to PostgreSQL and the kernel. Elsewhere than on Linux, the kernel does not divide the connections of a port. */
+function parseWorkers(text: string): number | null {
+  const count =
+    text === 'auto'
+      ? Math.max(1, Math.min(WORKERS_MAX, availableParallelism() - 1))
+      : wholeNumber(text, { min: 1, max: WORKERS_MAX })
+  return count !== null && process.platform !== 'linux' ? 1 : count
 }
 
 function wholeNumber(text: string, { min, max }: { min: number; max: number }): number | null {

@@ -6,6 +6,7 @@ import type { RetentionJob } from '../accounts/retention-job.ts'
 import type { SandboxRows } from '../accounts/sandboxes.ts'
 import type { PartnerLedger } from '../api/partner/partner-route.ts'
 import type { AgencyChange } from '../api/portal/agency-change.ts'
+import type { Turn } from '../cluster/await-turn.ts'
 import type { Membership } from '../cluster/membership.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Journal } from '../core/journal/journal.ts'
@@ -16,7 +17,6 @@ import type { CheckpointBuilder } from '../events/checkpoints/checkpoint-builder
 import type { Clock } from '../lib/clock.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import type { ListReads } from '../postgres/stores/list-reads.ts'
-import type { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
 
 export interface LedgerLimits {
   readonly residentUnitsMax: number
@@ -126,17 +126,9 @@ export interface PreparedLedger {
   readonly ledger: Ledger
   /**
    * Takes over the ledger.
-   * @param untilTurn runs last before that: waits for the turn of this process (await-turn.ts), and returns who is gone; null: it
+   * @param untilTurn runs last before that: waits for the turn of this process (Membership.turn), and returns who is gone; null: it
    *   over from any that serves. Not given: at once
    * @throws Error when the database does not answer, or when `isCancelled` says that the take-over was cancelled
    */
   begin(untilTurn?: (turn: Turn) => Promise<readonly string[] | null>): Promise<void>
-}
-
-/** What a process needs while it waits for its turn. */
-export interface Turn {
-  /** Without this process. */
-  readonly writers: Pick<PostgresWriters, 'list' | 'change' | 'await'>
-  /** Repeats what a booking after the take-over will need first, so that it finds connections, caches and plans in place. */
-  warmUp(): Promise<void>
 }

@@ -4,7 +4,6 @@ import { Listener } from '../http/server/listener.ts'
 import { type NotServingReason, notServing } from '../http/server/not-serving.ts'
 import { withoutCors } from '../http/server/served-routes.ts'
 import { systemIds } from '../lib/ids.ts'
-import type { Config } from './config.ts'
 
 const PROBES = ['/healthz', '/readyz']
 
@@ -17,14 +16,15 @@ export class Listeners {
 
   /**
    * Listens on both addresses, or on neither. Answers 503 until there is an app to serve.
+   * @param addresses.isLate listens on the first address only when there is
    * @throws ListenError naming the address that cannot be listened on
    */
-  constructor({ host, port, admin }: Pick<Config, 'host' | 'port' | 'admin'>) {
-    this.public = new Listener({ host, port }, notServing('starting', systemIds, { hasProbes: admin === null }))
+  constructor({ main, admin, isLate = false }: { main: Address; admin: Address | null; isLate?: boolean }) {
+    this.public = new Listener(main, notServing('starting', systemIds, { hasProbes: admin === null }), { isLate })
     try {
       this.admin = admin === null ? null : openAdmin(admin)
     } catch (error) {
-      void this.public.server.stop(true)
+      void this.public.server?.stop(true)
       throw error
     }
   }
@@ -40,7 +40,7 @@ export class Listeners {
 
   /** Requests not yet answered. */
   get openRequests(): number {
-    return this.all.reduce((sum, { server }) => sum + server.pendingRequests, 0)
+    return this.all.reduce((sum, { server }) => sum + (server?.pendingRequests ?? 0), 0)
   }
 
   /**
@@ -81,7 +81,7 @@ async function untilReplaced(listener: Listener, fetch: Listener['fetch']): Prom
   while (listener.fetch === fetch && performance.now() < until) await Bun.sleep(HELD_LOOK_MS)
 }
 
-function openAdmin(address: Address): Listener {
+export function openAdmin(address: Address): Listener {
   const starting = withoutCors(notServing('starting', systemIds))
-  return new Listener(address, starting, { host: 'ADMIN_HOST', port: 'ADMIN_PORT' })
+  return new Listener(address, starting, { variables: { host: 'ADMIN_HOST', port: 'ADMIN_PORT' } })
 }

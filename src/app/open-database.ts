@@ -6,6 +6,7 @@ import { checkSchema, migrate } from '../postgres/schema/migrate.ts'
 import { grantRoles, serviceRole } from '../postgres/schema/roles.ts'
 import { checkSecretKey, checkSecretKeyBeforeMigrating } from '../postgres/stores/stored-key-check.ts'
 import type { Config } from './config.ts'
+import type { Log } from './log.ts'
 
 /** The ledger's database, ready for use: the server is suitable, the schema is current, and SECRET_KEY matches. */
 export interface Database {
@@ -109,4 +110,21 @@ async function startOwn(config: Config, onStep: (step: string) => void): Promise
 
 function given({ databaseUrl, migrationDatabaseUrl }: Config): Server {
   return { url: databaseUrl ?? '', ownerUrl: migrationDatabaseUrl, isEmbedded: false, stop: async () => {} }
+}
+
+/** Of a database with too many rights, or too few standbys: somebody who names several hosts counts on a fail-over. */
+export function warnOfDatabase({ url, isOwner, standbys }: Database, log: Log): void {
+  if (isOwner) log.warn('the service owns its tables: its password is enough to rewrite the journal')
+  if (standbys === null) return
+  const { isSynchronous, asynchronous } = standbys
+  if (asynchronous.length > 0)
+    log.warn({ standbys: asynchronous }, 'standby is asynchronous: a fail-over to it can lose acknowledged bookings')
+  else if (!isSynchronous && (parseDatabaseUrl(url)?.hosts.length ?? 0) > 1)
+    log.warn('commits wait for no standby: a fail-over can lose acknowledged bookings')
+}
+
+/** Before anything is written: a binary that was started without DATABASE_URL leaves no folder behind. */
+export async function mustHavePostgres(): Promise<void> {
+  const { findPostgresPackage } = await import('../postgres/embedded/postgres-binaries.ts')
+  findPostgresPackage()
 }

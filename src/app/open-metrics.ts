@@ -6,7 +6,7 @@ import type { MetricsPage } from '../http/server/health.ts'
 import { EventLoopDelay } from '../lib/measures.ts'
 import { VERSION } from '../lib/version.ts'
 import { ALL_METRICS } from '../observability/all-metrics.ts'
-import { METRICS_CONTENT_TYPE, metricsText } from '../observability/metric.ts'
+import { METRICS_CONTENT_TYPE, type MetricReading, metricsText, readMetrics } from '../observability/metric.ts'
 import type { RequestStats } from '../observability/request-stats.ts'
 import type { ServiceStats } from '../observability/service-stats.ts'
 import { readProcess } from '../observability/service-stats.ts'
@@ -23,18 +23,19 @@ interface MetricsOptions {
   readonly throttle: Pick<WrongTokenThrottle, 'stats'>
   /** Requests not yet answered. */
   openRequests(): number
-  /** Lines about other nodes. */
-  others(): string
+  /** About other nodes. */
+  others(): readonly MetricReading[]
 }
 
+/** `readings`: what the page shows, for the process that makes one page of several workers (SummedMetrics). */
+type Metrics = MetricsPage & { readings(): Promise<readonly MetricReading[]> }
+
 /** Starts sampling the event loop, for the lifetime of the process. */
-export function openMetrics(options: MetricsOptions): MetricsPage {
+export function openMetrics(options: MetricsOptions): Metrics {
   const eventLoop = new EventLoopDelay(options.ledger.clock)
   eventLoop.start()
-  return {
-    contentType: METRICS_CONTENT_TYPE,
-    text: async () => `${metricsText(ALL_METRICS, await read(options, eventLoop))}${options.others()}`,
-  }
+  const readings = async () => [...readMetrics(ALL_METRICS, await read(options, eventLoop)), ...options.others()]
+  return { contentType: METRICS_CONTENT_TYPE, readings, text: async () => metricsText(await readings()) }
 }
 
 /** Reads all stats. If the database is unavailable or slow, its values are null and the rest is still reported. */

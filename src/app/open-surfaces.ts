@@ -8,9 +8,9 @@ import { mcpEndpoint } from '../api/mcp/mcp-endpoint.ts'
 import type { Entrance } from '../cluster/membership.ts'
 import { healthRoutes, metricsRoute } from '../http/server/health.ts'
 import type { Listener } from '../http/server/listener.ts'
-import { withoutIdleTimeout } from '../http/server/listener.ts'
 import { withoutCors } from '../http/server/served-routes.ts'
 import { systemClock } from '../lib/clock.ts'
+import type { MetricReading } from '../observability/metric.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
 import type { Config } from './config.ts'
@@ -34,6 +34,26 @@ interface SurfaceOptions {
   readonly webhooks: Webhooks
   readonly people: Parameters<typeof openPortal>[1]['people']
   readonly entrance: Entrance
+  /** Null: this process serves alone. */
+  readonly shared: SharedSurfaces | null
+}
+
+/** Which throttle counts. */
+export type Throttled = 'wrong' | 'flood' | 'claim'
+
+/** What the surfaces of the workers of one service have in common. */
+export interface SharedSurfaces {
+  /**
+   * This worker has counted a wrong token; the others are to count it too, because an address has one limit, whichever worker answers.
+   * @param key the client's network, or the id of a person
+   */
+  publish(throttle: Throttled, key: string): void
+  /** @param counted to be called with what another worker publishes */
+  subscribe(counted: (throttle: Throttled, key: string) => void): void
+  /** The metrics of all. @throws when the parent does not answer */
+  metricsPage(): Promise<string>
+  /** @param readings what this worker has measured, when the parent asks for it */
+  measureWith(readings: () => Promise<readonly MetricReading[]>): void
 }
 
 /**
@@ -49,7 +69,7 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
   if (adminApp !== null && admin !== null) {
     const any = withoutCors((request) => adminApp.fetch(request))
     const wrap = entrance.wrap('admin', admin, { operatorTokens, hasProbes: true, any })
-    served.push(admin.prepare(adminApp, (answer, path) => wrap(withoutCors(answer), path)))
+    served.push(admin.prepare(adminApp, (answer, ...route) => wrap(withoutCors(answer), ...route)))
   }
   const wrap = entrance.wrap('public', listener, {
     operatorTokens: admin === null ? operatorTokens : [],
@@ -63,7 +83,7 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
 }
 
 function makeSurfaces(options: SurfaceOptions) {
-  const { config, secrets, log, listeners, service, ledger, webhooks, entrance } = options
+  const { config, secrets, log, listeners, service, ledger, webhooks, entrance, shared } = options
   const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
   const watch = {
     log,
@@ -73,14 +93,23 @@ function makeSurfaces(options: SurfaceOptions) {
   const throttle = new WrongTokenThrottle({
     clock: systemClock,
     onThrottled: (address) => log.warn({ address }, 'wrong tokens throttled'),
+    onCounted: (network) => shared?.publish('wrong', network),
   })
   /** Only of what somebody signs in with: a program with a revoked token takes nothing from the people of its office. */
-  const floods = new WrongTokenThrottle({ clock: systemClock, onThrottled: () => {}, perMinute: FLOOD_PER_MINUTE })
+  const floods = new WrongTokenThrottle({
+    clock: systemClock,
+    onThrottled: () => {},
+    onCounted: (network) => shared?.publish('flood', network),
+    perMinute: FLOOD_PER_MINUTE,
+  })
   /** Of the people for whom wrong passkeys come, whether they exist or not. */
   const claimThrottle = new WrongTokenThrottle({
     clock: systemClock,
     onThrottled: () => log.warn('wrong passkeys for one person throttled'),
+    onCounted: (person) => shared?.publish('claim', person),
   })
+  const throttles = { wrong: throttle, flood: floods, claim: claimThrottle } satisfies Record<Throttled, unknown>
+  shared?.subscribe((throttled, key) => throttles[throttled].countElsewhere(key))
   const portalLedger = openPortal(ledger, {
     secretKey: secrets.secretKey,
     webhooks: webhooks.commands,
@@ -101,7 +130,7 @@ function makeSurfaces(options: SurfaceOptions) {
     return {
       ledger: {
         ...portalLedger,
-        withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+        withoutIdleTimeout: (request, answer) => listener.withoutIdleTimeout(request, answer),
         publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
       },
       access: new PortalAccess({
@@ -138,6 +167,15 @@ function makeSurfaces(options: SurfaceOptions) {
     rateLimit,
   })
   const adminPortal = admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_MEMBERS })
+  const metrics = openMetrics({
+    ledger,
+    sender: webhooks.sender,
+    requestStats,
+    throttle,
+    openRequests,
+    others: () => entrance.metrics(),
+  })
+  shared?.measureWith(metrics.readings)
   const operating = [
     healthRoutes(
       {
@@ -147,17 +185,7 @@ function makeSurfaces(options: SurfaceOptions) {
       },
       routeOptions,
     ),
-    metricsRoute(
-      openMetrics({
-        ledger,
-        sender: webhooks.sender,
-        requestStats,
-        throttle,
-        openRequests,
-        others: () => entrance.metrics(),
-      }),
-      routeOptions,
-    ),
+    metricsRoute(shared === null ? metrics : { ...metrics, text: () => shared.metricsPage() }, routeOptions),
     ...entrance.routes({ ...routeOptions, ...(adminPortal ?? publicPortal) }),
   ]
   const app = createApp({

@@ -6,28 +6,25 @@ import { joinUrl } from '../accounts/person-links.ts'
 import { SmtpMailer } from '../accounts/smtp-mailer.ts'
 import { loadMcpSdk } from '../api/mcp/mcp-endpoint.ts'
 import { Alone } from '../cluster/alone.ts'
+import type { Turn, TurnWatch } from '../cluster/await-turn.ts'
 import { ClusterMember } from '../cluster/cluster-member.ts'
 import { ClusterError } from '../cluster/lease-keeper.ts'
-import { TakeOverError } from '../cluster/membership.ts'
+import { type Membership, TakeOverError } from '../cluster/membership.ts'
 import { DEMO_ENDPOINT_HOST } from '../demo/demo-endpoint.ts'
 import { linkOfDemoOwner } from '../demo/demo-owner.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { ListenError } from '../http/server/listener.ts'
 import { systemClock } from '../lib/clock.ts'
 import { localUrl } from '../lib/local-url.ts'
-import { isOver } from '../lib/process-run.ts'
 import { ServerError } from '../postgres/client/check-server.ts'
-import { parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { EmbeddedError } from '../postgres/embedded/data-dir-lock.ts'
 import { MigrationError } from '../postgres/schema/migrate.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
-import { awaitTurn } from './await-turn.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { openErasuresFile } from './erasures-file.ts'
-import type { Turn } from './ledger.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
-import { type Database, openDatabase, UnreachableError } from './open-database.ts'
+import { type Database, mustHavePostgres, openDatabase, UnreachableError, warnOfDatabase } from './open-database.ts'
 import { prepareLedger } from './open-ledger.ts'
 import { agencyStore, openPeople, usageKeeper } from './open-portal.ts'
 import { prepareSurfaces } from './open-surfaces.ts'
@@ -35,9 +32,11 @@ import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { liftFetchLimit } from './self-command.ts'
 import { checkSenderCommand, SenderCommandError } from './send-webhooks.ts'
+import { serveWithWorkers } from './serve-with-workers.ts'
 import { Service } from './service.ts'
 import { writeServiceFile } from './service-file.ts'
 import { welcome } from './welcome.ts'
+import type { WorkerPlace } from './worker-place.ts'
 
 /** Faults outside the program. Their message says what to do; a stack trace would only hide it. */
 const EXPLAINED = [
@@ -60,8 +59,32 @@ export async function serve(
   { takesOver = false }: { takesOver?: boolean } = {},
 ): Promise<void> {
   liftFetchLimit(env, takesOver ? ['--take-over'] : [])
+  await explained(async () => {
+    const config = readConfig(env)
+    if (config.workers > 1) return serveWithWorkers(config, { takesOver })
+    const onOpen = ({ service }: { readonly service: Service }) => {
+      for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void service.end(signal))
+    }
+    await run(config, { takesOver, worker: null, onOpen })
+  })
+}
+
+/**
+ * Runs this process as a worker, until its parent stops it.
+ * @param onOpen called once, before anything else: signals are the parent's
+ */
+export async function serveAsWorker(
+  env: Record<string, string | undefined>,
+  worker: WorkerPlace,
+  onOpen: (opened: { readonly service: Service; readonly listeners: Listeners }) => void,
+): Promise<void> {
+  await explained(() => run(readConfig(env), { takesOver: false, worker, onOpen }))
+}
+
+/** Faults outside the program end the process with what to do; anything else with its stack. */
+async function explained(serving: () => Promise<void>): Promise<void> {
   try {
-    await run(readConfig(env), { takesOver })
+    await serving()
   } catch (error) {
     const isExplained = EXPLAINED.some((kind) => error instanceof kind)
     console.error(isExplained && error instanceof Error ? error.message : error)
@@ -69,19 +92,34 @@ export async function serve(
   }
 }
 
+interface RunOptions {
+  readonly takesOver: boolean
+  /** Null: this process serves by itself. */
+  readonly worker: WorkerPlace | null
+}
+
 /**
  * Opens what the service needs: first everything that can fail, while another process may still serve, and the take-over last
  * (J5). Requests get 503 until everything is open.
  */
-async function run(config: Config, { takesOver }: { takesOver: boolean }): Promise<void> {
+async function run(
+  config: Config,
+  { onOpen, ...options }: RunOptions & { onOpen(opened: { service: Service; listeners: Listeners }): void },
+): Promise<void> {
+  const { worker } = options
   ignoreProxies()
-  const log = openLog(config.logLevel)
-  if (config.databaseUrl === null) await mustHavePostgres()
-  const listeners = new Listeners(config)
+  const log = openLog(config.logLevel, worker?.settings)
+  if (worker === null && config.databaseUrl === null) await mustHavePostgres()
+  const { host, port, admin } = config
+  const listeners = worker?.listeners(config) ?? new Listeners({ main: { host, port }, admin })
   const service = new Service(log, listeners, config.dataDir)
-  log.info(addressesOf(config, listeners), 'starting')
+  onOpen({ service, listeners })
+  log.info(
+    worker === null ? addressesOf(config, listeners) : { pid: process.pid },
+    worker === null ? 'starting' : 'worker starts',
+  )
   try {
-    await start(config, { log, listeners, service, takesOver })
+    await start(config, { log, listeners, service, ...options })
   } catch (error) {
     await service.giveUp()
     throw error
@@ -90,17 +128,23 @@ async function run(config: Config, { takesOver }: { takesOver: boolean }): Promi
 
 async function start(
   config: Config,
-  { log, listeners, service, takesOver }: { log: Log; listeners: Listeners; service: Service; takesOver: boolean },
+  {
+    log,
+    listeners,
+    service,
+    takesOver,
+    worker,
+  }: RunOptions & { readonly log: Log; readonly listeners: Listeners; readonly service: Service },
 ): Promise<void> {
   const secrets = loadSecrets(config)
   checkSenderCommand()
   const onStep = (step: string) => console.log(step)
   const isCancelled = () => service.isEnding
-  const opening = openDatabase(config, { secretKey: secrets.secretKey, onStep })
+  const opening = worker?.database() ?? openDatabase(config, { secretKey: secrets.secretKey, onStep })
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
-  warnOfStandbys(database, log)
-  if (database.isOwner) log.warn('the service owns its tables: its password is enough to rewrite the journal')
-  const membership = config.cluster === null ? new Alone() : new ClusterMember(config.cluster, log)
+  if (worker === null) warnOfDatabase(database, log)
+  const membership: Membership =
+    worker?.membership(log) ?? (config.cluster === null ? new Alone() : new ClusterMember(config.cluster, log))
   const listErasure = config.erasuresFile === null ? null : await openErasuresFile(config.erasuresFile)
   const preparing = prepareLedger({
     databaseUrl: database.url,
@@ -111,7 +155,10 @@ async function start(
     onUnitChange: (agencyId) => service.unitChanged(agencyId),
     holder: `${hostname()} ${process.pid}`,
     watch: {
-      onFenced: (cause, settled) => service.endAfterFence(cause, settled),
+      onFenced: (cause, settled) => {
+        worker?.replaced()
+        service.endAfterFence(cause, settled)
+      },
       onEntriesLost: (err) =>
         log.error({ err }, 'the database has lost entries: stop every process and run nightledger after-restore'),
       onSnapshotDefect: (fields) => log.error(fields, 'snapshot skipped'),
@@ -158,44 +205,35 @@ async function start(
     webhooks,
     entrance,
     people,
+    shared: worker?.surfaces ?? null,
   })
 
   let hasWaited = false
-  const untilTurn = ({ writers, warmUp }: Turn) => {
+  const watch = (warmUp: Turn['warmUp']): TurnWatch => {
     const onFailure = (err: unknown) => log.warn({ err }, 'the standby cannot reach the database')
-    return awaitTurn({
-      clock: systemClock,
-      isOver,
-      isCancelled,
-      writers: {
-        list: async () => (await writers.list()).filter((writer) => membership.waitsFor(writer)),
-        change: (params) => writers.change(params),
-        await: () => writers.await(),
+    return {
+      onWaiting: ({ name, shards }) => {
+        hasWaited = true
+        log.info({ writer: name, shards }, 'waiting as a standby')
+        listeners.refuse('standby', { isDraining: false })
+        void loadMcpSdk()
       },
-      watch: {
-        onWaiting: ({ name, shards }) => {
-          hasWaited = true
-          log.info({ writer: name, shards }, 'waiting as a standby')
-          listeners.refuse('standby', { isDraining: false })
-          void loadMcpSdk()
-        },
-        onDraining: ({ name, isReleased }) => {
-          log.info({ writer: name }, 'the writer is stopping')
-          listeners.hold()
-          // It may have waited for days, and months were added. A collection that is due would come after the take-over, and take 30 ms.
-          if (!isReleased) warmUp().then(() => Bun.gc(true), onFailure)
-        },
-        onTurn: (why, { name }) => {
-          log.warn({ writer: name, why }, 'taking over from a writer that is gone')
-          listeners.hold()
-        },
-        onFailure,
+      onDraining: ({ name, isReleased }) => {
+        log.info({ writer: name }, 'the writer is stopping')
+        listeners.hold()
+        // It may have waited for days, and months were added. A collection that is due would come after the take-over, and take 30 ms.
+        if (!isReleased) warmUp().then(() => Bun.gc(true), onFailure)
       },
-    })
+      onTurn: (why, { name }) => {
+        log.warn({ writer: name, why }, 'taking over from a writer that is gone')
+        listeners.hold()
+      },
+      onFailure,
+    }
   }
-  // The embedded server has one process: the lock of its folder sees to that.
-  const atOnce = ({ writers }: Turn) => membership.forced(writers)
-  const takingOver = begin(database.isEmbedded ? undefined : takesOver ? atOnce : untilTurn)
+  const untilTurn = (turn: Turn) => membership.turn(turn, { takesOver, isCancelled, watch: watch(turn.warmUp) })
+  // The embedded server has one process: the lock of its folder sees to that. Its workers wait for each other.
+  const takingOver = begin(database.isEmbedded && worker === null ? undefined : untilTurn)
   await service.during(takingOver, () => service.has({ ledger, webhooks }))
   // Nobody waits for a node that joins beside others; its sender, and what /mcp needs, would compete with the first shards that it takes.
   const isSenderFirst = membership.joinsLater && !hasWaited
@@ -204,7 +242,8 @@ async function start(
     await service.during(Promise.all([webhooks.sender.started(SENDER_BEGINS_MS_MAX), loadMcpSdk()]))
   }
   await service.during(membership.join(), () => service.has({ membership }))
-  const demo = database.isEmbedded
+  const hasDemo = database.isEmbedded && (worker?.settings.isFirst ?? true)
+  const demo = hasDemo
     ? await service.during(
         ensureDemo(ledger, {
           dataDir: config.dataDir,
@@ -219,45 +258,35 @@ async function start(
   const openedPeople = openPeople(ledger, { secretKey, people })
   const secret = demo === null ? null : await service.during(linkOfDemoOwner({ ...ledger, ...openedPeople }))
   serveSurfaces()
+  worker?.serving()
   if (!isSenderFirst)
     systemClock.after(hasWaited ? SENDER_AFTER_MS : 0, () => {
       if (!service.isEnding) webhooks.start()
     })
 
-  log.info({ ...addressesOf(config, listeners), epoch: ledger.ownership.epoch() ?? undefined }, 'listening')
+  log.info(
+    { ...addressesOf(config, listeners), epoch: ledger.ownership.epoch() ?? undefined },
+    worker === null ? 'listening' : 'worker serves',
+  )
   // Not before, unless there was time: it would delay the first answer.
   void loadMcpSdk()
-  if (database.isEmbedded) {
+  if (hasDemo) {
     const { port } = listeners.public
     const url = `http://127.0.0.1:${port}`
-    const adminUrl = config.admin === null ? null : localUrl(config.admin.host, listeners.operating.port)
-    writeServiceFile(config.dataDir, { url, adminUrl: adminUrl ?? url, pid: process.pid })
+    const adminPort = worker?.settings.adminPort ?? listeners.operating.port
+    const adminUrl = config.admin === null ? null : localUrl(config.admin.host, adminPort)
+    const pid = worker?.settings.parentPid ?? process.pid
+    writeServiceFile(config.dataDir, { url, adminUrl: adminUrl ?? url, pid })
     const portalTokenFile = secrets.portalTokenFile === null ? null : resolve(secrets.portalTokenFile)
     const signInLink = secret === null ? null : joinUrl(people.pageUrl(), secret)
     console.log(welcome({ port, adminUrl, demo, signInLink, portalTokenFile, now: new Date() }))
   }
 }
 
-/** Somebody who names several hosts counts on a fail-over. */
-function warnOfStandbys({ url, standbys }: Database, log: Log): void {
-  if (standbys === null) return
-  const { isSynchronous, asynchronous } = standbys
-  if (asynchronous.length > 0)
-    log.warn({ standbys: asynchronous }, 'standby is asynchronous: a fail-over to it can lose acknowledged bookings')
-  else if (!isSynchronous && (parseDatabaseUrl(url)?.hosts.length ?? 0) > 1)
-    log.warn('commits wait for no standby: a fail-over can lose acknowledged bookings')
-}
-
 /** Where the service listens, for the log. */
 function addressesOf({ host, admin }: Config, listeners: Listeners) {
   const own = { host, port: listeners.public.port }
   return admin === null ? own : { ...own, adminHost: admin.host, adminPort: listeners.admin?.port }
-}
-
-/** Before anything is written: a binary that was started without DATABASE_URL leaves no folder behind. */
-async function mustHavePostgres(): Promise<void> {
-  const { findPostgresPackage } = await import('../postgres/embedded/postgres-binaries.ts')
-  findPostgresPackage()
 }
 
 /** A proxy from the environment would take the webhooks' address check out of our hands (docs/decisions.md#webhooks). */

@@ -45,13 +45,10 @@ export class Service {
   #isFenced = false
   readonly #draining = new AbortController()
 
-  /** Installs the signal handlers: from now on a signal shuts the process down gracefully. */
   constructor(log: Log, listeners: Listeners, dataDir: string) {
     this.#log = log
     this.#listeners = listeners
     this.#dataDir = dataDir
-    process.on('SIGTERM', () => void this.#drain('SIGTERM'))
-    process.on('SIGINT', () => void this.#drain('SIGINT'))
     for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
       process.on(event, (error: unknown) => this.endAfterBug(error))
     }
@@ -126,7 +123,8 @@ export class Service {
     process.exit(1)
   }
 
-  async #drain(signal: string): Promise<void> {
+  /** Shuts the process down gracefully, and exits. @param signal that asked for it */
+  async end(signal: string): Promise<void> {
     if (this.#isEnding) return
     this.#isEnding = true
     this.#log.info({ signal }, 'draining')
@@ -147,7 +145,11 @@ export class Service {
     if (drained.includes(false)) {
       this.#log.warn({ afterMs: ANSWERS_MS_MAX }, 'requests cut off')
     }
-    await Promise.all([senderEnded, this.#ledger?.close()])
+    const closed = async () => {
+      await this.#membership?.drained()
+      await this.#ledger?.close()
+    }
+    await Promise.all([senderEnded, closed()])
     await this.#membership?.close()
     await this.#database?.stop()
     clearTimeout(overdue)

@@ -1,6 +1,16 @@
 import { whileConfirmed } from '../http/server/not-serving.ts'
+import { systemClock } from '../lib/clock.ts'
+import { isOver } from '../lib/process-run.ts'
 import { type PostgresWriters, servingNodes } from '../postgres/stores/postgres-writers.ts'
-import { type EnteredLedger, type Entrance, type Membership, type OwnershipParts, TakeOverError } from './membership.ts'
+import { awaitTurn, type Turn } from './await-turn.ts'
+import {
+  type EnteredLedger,
+  type Entrance,
+  type Membership,
+  type OwnershipParts,
+  TakeOverError,
+  type TurnOptions,
+} from './membership.ts'
 import type { Ownership } from './ownership.ts'
 import { WholeLedger } from './whole-ledger.ts'
 
@@ -24,26 +34,33 @@ export class Alone implements Membership {
       faults: (fence) =>
         fence !== null && fence.epoch !== ledger.epoch ? ['fence: another writer has taken over'] : [],
       routes: () => [],
-      metrics: () => '',
+      metrics: () => [],
     }
   }
 
-  waitsFor(): boolean {
-    return true
-  }
-
-  /** Nodes take a shard back that is taken from them, and then it is this process that ends. */
-  async forced(writers: Pick<PostgresWriters, 'list'>): Promise<null> {
-    const nodes = await servingNodes(writers)
-    if (nodes.length === 0) return null
-    throw new TakeOverError(
-      `Cannot take over: the nodes ${nodes.join(', ')} of a cluster serve this database. Stop them, or start this process without --take-over: it waits until the last one is stopped.`,
-    )
+  async turn({ writers }: Turn, { takesOver, ...options }: TurnOptions): Promise<readonly string[] | null> {
+    if (!takesOver) return awaitTurn({ writers, clock: systemClock, isOver, ...options })
+    await refuseBesideNodes(writers)
+    return null
   }
 
   async join(): Promise<void> {}
 
   async leave(): Promise<void> {}
 
+  async drained(): Promise<void> {}
+
   async close(): Promise<void> {}
+}
+
+/**
+ * Nodes take a shard back that is taken from them, and then it is this process that ends.
+ * @throws TakeOverError when nodes serve
+ */
+export async function refuseBesideNodes(writers: Pick<PostgresWriters, 'list'>): Promise<void> {
+  const nodes = await servingNodes(writers)
+  if (nodes.length > 0)
+    throw new TakeOverError(
+      `Cannot take over: the nodes ${nodes.join(', ')} of a cluster serve this database. Stop them, or start this process without --take-over: it waits until the last one is stopped.`,
+    )
 }

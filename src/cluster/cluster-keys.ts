@@ -13,6 +13,13 @@ export function parseNodeUrl(text: string): string | null {
   return isOrigin ? url.origin : null
 }
 
+/** The address of a worker: the path of its socket comes after it. */
+export const SOCKET_URL_PREFIX = 'unix:'
+
+function parseSocketUrl(text: string): string | null {
+  return text.startsWith(`${SOCKET_URL_PREFIX}/`) ? text : null
+}
+
 /** The member key of a node. */
 export interface Member {
   readonly id: string
@@ -79,10 +86,10 @@ export function memberText({ id: _, ...member }: Member): string {
 export function memberOf(id: string, text: string): Member | null {
   const { url, version, run, startedAt, state: given, reachesDatabase } = membersOf(text)
   const state = STATES.find((known) => known === given)
-  const origin = typeof url === 'string' ? parseNodeUrl(url) : null
-  if (origin === null || typeof version !== 'string' || typeof startedAt !== 'number') return null
+  const address = typeof url === 'string' ? (parseNodeUrl(url) ?? parseSocketUrl(url)) : null
+  if (address === null || typeof version !== 'string' || typeof startedAt !== 'number') return null
   if (!(run === null || typeof run === 'string') || state === undefined) return null
-  const member = { id, url: origin, version, run, startedAt, state }
+  const member = { id, url: address, version, run, startedAt, state }
   return typeof reachesDatabase === 'boolean' ? { ...member, reachesDatabase } : member
 }
 

@@ -1,18 +1,23 @@
 /** The composition root of a node: etcd, the keys of this database, the shards, and the way in. */
 import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
 import { assert } from '../lib/assert.ts'
-import { sleep } from '../lib/clock.ts'
+import { sleep, systemClock } from '../lib/clock.ts'
 import { isOver, ownRun } from '../lib/process-run.ts'
 import { VERSION } from '../lib/version.ts'
 import { PostgresChangeRows } from '../postgres/stores/postgres-change-rows.ts'
 import { PostgresShards } from '../postgres/stores/postgres-shards.ts'
+import { isOfCluster } from '../postgres/stores/postgres-writers.ts'
+import { awaitTurn, type Turn } from './await-turn.ts'
 import type { ClusterConfig } from './cluster-config.ts'
 import { ClusterKeys } from './cluster-keys.ts'
 import { ClusterNode } from './cluster-node.ts'
 import { EtcdClient } from './etcd/etcd-client.ts'
-import type { EnteredLedger, Entrance, Membership, OwnershipParts } from './membership.ts'
+import { Hops } from './forward/hop.ts'
+import { NodeCalls } from './forward/node-calls.ts'
+import type { EnteredLedger, Entrance, Membership, OwnershipParts, TurnOptions } from './membership.ts'
 import { openEntrance } from './node-entrance.ts'
 import { NodeLedger } from './node-ledger.ts'
+import type { NodeWatch } from './node-watch.ts'
 import type { Ownership } from './ownership.ts'
 
 /** How long a node hands its shards over; what is left then is free when its lease ends. */
@@ -24,32 +29,36 @@ const LEAVE_MS_MAX = 4_000
  */
 const NOTICED_MS = 1_200
 
-/** @param node its NODE_ID */
+/**
+ * @param node its NODE_ID, or `workerNode`
+ * @param parentId of a worker: `writer_id` of its parent; null: a node on etcd
+ */
 export function openNodeLedger(
-  node: string,
+  { node, parentId }: { readonly node: string; readonly parentId: string | null },
   { databaseUrl, secretKey, holder, stores, clock, onFailure, onKeyChanged }: OwnershipParts,
 ): NodeLedger {
   const key = { check: secretKeyCheck(secretKey), onChanged: onKeyChanged }
-  const shardStore = new PostgresShards(databaseUrl, { ...stores.writer, holder, node }, key)
-  return new NodeLedger({ stores, shardStore, clock, onFailure })
+  const shardStore = new PostgresShards(databaseUrl, { ...stores.writer, holder, node, parentId }, key)
+  return new NodeLedger({ stores, shardStore, clock, onFailure, hasStandby: parentId !== null })
 }
 
 type Report = (fields: object, message: string) => void
+export type NodeLog = Readonly<Record<'info' | 'warn' | 'error', Report>>
 
 export class ClusterMember implements Membership {
   readonly joinsLater = true
   readonly #config: ClusterConfig
-  readonly #log: Readonly<Record<'info' | 'warn' | 'error', Report>>
+  readonly #log: NodeLog
   #ledger: NodeLedger | null = null
   #opened: { readonly node: ClusterNode; readonly ledger: EnteredLedger } | null = null
 
-  constructor(config: ClusterConfig, log: Readonly<Record<'info' | 'warn' | 'error', Report>>) {
+  constructor(config: ClusterConfig, log: NodeLog) {
     this.#config = config
     this.#log = log
   }
 
   openOwnership(parts: OwnershipParts): Ownership {
-    this.#ledger = openNodeLedger(this.#config.nodeId, parts)
+    this.#ledger = openNodeLedger({ node: this.#config.nodeId, parentId: null }, parts)
     return this.#ledger
   }
 
@@ -58,16 +67,25 @@ export class ClusterMember implements Membership {
     const { shards } = this.#ledger
     const node = await this.#openNode(ledger, this.#ledger)
     this.#opened = { node, ledger }
-    return openEntrance({ node, ledger, shards, leaving, secrets: this.#config.secrets, log: this.#log })
+    const { clock, newId } = ledger
+    const hops = new Hops(this.#config.secrets)
+    const calls = new NodeCalls({ owners: node.owners, clock, newId, leaving, fetch, hops })
+    return openEntrance({ node, ledger, shards, leaving, calls, log: this.#log }).entrance
   }
 
-  /** For a process that has all shards, not for other nodes. */
-  waitsFor({ node }: { readonly node: string | null }): boolean {
-    return node === null
-  }
-
-  async forced(): Promise<null> {
-    return null
+  /** Waits for a process that has all shards, and its workers, not for other nodes. */
+  turn({ writers }: Turn, { isCancelled, watch }: TurnOptions): Promise<readonly string[]> {
+    return awaitTurn({
+      clock: systemClock,
+      isOver,
+      isCancelled,
+      watch,
+      writers: {
+        list: async () => (await writers.list()).filter((writer) => !isOfCluster(writer)),
+        change: (params) => writers.change(params),
+        await: () => writers.await(),
+      },
+    })
   }
 
   async join(): Promise<void> {
@@ -80,6 +98,8 @@ export class ClusterMember implements Membership {
     if (!(await node.leave(LEAVE_MS_MAX))) this.#log.warn({}, 'shards not handed over in time')
     if (node.hasSuccessor) await noticed
   }
+
+  async drained(): Promise<void> {}
 
   close(): Promise<void> {
     return this.#here.node.close()
@@ -102,24 +122,28 @@ export class ClusterMember implements Membership {
       clock,
       host: shards,
       isOver,
-      watch: {
-        onJoined: () => log.info({ node: nodeId }, 'joined the cluster'),
-        onLeaseLost: (fields) =>
-          log.error(fields, 'lease lost: this node serves only what PostgreSQL confirms until it has another'),
-        onNodeIdTaken: ({ id, url }) => log.warn({ node: id, url }, 'another process has this NODE_ID'),
-        onUnreadableKey: (key) => log.error({ key }, 'key in etcd ignored: no node has written it'),
-        onEtcdFailure: (err) => log.error({ err }, 'etcd does not answer'),
-        onEtcdReplaced: () => log.warn({}, 'etcd has lost its keys: nodes and shards are registered again'),
-        onEtcdBack: () => log.info({}, 'etcd answers again'),
-        onAcquired: ({ shards: acquired, ms }) => log.info({ shards: acquired, ms: Math.round(ms) }, 'shards acquired'),
-        onReleased: ({ shards: released, ms }) => log.info({ shards: released, ms: Math.round(ms) }, 'shards released'),
-        onDropped: (fields) => log.warn(fields, 'shards dropped: another node has claimed them'),
-        onFenced: (fields) => log.warn(fields, 'shards fenced by another writer'),
-        onDatabaseMissed: (fields) =>
-          log.error(fields, 'shards given up: PostgreSQL answers other nodes but not this one'),
-        onDatabaseBack: () => log.info({}, 'PostgreSQL answers this node again'),
-        onMoveFailure: (fields) => log.error(fields, 'shards not moved'),
-      },
+      watch: nodeWatch(nodeId, log),
     })
+  }
+}
+
+/** One log line each. */
+function nodeWatch(node: string, log: NodeLog): NodeWatch {
+  return {
+    onJoined: () => log.info({ node }, 'joined the cluster'),
+    onLeaseLost: (fields) =>
+      log.error(fields, 'lease lost: this node serves only what PostgreSQL confirms until it has another'),
+    onNodeIdTaken: ({ id, url }) => log.warn({ node: id, url }, 'another process has this NODE_ID'),
+    onUnreadableKey: (key) => log.error({ key }, 'key in etcd ignored: no node has written it'),
+    onEtcdFailure: (err) => log.error({ err }, 'etcd does not answer'),
+    onEtcdReplaced: () => log.warn({}, 'etcd has lost its keys: nodes and shards are registered again'),
+    onEtcdBack: () => log.info({}, 'etcd answers again'),
+    onAcquired: ({ shards: acquired, ms }) => log.info({ shards: acquired, ms: Math.round(ms) }, 'shards acquired'),
+    onReleased: ({ shards: released, ms }) => log.info({ shards: released, ms: Math.round(ms) }, 'shards released'),
+    onDropped: (fields) => log.warn(fields, 'shards dropped: another node has claimed them'),
+    onFenced: (fields) => log.warn(fields, 'shards fenced by another writer'),
+    onDatabaseMissed: (fields) => log.error(fields, 'shards given up: PostgreSQL answers other nodes but not this one'),
+    onDatabaseBack: () => log.info({}, 'PostgreSQL answers this node again'),
+    onMoveFailure: (fields) => log.error(fields, 'shards not moved'),
   }
 }

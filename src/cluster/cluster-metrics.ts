@@ -8,6 +8,7 @@ export const CLUSTER_METRICS: readonly Metric<ClusterStats>[] = [
     type: 'gauge',
     help: 'Nodes that this node knows, by state.',
     labels: ['state'],
+    across: 'max',
     read: ({ nodes }) => byLabel('state', nodes),
   },
   {
@@ -15,6 +16,7 @@ export const CLUSTER_METRICS: readonly Metric<ClusterStats>[] = [
     type: 'gauge',
     help: 'Shards of the cluster as this node sees them: served, claimed by a node that does not serve them yet, or without an owner.',
     labels: ['state'],
+    across: 'max',
     read: ({ shards }) => byLabel('state', shards),
   },
   {
@@ -22,6 +24,7 @@ export const CLUSTER_METRICS: readonly Metric<ClusterStats>[] = [
     type: 'gauge',
     help: 'Shards of this node: owned, being acquired, and being released.',
     labels: ['state'],
+    across: 'each',
     read: ({ own }) => byLabel('state', own),
   },
   {
@@ -42,6 +45,7 @@ export const CLUSTER_METRICS: readonly Metric<ClusterStats>[] = [
     name: 'nightledger_cluster_etcd_up',
     type: 'gauge',
     help: 'Whether etcd answered the last call of this node: 1 or 0.',
+    across: 'min',
     read: ({ isEtcdUp }) => only(isEtcdUp ? 1 : 0),
   },
   {
@@ -54,18 +58,21 @@ export const CLUSTER_METRICS: readonly Metric<ClusterStats>[] = [
     name: 'nightledger_cluster_lease_remaining_seconds',
     type: 'gauge',
     help: 'How long the lease of this node is still confirmed; 0 if it is not.',
+    across: 'min',
     read: ({ leaseMs }) => only(leaseMs * FROM_MS),
   },
   {
     name: 'nightledger_cluster_failsafe',
     type: 'gauge',
     help: 'Whether only PostgreSQL confirms what this node serves, because etcd is away: 1 or 0.',
+    across: 'max',
     read: ({ isFailsafe }) => only(isFailsafe ? 1 : 0),
   },
   {
     name: 'nightledger_cluster_confirmed',
     type: 'gauge',
     help: 'Whether this node may serve its shards, because its lease or PostgreSQL confirms it: 1 or 0.',
+    across: 'min',
     read: ({ isConfirmed }) => only(isConfirmed ? 1 : 0),
   },
   {

@@ -1,4 +1,4 @@
-/** The process among others: one that serves alone (`Alone`), or a node of a cluster (`ClusterMember`). */
+/** The process among others: one that serves alone (`Alone`), one of several workers (`WorkerMember`), or a node (`ClusterMember`). */
 import type { AnyElysia } from 'elysia'
 import type { PortalAccess } from '../accounts/portal-access.ts'
 import type { PortalSessions } from '../accounts/portal-sessions.ts'
@@ -9,9 +9,10 @@ import type { Listener, Wrap } from '../http/server/listener.ts'
 import type { Answering } from '../http/server/served-routes.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
+import type { MetricReading } from '../observability/metric.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import type { ListReads } from '../postgres/stores/list-reads.ts'
-import type { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
+import type { Turn, TurnWatch } from './await-turn.ts'
 import type { ListenerName } from './forward/hop.ts'
 import type { Ownership } from './ownership.ts'
 import type { OwnedStores } from './take-over.ts'
@@ -49,18 +50,29 @@ export interface Membership {
   openOwnership(parts: OwnershipParts): Ownership
   /** After the ownership was opened. @param leaving aborted when the process stops */
   enter(ledger: EnteredLedger, leaving: AbortSignal): Promise<Entrance>
-  /** Whether this process waits until that writer stops or is silent. */
-  waitsFor(writer: { readonly node: string | null }): boolean
-  /** In place of waiting, with `--take-over`. @throws TakeOverError when it would be of no use */
-  forced(writers: Pick<PostgresWriters, 'list'>): Promise<null>
+  /**
+   * Waits until this process may take over.
+   * @param options.takesOver does not wait (`--take-over`). Nodes always wait
+   * @returns the writers that are gone; null: it takes over from any that serves
+   * @throws TakeOverError when `takesOver` would be of no use
+   */
+  turn(turn: Turn, options: TurnOptions): Promise<readonly string[] | null>
   /** Whether its first request comes only after `join`, so that there is time before it. */
   readonly joinsLater: boolean
   /** From now on others may send requests. */
   join(): Promise<void>
   /** While the process still takes requests: gives others what it owns. */
   leave(): Promise<void>
+  /** Everything that arrived here is answered: waits until others need no more answers of this process. */
+  drained(): Promise<void>
   /** When nothing is written any more. */
   close(): Promise<void>
+}
+
+export interface TurnOptions {
+  readonly takesOver: boolean
+  readonly isCancelled: () => boolean
+  readonly watch: TurnWatch
 }
 
 /** How requests come into the process. */
@@ -74,8 +86,8 @@ export interface Entrance {
   faults(fence: { readonly epoch: number } | null): readonly string[]
   /** For the operator. */
   routes(options: OperatorRouteOptions): readonly AnyElysia[]
-  /** Lines of the metrics page about others. */
-  metrics(): string
+  /** Of the metrics page: about others. */
+  metrics(): readonly MetricReading[]
 }
 
 interface WrapOptions {

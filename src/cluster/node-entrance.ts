@@ -1,9 +1,8 @@
 import { sessionSecretIn } from '../api/portal/session-cookie.ts'
 import { idInShard } from '../core/journal/shard.ts'
-import { withoutIdleTimeout } from '../http/server/listener.ts'
 import { ifRouted } from '../http/server/served-routes.ts'
 import { sha256Hex } from '../lib/ids.ts'
-import { metricsText } from '../observability/metric.ts'
+import { readMetrics } from '../observability/metric.ts'
 import { PostgresCatalogueStore } from '../postgres/stores/postgres-catalogue-store.ts'
 import { PostgresDirectoryRows } from '../postgres/stores/postgres-directory-rows.ts'
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
@@ -12,7 +11,7 @@ import type { ClusterNode } from './cluster-node.ts'
 import { clusterRoutes } from './cluster-routes.ts'
 import { clusterStats, clusterStatus } from './cluster-status.ts'
 import { AgencyDirectory } from './forward/agency-directory.ts'
-import { Hops } from './forward/hop.ts'
+import type { OwnerCalls } from './forward/owner-calls.ts'
 import { RequestEntry } from './forward/request-entry.ts'
 import { RequestHomes } from './forward/request-home.ts'
 import type { EnteredLedger, Entrance } from './membership.ts'
@@ -26,18 +25,18 @@ export function openEntrance({
   node,
   ledger,
   shards,
-  secrets,
+  calls,
   leaving,
   log,
 }: {
   readonly node: ClusterNode
   readonly ledger: EnteredLedger
   readonly shards: Pick<ShardHost, 'termOf'>
-  /** Of CLUSTER_SECRET. */
-  readonly secrets: readonly string[]
+  /** How requests reach the other processes. */
+  readonly calls: OwnerCalls
   readonly leaving: AbortSignal
   readonly log: { error(fields: object, message: string): void }
-}): Entrance {
+}): { readonly entrance: Entrance; readonly requests: RequestEntry } {
   const { sql, clock, newId, sessions } = ledger
   const directory = new AgencyDirectory(new PostgresDirectoryRows(sql), clock)
   const sessionRows = new PostgresSessionRows(sql)
@@ -46,8 +45,7 @@ export function openEntrance({
     clock,
     newId,
     leaving,
-    fetch,
-    hops: new Hops(secrets),
+    calls,
     onRefused: ({ id, url }) =>
       log.error({ node: id, url }, 'requests refused by another node: its CLUSTER_SECRET is different'),
     termOf: (shard) => shards.termOf(shard),
@@ -59,19 +57,20 @@ export function openEntrance({
     },
   })
   const catalogueStore = new PostgresCatalogueStore(sql)
-  return {
+  const entrance: Entrance = {
     wrap: (name, listener, { operatorTokens, any }) => {
       const wrap = requests.wrap(
         {
           name,
           homes: new RequestHomes({ directory, operatorTokens }),
           peerOf: (request) => listener.peerOf(request),
-          withoutIdleTimeout: (request, answer) => withoutIdleTimeout(listener.server, request, answer),
+          withoutIdleTimeout: (request, answer) => listener.withoutIdleTimeout(request, answer),
         },
         any,
       )
       // Which agency a request belongs to is read from its URL, by this node and by the owner.
-      return (answer, path) => (path === null ? wrap(answer) : ifRouted(path, wrap(answer)))
+      return (answer, path, method) =>
+        path === null ? wrap(answer) : ifRouted(path, wrap(answer, `${method} ${path}`))
     },
     peerOf: (listener, request) => {
       const forwarded = requests.forwardedPeerOf(request)
@@ -88,6 +87,7 @@ export function openEntrance({
     routes: (options) => [
       clusterRoutes({ status: () => clusterStatus(node), drain: (id, drained) => node.drain(id, drained) }, options),
     ],
-    metrics: () => `\n${metricsText(CLUSTER_METRICS, clusterStats(node, requests.stats))}`,
+    metrics: () => readMetrics(CLUSTER_METRICS, clusterStats(node, requests.stats)),
   }
+  return { entrance, requests }
 }

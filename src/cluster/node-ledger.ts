@@ -13,7 +13,7 @@ import { type OwnedStores, type TakenOver, type TakeOverSteps, warmUpStatements 
 
 /** The sender is told again, in case it was not possible at a change. */
 const SEND_FOR_AGAIN_MS = 5_000
-/** What a node shows is confirmed shard by shard (C6), not by a heartbeat. */
+/** What a node on etcd shows is confirmed shard by shard (C6), not by a heartbeat. */
 const OF_A_NODE = { isAwaited: false } as const
 
 /** Tells the sender of a node for which shards it sends: at every change, and again every few seconds. */
@@ -43,16 +43,23 @@ export class NodeLedger implements Ownership {
   readonly #stores: OwnedStores
   readonly #shardStore: PostgresShards
   readonly #clock: Clock
+  readonly #hasStandby: boolean
   #journal: Pick<Journal, 'epochOf' | 'epochOfShard'> | null = null
 
-  /** @param options.onFailure something that makes the next owner slower, or its counts lower, has failed */
+  /**
+   * @param options.onFailure something that makes the next owner slower, or its counts lower, has failed
+   * @param options.hasStandby another process may wait until this one is silent, and then take over everything (P3). Not behind nodes on
+   *   etcd, which replace each other
+   */
   constructor(options: {
     stores: OwnedStores
     shardStore: PostgresShards
     clock: Clock
     onFailure: (error: unknown) => void
+    hasStandby: boolean
   }) {
-    const { stores, shardStore, clock, onFailure } = options
+    const { stores, shardStore, clock, onFailure, hasStandby } = options
+    this.#hasStandby = hasStandby
     this.#stores = stores
     this.#shardStore = shardStore
     this.#clock = clock
@@ -86,7 +93,7 @@ export class NodeLedger implements Ownership {
     await prepare()
     await turn()
     if (isCancelled()) throw new Error('Cannot join the cluster: the process is shutting down')
-    const since = Number.POSITIVE_INFINITY
+    const since = this.#hasStandby ? this.#clock.monotonicMs() : Number.POSITIVE_INFINITY
     return { since, term: { shards: [], newestMonth: '' }, chainKeys: keys, used: [], passed: [], sessions }
   }
 
@@ -101,9 +108,11 @@ export class NodeLedger implements Ownership {
 
   async beat(): Promise<{ readonly isAwaited: boolean }> {
     const { writers, writerId } = this.#stores
+    if (this.shards.owned.size === 0) return OF_A_NODE
+    const beaten = await writers.beat(writerId)
     // A process that takes over all shards deletes the rows of all nodes.
-    if (this.shards.owned.size > 0 && (await writers.beat(writerId)) === null) await this.shards.confirm()
-    return OF_A_NODE
+    if (beaten === null) await this.shards.confirm()
+    return (this.#hasStandby ? beaten : null) ?? OF_A_NODE
   }
 
   async openRateRows(): Promise<RateRows> {

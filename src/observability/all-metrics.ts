@@ -10,12 +10,14 @@ const PROCESS_METRICS: readonly Metric<ServiceStats>[] = [
     type: 'gauge',
     help: 'Always 1; the labels have the versions of nightledger and Bun.',
     labels: ['version', 'bun'],
+    across: 'max',
     read: ({ version, bun }) => [{ labels: { version, bun }, value: 1 }],
   },
   {
     name: 'nightledger_process_start_time_seconds',
     type: 'gauge',
     help: 'Start time of the process, in seconds since 1970-01-01T00:00:00Z.',
+    across: 'each',
     read: ({ process }) => only(process.startedAtS),
   },
   {
@@ -23,24 +25,28 @@ const PROCESS_METRICS: readonly Metric<ServiceStats>[] = [
     type: 'counter',
     help: 'CPU time of the process, not counting the webhook sender.',
     labels: ['mode'],
+    across: 'each',
     read: ({ process }) => byLabel('mode', { user: process.cpuUserS, system: process.cpuSystemS }),
   },
   {
     name: 'nightledger_process_resident_memory_bytes',
     type: 'gauge',
     help: 'Resident memory of the process, not counting the webhook sender.',
+    across: 'each',
     read: ({ process }) => only(process.residentBytes),
   },
   {
     name: 'nightledger_process_heap_used_bytes',
     type: 'gauge',
     help: 'Memory used by JavaScript objects.',
+    across: 'each',
     read: ({ process }) => only(process.heapUsedBytes),
   },
   {
     name: 'nightledger_event_loop_delay_seconds',
     type: 'histogram',
     help: 'Delay of timers, sampled ten times a second: how long the process was blocked.',
+    across: 'each',
     read: ({ eventLoopDelay }) => [{ reading: eventLoopDelay, scale: FROM_MS }],
   },
 ]

@@ -9,6 +9,7 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
     type: 'gauge',
     help: 'State of the writer: 1 for the current state. fenced: another process has taken over and this one is exiting.',
     labels: ['state'],
+    across: 'each',
     read: ({ journal }) => STATES.map((state) => ({ labels: { state }, value: journal.state === state ? 1 : 0 })),
   },
   {
@@ -21,12 +22,14 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_journal_oldest_record_age_seconds',
     type: 'gauge',
     help: 'Journal lag: age of the oldest record that is not yet durable, in flight or waiting; 0 if there is none.',
+    across: 'max',
     read: ({ journal }) => only(journal.oldestMs * FROM_MS),
   },
   {
     name: 'nightledger_journal_batch_in_flight_seconds',
     type: 'gauge',
     help: 'How long the oldest batch in flight has been there; 0 if there is none.',
+    across: 'max',
     read: ({ journal }) => only(journal.inFlightMs * FROM_MS),
   },
   {
@@ -45,6 +48,7 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_journal_batch_records_max',
     type: 'gauge',
     help: 'Current limit of records per batch: below JOURNAL_BATCH_MAX after batches were too slow for the database.',
+    across: 'min',
     read: ({ journal }) => only(journal.batchMax),
   },
   {
@@ -70,6 +74,7 @@ const JOURNAL_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_months_ahead',
     type: 'gauge',
     help: 'Months after this one that have partitions: 3, for up to a day after the beginning of a month 2. Negative: rows of this month are stored in an earlier one.',
+    across: 'min',
     read: ({ monthsAhead }) => only(monthsAhead),
   },
 ]
@@ -121,6 +126,7 @@ const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_mailbox_commands_waiting_deepest',
     type: 'gauge',
     help: 'Commands waiting in the deepest mailbox.',
+    across: 'max',
     read: ({ units }) => only(units.deepest),
   },
   {
@@ -142,18 +148,21 @@ const WRITER_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_database_up',
     type: 'gauge',
     help: 'Whether the database answered a query during this scrape: 1 or 0.',
+    across: 'min',
     read: ({ isDatabaseUp }) => only(isDatabaseUp ? 1 : 0),
   },
   {
     name: 'nightledger_writer_epoch',
     type: 'gauge',
     help: 'Writer epoch of this process.',
+    across: 'max',
     read: ({ epoch }) => only(epoch),
   },
   {
     name: 'nightledger_fence_epoch',
     type: 'gauge',
     help: 'Epoch that may write, according to the database; higher than nightledger_writer_epoch if another process has taken over.',
+    across: 'max',
     read: ({ fenceEpoch }) => only(fenceEpoch),
   },
 ]
@@ -164,6 +173,7 @@ const POOL_METRICS: readonly Metric<ServiceStats>[] = [
     type: 'gauge',
     labels: ['pool'],
     help: 'Statements in progress, by pool: queries (look-ups and portal writes), lists, probes.',
+    across: 'each',
     read: ({ pools }) => byPool(pools, ({ running }) => running),
   },
   {
@@ -171,6 +181,7 @@ const POOL_METRICS: readonly Metric<ServiceStats>[] = [
     type: 'gauge',
     labels: ['pool'],
     help: "Statements waiting for a connection; in the lists pool, also those waiting for their agency's share.",
+    across: 'each',
     read: ({ pools }) => byPool(pools, ({ waiting }) => waiting),
   },
   {
@@ -178,6 +189,7 @@ const POOL_METRICS: readonly Metric<ServiceStats>[] = [
     type: 'counter',
     labels: ['pool'],
     help: 'Statements that got no connection in time. Each is a request answered with 500.',
+    across: 'each',
     read: ({ pools }) => byPool(pools, ({ refused }) => refused),
   },
   {
@@ -185,6 +197,7 @@ const POOL_METRICS: readonly Metric<ServiceStats>[] = [
     type: 'counter',
     labels: ['pool'],
     help: "Connections that were lost, or discarded because they no longer responded; not counting the journal's.",
+    across: 'each',
     read: ({ pools }) => byPool(pools, ({ lost }) => lost),
   },
 ]
@@ -198,6 +211,7 @@ const RETENTION_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_retention_success_age_seconds',
     type: 'gauge',
     help: 'Time since the last round that removed everything no longer kept; before the first one, since the start.',
+    across: 'max',
     read: ({ retention }) => only(retention.sinceSuccessMs * FROM_MS),
   },
   {
@@ -211,12 +225,14 @@ const RETENTION_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_months_to_archive',
     type: 'gauge',
     help: 'Months that no agency keeps any longer: run nightledger journal archive.',
+    across: 'max',
     read: ({ retention }) => only(retention.monthsToArchive),
   },
   {
     name: 'nightledger_checkpoints_behind_seconds',
     type: 'gauge',
     help: 'Time since a round began that took every journal entry into the signed checkpoints.',
+    across: 'max',
     read: ({ checkpointsBehindMs }) => only(checkpointsBehindMs * FROM_MS),
   },
 ]

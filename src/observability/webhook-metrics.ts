@@ -12,6 +12,7 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_webhook_sender_up',
     type: 'gauge',
     help: 'Whether the webhook sender is running: 1 or 0.',
+    across: 'each',
     read: ({ sender }) => only(sender.isUp ? 1 : 0),
   },
   {
@@ -84,12 +85,14 @@ export const WEBHOOK_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_webhook_deliveries_pending',
     type: 'gauge',
     help: 'Deliveries waiting, including those held for switched-off endpoints and those not made yet; counted up to 10000.',
+    across: 'max',
     read: ({ backlog }) => only(backlog?.pending),
   },
   {
     name: 'nightledger_webhook_oldest_due_seconds',
     type: 'gauge',
     help: 'How long the oldest delivery to an active endpoint has been due; 0 if none is.',
+    across: 'max',
     read: ({ backlog, nowMs }) =>
       backlog === null ? [] : only(Math.max(0, nowMs - (backlog.oldestDueAt ?? nowMs)) * FROM_MS),
   },

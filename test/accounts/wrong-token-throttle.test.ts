@@ -12,9 +12,15 @@ const ADDRESS = '198.51.100.1'
 function throttleAt(options: { clientsMax?: number; perMinute?: number } = {}) {
   const clock = new FakeClock()
   const reported: string[] = []
-  const throttle = new WrongTokenThrottle({ clock, onThrottled: (address) => reported.push(address), ...options })
+  const counted: string[] = []
+  const throttle = new WrongTokenThrottle({
+    clock,
+    onThrottled: (address) => reported.push(address),
+    onCounted: (network) => counted.push(network),
+    ...options,
+  })
   const takes = (count: number, address = ADDRESS) => Array.from({ length: count }, () => throttle.take(address))
-  return { clock, reported, throttle, takes }
+  return { clock, reported, counted, throttle, takes }
 }
 
 describe('wrong tokens from one client', () => {
@@ -97,6 +103,47 @@ describe('wrong tokens from one client', () => {
   })
 })
 
+describe('wrong tokens that several workers count', () => {
+  test('are told with their network, at most as many as the limit allows in any minute', async () => {
+    const { clock, counted, throttle, takes } = throttleAt()
+    takes(3 * WRONG_TOKENS_PER_MINUTE)
+    throttle.take('2001:db8:1:2::1')
+    expect(counted).toEqual([...Array(WRONG_TOKENS_PER_MINUTE).fill(ADDRESS), '2001:db8:1:2::'])
+    await clock.advance(60_000)
+    takes(1)
+    expect(counted).toHaveLength(WRONG_TOKENS_PER_MINUTE + 2)
+  })
+
+  test('have one limit together, whichever worker they come to', () => {
+    const [first, second] = [throttleAt(), throttleAt()]
+    const answers: (number | null)[] = []
+    for (let i = 0; i < 2 * WRONG_TOKENS_PER_MINUTE; i++) {
+      const [own, other] = i % 2 === 0 ? [first, second] : [second, first]
+      answers.push(...own.takes(1))
+      for (const network of own.counted.splice(0)) other.throttle.countElsewhere(network)
+    }
+    expect(answers.filter((wait) => wait === null)).toHaveLength(WRONG_TOKENS_PER_MINUTE)
+    expect(answers.indexOf(60)).toBe(WRONG_TOKENS_PER_MINUTE)
+    expect(first.throttle.stats.wrong + second.throttle.stats.wrong).toBe(WRONG_TOKENS_PER_MINUTE)
+  })
+
+  test('are not told again by the worker that was told of them, nor are they in its stats', () => {
+    const { counted, throttle, reported } = throttleAt()
+    for (let i = 0; i < 2 * WRONG_TOKENS_PER_MINUTE; i++) throttle.countElsewhere(ADDRESS)
+    expect([counted, reported]).toEqual([[], []])
+    expect(throttle.isOver(ADDRESS)).toBe(true)
+    expect(throttle.stats).toEqual({ missing: 0, wrong: 0, throttled: 0 })
+  })
+
+  test('beyond the limit do not make the wait longer', async () => {
+    const { clock, throttle, takes } = throttleAt()
+    for (let i = 0; i < WRONG_TOKENS_PER_MINUTE; i++) throttle.countElsewhere(ADDRESS)
+    await clock.advance(59_000)
+    throttle.countElsewhere(ADDRESS)
+    expect(takes(1)).toEqual([1])
+  })
+})
+
 describe('the memory of the throttle', () => {
   test('has a limit: the client that was quiet for longest is forgotten first', () => {
     const { throttle, takes } = throttleAt({ clientsMax: 3 })
@@ -111,6 +158,12 @@ describe('the memory of the throttle', () => {
     const { throttle } = throttleAt()
     for (let i = 0; i < 3 * CLIENTS_MAX; i++) throttle.take(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)
     expect(throttle.clientCount).toBe(CLIENTS_MAX)
+  })
+
+  test('holds no more than its limit against many addresses of other workers', () => {
+    const { throttle } = throttleAt({ clientsMax: 3 })
+    for (let i = 0; i < 10; i++) throttle.countElsewhere(`10.0.0.${i}`)
+    expect(throttle.clientCount).toBe(3)
   })
 
   test('is given back when a client has been quiet for a minute', async () => {

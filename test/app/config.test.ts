@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { availableParallelism } from 'node:os'
 import { ConfigError, LIMITS, readConfig } from '../../src/app/config.ts'
 
 const TOKEN = 'x'.repeat(32)
@@ -34,6 +35,7 @@ describe('readConfig', () => {
       webhookAllowHosts: [],
       erasuresFile: null,
       signIn: { oidc: null, mail: null },
+      workers: 1,
       cluster: null,
       limits: {
         residentUnitsMax: 20_000,
@@ -271,15 +273,36 @@ describe('how people sign in', () => {
   })
 })
 
-describe('a node of a cluster', () => {
-  const NODE = {
-    ...SERVER,
-    CLUSTER_ETCD: 'http://u:hunter3@a:2379,b',
-    NODE_ID: 'node-a',
-    NODE_URL: 'http://10.0.0.1:3000/',
-    CLUSTER_SECRET: 's'.repeat(32),
-  }
+describe('WORKERS', () => {
+  const workersOf = (text: string) => readConfig({ WORKERS: text }).workers
 
+  test.skipIf(process.platform !== 'linux')(
+    'is how many processes serve, by default one, or one less than there are cores',
+    () => {
+      expect(readConfig({}).workers).toBe(1)
+      expect([workersOf('1'), workersOf('64')]).toEqual([1, 64])
+      expect(workersOf('auto')).toBe(Math.min(64, Math.max(1, availableParallelism() - 1)))
+    },
+  )
+
+  test('is nothing else, and a node of a cluster has none', () => {
+    for (const text of ['0', '65', '2.5', '-1', 'all', 'Auto'])
+      expect(faultsOf({ WORKERS: text })).toEqual([
+        `WORKERS is ${JSON.stringify(text)}: use auto, or a whole number from 1 to 64.`,
+      ])
+    expect(faultsOf({ ...NODE, WORKERS: '2' })).toEqual([expect.stringContaining('remove one of the two')])
+  })
+})
+
+const NODE = {
+  ...SERVER,
+  CLUSTER_ETCD: 'http://u:hunter3@a:2379,b',
+  NODE_ID: 'node-a',
+  NODE_URL: 'http://10.0.0.1:3000/',
+  CLUSTER_SECRET: 's'.repeat(32),
+}
+
+describe('a node of a cluster', () => {
   test('is what CLUSTER_ETCD makes of a process', () => {
     expect(readConfig(NODE).cluster).toEqual({
       etcd: { origins: ['http://a:2379', 'http://b:2379'], user: { name: 'u', password: 'hunter3' } },

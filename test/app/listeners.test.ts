@@ -9,7 +9,7 @@ const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
 const opened: Listeners[] = []
 afterEach(async () => {
-  for (const { all } of opened.splice(0)) for (const { server } of all) await server.stop(true)
+  for (const { all } of opened.splice(0)) for (const { server } of all) await server?.stop(true)
 })
 
 function listen(options: ConstructorParameters<typeof Listeners>[0]): Listeners {
@@ -24,14 +24,14 @@ async function statuses({ all }: Listeners, path: string): Promise<number[]> {
 }
 
 test('without ADMIN_PORT there is one listener, which has the probes', async () => {
-  const listeners = listen({ ...LOOPBACK, admin: null })
+  const listeners = listen({ main: LOOPBACK, admin: null })
   expect(listeners.operating).toBe(listeners.public)
   expect(await statuses(listeners, '/healthz')).toEqual([200])
   expect(await statuses(listeners, '/readyz')).toEqual([503])
 })
 
 test('with ADMIN_PORT only its listener has the probes, while the process starts and after it is fenced', async () => {
-  const listeners = listen({ ...LOOPBACK, admin: LOOPBACK })
+  const listeners = listen({ main: LOOPBACK, admin: LOOPBACK })
   for (const refused of [503, 500]) {
     expect([await statuses(listeners, '/healthz'), await statuses(listeners, '/readyz')]).toEqual([
       [refused, 200],
@@ -45,24 +45,24 @@ test('with ADMIN_PORT only its listener has the probes, while the process starts
 })
 
 test('while requests are held, a probe is answered, whatever it says about its host', async () => {
-  const listeners = listen({ ...LOOPBACK, admin: null })
+  const listeners = listen({ main: LOOPBACK, admin: null })
   listeners.hold()
   for (const version of ['HTTP/1.0', 'HTTP/1.1\r\nHost: ['])
     expect(await sendRaw(listeners.public.port, `GET /readyz ${version}\r\n\r\n`)).toMatchObject([{ status: 503 }])
 })
 
 test('it listens on both addresses or on neither', () => {
-  const taken = listen({ ...LOOPBACK, admin: null }).public.port
+  const taken = listen({ main: LOOPBACK, admin: null }).public.port
   const free = freePort()
-  expect(() => new Listeners({ ...LOOPBACK, port: free, admin: { ...LOOPBACK, port: taken } })).toThrow(
+  expect(() => new Listeners({ main: { ...LOOPBACK, port: free }, admin: { ...LOOPBACK, port: taken } })).toThrow(
     /another program is listening there, .* set ADMIN_PORT to a different port/,
   )
-  expect(listen({ ...LOOPBACK, port: free, admin: null }).public.port).toBe(free)
-  expect(() => listen({ ...LOOPBACK, admin: { host: '192.0.2.1', port: 0 } })).toThrow('Set ADMIN_HOST to one of')
+  expect(listen({ main: { ...LOOPBACK, port: free }, admin: null }).public.port).toBe(free)
+  expect(() => listen({ main: LOOPBACK, admin: { host: '192.0.2.1', port: 0 } })).toThrow('Set ADMIN_HOST to one of')
 })
 
 test('scripts of other origins can read no answer of a listener without CORS', async () => {
-  const { public: listener } = listen({ ...LOOPBACK, admin: null })
+  const { public: listener } = listen({ main: LOOPBACK, admin: null })
   const headers = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x', 'x-kept': 'yes' }
   const app = new Elysia()
     .get('/now', () => new Response('now', { headers }))

@@ -1,16 +1,19 @@
 /** What would be published: contents, size, and that it works where it is installed. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import typescript from '../../clients/typescript/package.json'
+import { vectors } from '../../docs/webhooks/vectors.json'
 import { rounds } from '../support/long-run.ts'
-import { KEY } from './support/conformance-cases.ts'
+import { CASES, KEY } from './support/conformance-cases.ts'
+import { loadedModules } from './support/loaded-modules.ts'
 import { ScriptedServer } from './support/scripted-server.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 const PYTHON = join(ROOT, 'clients/python')
-const BYTES_MAX = 14_848
+const BYTES_MAX = 12_288
+const MODULES = ['index', 'proof', 'webhooks']
 const pythonFiles = readdirSync(join(PYTHON, 'nightledger')).filter((name) => /\.(py|typed)$/.test(name))
 const run = (command: string[], cwd: string) => {
   const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd })
@@ -29,25 +32,44 @@ describe('TypeScript', () => {
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test('the package has its module, source map, types, README, changelog and licence, and nothing else', () => {
+  const distributed = (name: string) => join(installed, 'dist', name)
+
+  test('the package has its modules, source maps, types, README, changelog and licence, and nothing else', () => {
     const { out, err } = run(['npm', 'pack', '--dry-run', '--json', '--ignore-scripts', '--offline'], installed)
     if (out === '') throw new Error(err)
     const [{ files }] = JSON.parse(out)
     const paths: string[] = files.map(({ path }: { path: string }) => path)
     expect(paths.filter((path) => !path.endsWith('.d.ts')).sort()).toEqual([
-      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'dist/index.js', 'dist/index.js.map', 'package.json'],
+      ...['CHANGELOG.md', 'LICENSE', 'README.md'],
+      ...MODULES.flatMap((name) => [`dist/${name}.js`, `dist/${name}.js.map`]),
+      'package.json',
     ])
     expect(paths).toContain('dist/index.d.ts')
+    expect(paths).toContain('dist/webhooks.d.ts')
     expect(typescript).not.toHaveProperty('dependencies')
   })
-  test('the module is smaller than 14.5 KB, and its source map has the sources', () => {
-    expect(readFileSync(join(installed, 'dist/index.js')).length).toBeLessThan(BYTES_MAX)
-    const map = JSON.parse(readFileSync(join(installed, 'dist/index.js.map'), 'utf8'))
-    expect(map.sourcesContent.join('')).toContain('export class Nightledger')
+  test('an import of the client loads less than 12 KB, without proofs and webhooks', () => {
+    const loaded = [...loadedModules(distributed('index.js'))]
+    expect(loaded).not.toContain(distributed('proof.js'))
+    expect(loaded).not.toContain(distributed('webhooks.js'))
+    expect(loaded.reduce((bytes, path) => bytes + statSync(path).size, 0)).toBeLessThan(BYTES_MAX)
   })
-  test('the module needs nothing but the web', () => {
-    const { imports } = new Bun.Transpiler().scan(readFileSync(join(installed, 'dist/index.js'), 'utf8'))
-    expect(imports).toEqual([])
+  test('the module for webhooks loads nothing of the client', () => {
+    expect([...loadedModules(distributed('webhooks.js'))]).toEqual([distributed('webhooks.js')])
+  })
+  test('the modules need nothing but the web, and each other', () => {
+    const imports = MODULES.flatMap((name) =>
+      new Bun.Transpiler().scanImports(readFileSync(distributed(`${name}.js`), 'utf8')),
+    )
+    expect(imports.map(({ path }) => path)).toEqual(['./proof.js'])
+  })
+  test('the source maps have the sources', () => {
+    const [main = '', proof, webhooks] = MODULES.map((name) =>
+      JSON.parse(readFileSync(distributed(`${name}.js.map`), 'utf8')).sourcesContent.join(''),
+    )
+    expect(main).toContain('export class Nightledger')
+    expect(proof).toContain('export async function contradictionOf')
+    expect(webhooks).toContain('export async function unwrap')
   })
   test('it works in Node, with an error of its class and name, and no dump has the key', async () => {
     const server = await ScriptedServer.start()
@@ -74,11 +96,62 @@ describe('TypeScript', () => {
     expect(JSON.parse(await new Response(child.stdout).text())).toEqual([true, 'MinStayError', 3, false])
     server.stop()
   })
+  describe('histories are verified, and webhooks unwrapped', () => {
+    const grown = CASES.find(({ name }) => name === 'history: a history that has grown is verified with a proof')
+    const program = join(folder, 'verifying.mjs')
+    let server: ScriptedServer
+    beforeAll(async () => {
+      server = await ScriptedServer.start()
+      writeFileSync(
+        program,
+        `
+          import { HistoryRewrittenError, Nightledger } from 'nightledger-client'
+          import { unwrap, WebhookError } from 'nightledger-client/webhooks'
+          const [before, after] = ${JSON.stringify(grown?.steps[0]?.args)}
+          const { body, headers, secrets, t } = ${JSON.stringify(vectors[0])}
+          const client = new Nightledger({ key: '${KEY}', url: process.argv[2] })
+          await client.history.verify(before, after)
+          const rewritten = await client.history.verify(after, before).catch((error) => error)
+          const receive = (now) => unwrap(new TextEncoder().encode(body), headers, secrets, { now })
+          const event = await receive(1_000 * t)
+          const late = await receive(2_000 * t).catch((error) => error)
+          console.log(JSON.stringify([
+            rewritten instanceof HistoryRewrittenError && rewritten.before === after && rewritten.message,
+            event.event,
+            late instanceof WebhookError && late.reason,
+          ]))
+        `,
+      )
+    })
+    afterAll(() => server.stop())
+
+    const bundled = async (splitting: boolean) => {
+      const outdir = join(folder, `bundle-${splitting}`)
+      await Bun.build({ entrypoints: [program], outdir, naming: '[name].mjs', target: 'browser', splitting })
+      return ['node', join(outdir, 'verifying.mjs')]
+    }
+    test.each([
+      ['Node', async () => ['node', program]],
+      ['Bun', async () => [process.execPath, program]],
+      ['a bundle of one file', () => bundled(false)],
+      ['a bundle of several files', () => bundled(true)],
+    ])('in %s', async (_, commandOf) => {
+      server.begin(grown?.wire.slice(0, 1).map(({ answer }) => answer) ?? [])
+      const child = Bun.spawn([...(await commandOf()), server.url], { stdout: 'pipe', stderr: 'inherit' })
+      expect(JSON.parse(await new Response(child.stdout).text())).toEqual([
+        expect.stringMatching(/^The history was rewritten: 1 entries of .+ do not continue the 2 entries of /),
+        'booking.created',
+        'time',
+      ])
+      expect(server.received.map(({ path }) => path)).toEqual(['/partner/v1/checkpoint/proof?from=1&to=2'])
+    })
+  })
   test('its types are found by a project that installs it, and refuse what is wrong', () => {
     writeFileSync(
       join(folder, 'use.ts'),
       `
-        import { BookingConflictError, Nightledger, unwrap, type IsoDate } from 'nightledger-client'
+        import { BookingConflictError, Nightledger, type IsoDate } from 'nightledger-client'
+        import { unwrap, type WebhookEvent } from 'nightledger-client/webhooks'
         const client = new Nightledger({ key: 'k', url: 'http://127.0.0.1' })
         for await (const booking of client.bookings.list({ from: '2027-01-01' })) {
           const date: IsoDate = booking.arrival
@@ -94,13 +167,16 @@ describe('TypeScript', () => {
         client.bookings.list({ from: 'tomorrow' })
         // @ts-expect-error: not bytes
         await unwrap('{}', new Headers(), 'whsec_')
+        const event: WebhookEvent = await unwrap(new Uint8Array(), new Headers(), 'whsec_')
+        if (event.event === 'booking.created') console.log(event.data.totalAmount)
         for await (const change of client.changes.follow({ after: 'start', include: ['rates'] }))
           if (change.event === 'booking.created') console.log(change.data.totalAmount)
           else if (change.event === 'rates.updated') console.log(change.data.from)
       `,
     )
     const tsc = [join(ROOT, 'node_modules/.bin/tsc'), '--noEmit', '--strict', '--exactOptionalPropertyTypes']
-    for (const module of rounds({ push: ['nodenext'], long: ['nodenext', 'preserve'] })) {
+    const modules = ['nodenext', 'node16', 'preserve']
+    for (const module of rounds({ push: modules.slice(0, 1), long: modules })) {
       const settings = ['--module', module, '--target', 'es2022', '--lib', 'es2023,dom,dom.iterable', '--types', '']
       writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
       expect(run([...tsc, ...settings, 'use.ts'], folder).out).toBe('')

@@ -1,7 +1,7 @@
 /** `unwrap` of both clients, with the vectors that the service's signatures are tested with. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { unwrap, WebhookError } from '../../clients/typescript/src/index.ts'
+import { unwrap, WebhookError } from '../../clients/typescript/src/webhooks.ts'
 import { vectors } from '../../docs/webhooks/vectors.json'
 import { DriverProcess, PYTHON_MISSING } from './support/driver-process.ts'
 

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { CLUSTER_METRICS } from '../../src/cluster/cluster-metrics.ts'
 import type { ClusterStats } from '../../src/cluster/cluster-status.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
-import { metricsText } from '../../src/observability/metric.ts'
+import { type MetricReading, metricsText, readMetrics, type Series } from '../../src/observability/metric.ts'
+import { SummedMetrics, WORKER_METRICS } from '../../src/observability/summed-metrics.ts'
 import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
@@ -52,10 +53,17 @@ function inNumbers(expression: string): string {
 /** Labels that Prometheus adds to every series it scrapes. */
 const TARGET_LABELS = ['instance', 'job']
 
+/** Metrics of which a service with several workers has a series for each. */
+function eachIn(expression: string): string[] {
+  const names = readQuery(expression).selectors.map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''))
+  return names.filter((name) => METRICS_OF_EACH.some((each) => each === name))
+}
+
 /** What a query asks for that the page does not tell; empty when there is nothing. */
 function faultsIn(expression: string, page: Scrape): string[] {
   const { errors, selectors, groupingLabels } = readQuery(expression)
-  const known = new Set(TARGET_LABELS)
+  // Which only several workers have.
+  const known = new Set([...TARGET_LABELS, 'worker'])
   const faults = errors.map((error) => `does not parse ${error}`)
   for (const { name, matchers } of selectors) {
     const samples = page.samplesOf(name)
@@ -85,11 +93,39 @@ const CLUSTER: ClusterStats = {
   isConfirmed: true,
   entry: { forwarded: 1, sentAgain: 0, misdirected: 0, held: 0, unanswered: 0, refused: 0, holding: 0 },
 }
-const NODE_PAGE = metricsText(CLUSTER_METRICS, CLUSTER)
+const NODE_READINGS = readMetrics(CLUSTER_METRICS, CLUSTER)
+const WORKERS = { running: 2, restarts: 0 }
 
-/** Of the service, without what only a node tells. */
+const METRICS = [...ALL_METRICS, ...CLUSTER_METRICS, ...WORKER_METRICS]
+const METRICS_OF_EACH = METRICS.filter(({ across }) => across === 'each').map(({ name }) => name)
+
+/** What the service has read, from its page. */
+function readingsIn(page: Scrape): MetricReading[] {
+  return page.families.map(({ name, help, samples }) => {
+    const { type = 'gauge', across = 'sum' } = ALL_METRICS.find((metric) => metric.name === name) ?? {}
+    if (type !== 'histogram')
+      return { name, help, type, across, series: samples.map(({ labels, value }) => ({ labels, values: [value] })) }
+    const series = new Map<string, Series>()
+    for (const sample of samples) {
+      const { le, ...labels } = sample.labels
+      const { bounds = [], values } = series.get(JSON.stringify(labels)) ?? { values: [] }
+      const below = values.reduce((sum, count) => sum + count, 0)
+      if (!sample.name.endsWith('_count'))
+        series.set(JSON.stringify(labels), {
+          labels,
+          bounds: le === undefined || le === '+Inf' ? bounds : [...bounds, Number(le)],
+          values: [...values, le === undefined ? sample.value : sample.value - below],
+        })
+    }
+    return { name, help, type, across, series: [...series.values()] }
+  })
+}
+
+/** Of the service, without what only a node or several workers tell. */
 let servicePage: Scrape
 let page: Scrape
+/** Of a service with two workers. */
+let workersPage: Scrape
 beforeAll(async () => {
   const metered = await startMeteredService({ requestsPerMinute: 1_000, requestsPerMonth: 1_000 })
   await metered.partner('/units')
@@ -97,20 +133,42 @@ beforeAll(async () => {
   await fetch(`${metered.service.baseUrl}/readyz`)
   await eventually('a webhook was delivered', async () => {
     servicePage = await metered.scrape()
-    page = new Scrape(`${servicePage.text}${NODE_PAGE}`)
+    page = new Scrape(`${servicePage.text}${metricsText([...NODE_READINGS, ...readMetrics(WORKER_METRICS, WORKERS)])}`)
     // What is measured once a second is missing from a page while that fails, as it may on a busy machine.
     const isMeasured =
       page.value('nightledger_database_up') === 1 && page.seriesNames().has('nightledger_webhook_deliveries_pending')
     return isMeasured && page.value('nightledger_webhook_attempts_total', { outcome: 'delivered' }) > 0
   })
   await metered.close()
+  const metrics = new SummedMetrics()
+  for (const worker of [0, 1]) metrics.report(worker, [...readingsIn(servicePage), ...NODE_READINGS])
+  workersPage = new Scrape(metrics.text(WORKERS))
 })
+
+const familiesOf = ({ families }: Scrape) => families.map(({ name, samples }) => [name, samples.length > 0])
 
 describe('the page', () => {
   test('has every metric that is declared, with a sample', () => {
-    const familiesOf = ({ families }: Scrape) => families.map(({ name, samples }) => [name, samples.length > 0])
     expect(familiesOf(servicePage)).toEqual(ALL_METRICS.map(({ name }) => [name, true]))
-    expect(familiesOf(new Scrape(NODE_PAGE))).toEqual(CLUSTER_METRICS.map(({ name }) => [name, true]))
+    expect(familiesOf(page)).toEqual(METRICS.map(({ name }) => [name, true]))
+  })
+
+  test('of two workers has the same, in twice the number or once for each', () => {
+    expect(familiesOf(workersPage)).toEqual(familiesOf(page))
+    const route = { surface: 'partner', method: 'POST', route: '/partner/v1/bookings' }
+    for (const [name, labels] of [
+      ['nightledger_http_requests_total', { ...route, status: '201' }],
+      ['nightledger_http_request_duration_seconds_bucket', { ...route, le: '10' }],
+      ['nightledger_http_request_duration_seconds_count', route],
+    ] as const) {
+      expect(page.value(name, labels)).toBeGreaterThan(0)
+      expect([name, workersPage.value(name, labels)]).toEqual([name, 2 * page.value(name, labels)])
+    }
+    for (const name of METRICS_OF_EACH)
+      expect([name, workersPage.families.find((family) => family.name === name)?.samples.length]).toEqual([
+        name,
+        2 * (page.families.find((family) => family.name === name)?.samples.length ?? 0),
+      ])
   })
 })
 
@@ -119,6 +177,7 @@ describe('the alert', () => {
     '%s asks for what there is, and says what it means',
     (name, rule) => {
       expect(faultsIn(rule.expr, page)).toEqual([])
+      expect(faultsIn(rule.expr, workersPage)).toEqual([])
       expect(name).toMatch(/^Nightledger[A-Z][A-Za-z]+$/)
       expect(rule.for ?? '1m').toMatch(/^\d+[smh]$/)
       expect(['critical', 'warning', 'info']).toContain(rule.labels['severity'] ?? '')
@@ -126,7 +185,8 @@ describe('the alert', () => {
       expect(rule.annotations['runbook']).toBe(`docs/operating/alerts.md#${name.toLowerCase()}`)
       // What a description fills in must be left over by the query.
       const { groupingLabels, selectors } = readQuery(rule.expr)
-      const left = rule.expr.includes(' by (') ? groupingLabels : selectors.flatMap(() => TARGET_LABELS)
+      const labels = [...TARGET_LABELS, ...(eachIn(rule.expr).length > 0 ? ['worker'] : [])]
+      const left = rule.expr.includes(' by (') ? groupingLabels : selectors.flatMap(() => labels)
       const filled = [...(rule.annotations['description'] ?? '').matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label)
       expect(filled.filter((label) => !left.includes(label ?? ''))).toEqual([])
     },
@@ -187,6 +247,9 @@ describe('the dashboard', () => {
     'asks for what there is: %s',
     (_, query) => {
       expect(faultsIn(query.expr, page)).toEqual([])
+      expect(faultsIn(query.expr, workersPage)).toEqual([])
+      // Or several lines would have one name.
+      if (!/\b(sum|min|max)\b/.test(query.expr)) expect(eachIn(query.expr)).toEqual([])
       const { groupingLabels } = readQuery(query.expr)
       const filled = [...query.legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '')
       expect(filled.filter((label) => !groupingLabels.includes(label))).toEqual([])
@@ -196,8 +259,7 @@ describe('the dashboard', () => {
   test('shows every metric', () => {
     const requested = new Set(QUERIES.flatMap(({ expr }) => readQuery(expr).selectors.map(({ name }) => name)))
     const shown = (name: string) => [name, `${name}_bucket`, `${name}_sum`].some((series) => requested.has(series))
-    const names = [...ALL_METRICS, ...CLUSTER_METRICS].map(({ name }) => name)
-    expect(names.filter((name) => !shown(name))).toEqual([])
+    expect(METRICS.map(({ name }) => name).filter((name) => !shown(name))).toEqual([])
   })
 
   test('asks the data source that is chosen when it is imported', () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { CLUSTER_METRICS } from '../../src/cluster/cluster-metrics.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
+import { WORKER_METRICS } from '../../src/observability/summed-metrics.ts'
 
-const METRICS = [...ALL_METRICS, ...CLUSTER_METRICS]
+const METRICS = [...ALL_METRICS, ...CLUSTER_METRICS, ...WORKER_METRICS]
 
 /** As Prometheus asks for it (naming): base units, and `_total` on counters alone. */
 describe('every metric', () => {

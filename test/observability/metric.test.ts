@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { type Metric, metricsText, only } from '../../src/observability/metric.ts'
+import { type Metric, metricsText, only, readMetrics } from '../../src/observability/metric.ts'
 import { Scrape } from '../support/scrape.ts'
 
 function scraped<V>(metrics: readonly Metric<V>[], stats: V): Scrape {
-  return new Scrape(metricsText(metrics, stats))
+  return new Scrape(metricsText(readMetrics(metrics, stats)))
 }
 
 test('a counter and a gauge tell what they are given, with their labels', () => {
@@ -35,7 +35,7 @@ test('an unknown value is left out, not reported as 0', () => {
     { name: 'nightledger_left', type: 'gauge', help: 'Nights left.', read: () => only(null) },
     { name: 'nightledger_sold_total', type: 'counter', help: 'Nights sold.', read: () => only(undefined) },
   ]
-  const lines = metricsText(metrics, null)
+  const lines = metricsText(readMetrics(metrics, null))
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
   expect(lines).toEqual([])
@@ -59,7 +59,7 @@ test('a histogram cumulates, in the unit of the metric, with count and sum', () 
     },
   ]
   expect(
-    metricsText(metrics, null)
+    metricsText(readMetrics(metrics, null))
       .split('\n')
       .filter((line) => line.includes('/a')),
   ).toEqual([
@@ -84,7 +84,7 @@ test('a label with quotes, backslashes and line ends is one label', () => {
       read: () => [{ labels: { version }, value: 1 }],
     },
   ]
-  expect(metricsText(metrics, null)).toContain('nightledger_info{version="a\\"b\\\\c\\nd"} 1')
+  expect(metricsText(readMetrics(metrics, null))).toContain('nightledger_info{version="a\\"b\\\\c\\nd"} 1')
 })
 
 test('an infinite value, and one that is not a number, are written as Prometheus spells them', () => {
@@ -92,5 +92,10 @@ test('an infinite value, and one that is not a number, are written as Prometheus
   const metrics: Metric<null>[] = [
     { name: 'nightledger_odd', type: 'gauge', help: 'x', read: () => values.map((value) => ({ value })) },
   ]
-  expect(metricsText(metrics, null).match(/(?<=^nightledger_odd ).*/gm)).toEqual(['+Inf', '-Inf', 'NaN', '1e+21'])
+  expect(metricsText(readMetrics(metrics, null)).match(/(?<=^nightledger_odd ).*/gm)).toEqual([
+    '+Inf',
+    '-Inf',
+    'NaN',
+    '1e+21',
+  ])
 })

@@ -1,8 +1,14 @@
-/** Nodes with real listeners and entries, an app each, and ownership that tests decide. */
+/** Nodes, or workers, with real listeners and entries, an app each, and ownership that tests decide. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { AgencyDirectory, Home } from '../../src/cluster/forward/agency-directory.ts'
 import { HOP_HEADER, Hops } from '../../src/cluster/forward/hop.ts'
+import { NodeCalls } from '../../src/cluster/forward/node-calls.ts'
 import { RequestEntry } from '../../src/cluster/forward/request-entry.ts'
 import { RequestHomes } from '../../src/cluster/forward/request-home.ts'
+import { WorkerCalls } from '../../src/cluster/forward/worker-calls.ts'
+import { WorkerListener } from '../../src/cluster/forward/worker-listener.ts'
 import type { NodeAddress, Owners } from '../../src/cluster/shard-owners.ts'
 import { SERVE_OPTIONS, withoutIdleTimeout } from '../../src/http/server/listener.ts'
 import type { Answering } from '../../src/http/server/served-routes.ts'
@@ -19,7 +25,10 @@ export function keyOf(shard: number): string {
 
 interface EntryNode {
   readonly id: string
+  /** For clients. */
   readonly url: string
+  /** For the others. */
+  readonly address: string
   readonly entry: RequestEntry
   /** What its app was asked, oldest first. */
   readonly asks: Request[]
@@ -33,15 +42,27 @@ interface EntryNode {
   readonly sees: Map<number, string | null>
   /** Begins to stop. */
   leave(): void
+  /** Ends its connections to the other workers. */
+  kill(): Promise<void>
   close(): Promise<void>
 }
 
+/** How requests get from one to another: by HTTP between nodes, by a socket between workers. */
+export type EntryKind = 'nodes' | 'workers'
+
 /** By shard, the id of the owner; null: none. */
 export class EntryCluster {
+  readonly #kind: EntryKind
+  readonly #folder = mkdtempSync(join(tmpdir(), 'entry-'))
+
   readonly nodes: EntryNode[] = []
   readonly #owners = new Map<number, string | null>()
   readonly #waiting = new Set<() => void>()
   readonly #addresses = new Map<string, NodeAddress>()
+
+  constructor(kind: EntryKind = 'nodes') {
+    this.#kind = kind
+  }
 
   /** @param answer of the app; left out: tells what it was asked */
   node(
@@ -82,13 +103,12 @@ export class EntryCluster {
           this.#waiting.add(done)
         }),
     }
+    const common = { owners, clock: systemClock, newId: systemIds, leaving: leaving.signal }
+    const isWorker = this.#kind === 'workers'
+    const calls = isWorker ? new WorkerCalls(common) : new NodeCalls({ ...common, fetch, hops: new Hops(secrets) })
     const entry = new RequestEntry({
-      owners,
-      clock: systemClock,
-      newId: systemIds,
-      fetch,
-      hops: new Hops(secrets),
-      leaving: leaving.signal,
+      ...common,
+      calls,
       termOf: () => state.term,
       refreshSession: async () => {},
       ...limits,
@@ -114,9 +134,13 @@ export class EntryCluster {
     const adminApp: Answering = ({ url }) => Response.json({ by: `${id}'s admin app`, path: new URL(url).pathname })
     const admin = entry.wrap(listener('admin'), adminApp)(adminApp)
     const url = `http://127.0.0.1:${server.port}`
+    const path = join(this.#folder, id)
+    const worker = isWorker ? new WorkerListener(path, (...received) => entry.receive(...received)) : null
+    const address = isWorker ? `unix:${path}` : url
     const node: EntryNode = {
       id,
       url,
+      address,
       entry,
       asks: asks,
       sees,
@@ -129,10 +153,17 @@ export class EntryCluster {
         state.term = term
       },
       leave: () => leaving.abort(),
-      close: () => server.stop(true),
+      kill: async () => {
+        if (calls instanceof WorkerCalls) calls.close()
+        await worker?.close(systemClock, 0)
+      },
+      close: async () => {
+        await node.kill()
+        await server.stop(true)
+      },
     }
-    Object.assign(owners.self, { url })
-    this.#addresses.set(id, { id, url })
+    Object.assign(owners.self, { url: address })
+    this.#addresses.set(id, { id, url: address })
     this.nodes.push(node)
     return node
   }
@@ -149,6 +180,7 @@ export class EntryCluster {
 
   async close(): Promise<void> {
     for (const node of this.nodes) await node.close()
+    rmSync(this.#folder, { recursive: true })
   }
 }
 

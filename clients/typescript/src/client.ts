@@ -99,7 +99,7 @@ export class Nightledger extends Resource {
         path: ['bookings'],
         body: { ...atPrice?.stay, ...params },
         write: 'keyed',
-        ...(atPrice?.tag == null ? {} : { headers: { 'if-match': atPrice.tag } }),
+        ...(atPrice?.tag != null && { headers: { 'if-match': atPrice.tag } }),
       },
       options,
     )

@@ -1,4 +1,3 @@
-import type { Checkpoint } from './history.ts'
 import type * as Types from './types.ts'
 
 /** Everything that this package throws, except for your own abort and wrong arguments. */
@@ -24,14 +23,10 @@ export class HistoryRewrittenError extends NightledgerError {
   /** The note of the checkpoint that does not continue it. */
   declare readonly after: string
 
-  constructor(before: Checkpoint, after: Checkpoint) {
-    const of = ({ size, origin }: Checkpoint) => `${size} entries of ${origin}`
-    super(
-      `The history was rewritten: ${of(after)} do not continue the ${of(before)} that an earlier checkpoint covers. ` +
-        'Entries were changed or removed. Keep both signed checkpoints, `before` and `after`, and ask the agency',
-    )
-    this.before = before.note
-    this.after = after.note
+  constructor(message: string, before: string, after: string) {
+    super(message)
+    this.before = before
+    this.after = after
   }
 }
 

@@ -58,7 +58,7 @@ export async function* byArrival<P extends ByArrival>(
   read: (place: { readonly page: number; readonly to?: string }) => Promise<P>,
 ): AsyncGenerator<P, void> {
   for (let [page, to] = [1, undefined as string | undefined]; ; ) {
-    const answer = await read({ page, ...(to === undefined ? {} : { to }) })
+    const answer = await read({ page, ...(to !== undefined && { to }) })
     yield answer
     const last = answer.bookings.at(-1)?.arrival
     if (last === undefined || answer.bookings.length < answer.pageSize) return

@@ -146,10 +146,10 @@ export class Transport {
     const kept = isRead(call) ? this.#kept.get(url) : undefined
     const headers = {
       ...call.headers,
-      ...(key === null ? {} : { 'idempotency-key': key }),
-      ...(kept === undefined ? {} : { 'if-none-match': kept.tag }),
+      ...(key !== null && { 'idempotency-key': key }),
+      ...(kept && { 'if-none-match': kept.tag }),
       // A cache on the way may have answered the first try.
-      ...(isRead(call) && tries > 1 ? { 'cache-control': 'no-cache' } : {}),
+      ...(isRead(call) && tries > 1 && { 'cache-control': 'no-cache' }),
     }
     const exchange = await this.open({ ...call, headers }, timeoutMs, signal)
     try {
@@ -173,17 +173,17 @@ export class Transport {
    */
   async open(call: Call, timeoutMs: number, signal?: AbortSignal): Promise<Exchange> {
     const method = isRead(call) ? 'GET' : 'POST'
-    const body = call.body === undefined ? {} : { body: JSON.stringify(call.body) }
     const exchange = new Exchange(`${method} ${pathOf(call)}`, timeoutMs, signal)
     try {
       const response = await (this.#options.fetch ?? fetch)(this.#urlOf(call), {
         method,
         headers: {
           authorization: `Bearer ${this.#key}`,
-          ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(call.body !== undefined && { 'content-type': 'application/json' }),
           ...call.headers,
         },
-        ...body,
+        // undefined of undefined, whatever its type says.
+        body: JSON.stringify(call.body),
         // The key must not go to another host.
         redirect: 'manual',
         signal: exchange.signal,

@@ -1,4 +1,3 @@
-import { NightledgerError } from './errors.ts'
 import type {
   BookingCancelledEvent,
   BookingCreatedEvent,
@@ -25,7 +24,7 @@ export type WebhookEvent = (
 ) & { mode?: 'test' }
 
 /** The message was not signed with a secret of the endpoint, or not now. Answer 400, and do nothing else. */
-export class WebhookError extends NightledgerError {
+export class WebhookError extends Error {
   override name = 'WebhookError'
   declare readonly reason: 'header' | 'time' | 'signature' | 'body'
 

@@ -5,6 +5,7 @@ import { NOT_OWNER_STATUS } from '../../http/problem-of.ts'
 import { invalidField, type Problem, problem } from '../../http/problems.ts'
 import type { NodeAddress } from '../shard-owners.ts'
 import { DOUBT_HEADER, HOP_HEADER, HOP_REFUSED_HEADER, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
+import type { NotOwner } from './owner-calls.ts'
 
 const RETRY_AFTER_S = 2
 
@@ -60,15 +61,8 @@ export function hopRefused(requestId: string): Response {
   )
 }
 
-/**
- * Between nodes: 421, with the owner as this node knows it.
- * @param doubt.isDoubtful the write may have been made before the shard was lost
- */
-export function notOwner(
-  self: NodeAddress,
-  owner: NodeAddress | null,
-  { isDoubtful }: { readonly isDoubtful: boolean },
-): Response {
+/** Between nodes: 421, with the owner as this node knows it. */
+export function notOwner(self: NodeAddress, { owner, isDoubtful }: NotOwner): Response {
   const headers = new Headers({ [SERVED_BY_HEADER]: self.id })
   if (owner !== null) headers.set(OWNER_HEADER, `${owner.id} ${owner.url}`)
   if (isDoubtful) headers.set(DOUBT_HEADER, 'unknown')

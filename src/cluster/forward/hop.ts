@@ -31,6 +31,11 @@ export interface Hop {
 }
 
 const LISTENERS: ReadonlySet<string> = new Set<ListenerName>(['public', 'admin'])
+
+export function isListenerName(text: string): text is ListenerName {
+  return LISTENERS.has(text)
+}
+
 const NO_PEER = '-'
 /** The one in use, and the one before or after it. */
 export const SECRETS_MAX = 2
@@ -65,8 +70,8 @@ export class Hops {
     const expected = this.#proofs(`${shardText} ${listener} ${peer}`, request)
     if (!expected.some((proof) => given.some((each) => isSame(each, proof)))) return null
     const shard = /^\d{1,3}$/.test(shardText) ? Number(shardText) : SHARDS
-    if (shard >= SHARDS || !LISTENERS.has(listener)) return null
-    return { shard, listener: listener as ListenerName, peer: peer === NO_PEER ? null : peer }
+    if (shard >= SHARDS || !isListenerName(listener)) return null
+    return { shard, listener, peer: peer === NO_PEER ? null : peer }
   }
 
   #proofs(values: string, { method, url }: HopRequest): Buffer[] {

@@ -1,7 +1,7 @@
 import { BODY_BYTES_MAX } from '../../http/read-request.ts'
 
 /** `ArrayBuffer` is what `Request.arrayBuffer` gives; whoever decodes text takes either. */
-type Body = ArrayBuffer | Uint8Array<ArrayBuffer>
+export type Body = ArrayBuffer | Uint8Array<ArrayBuffer>
 
 const NONE = new Uint8Array(0)
 

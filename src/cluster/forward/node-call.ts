@@ -5,19 +5,8 @@ import { targetOf } from '../../http/request.ts'
 import { parseNodeUrl } from '../cluster-keys.ts'
 import type { NodeAddress } from '../shard-owners.ts'
 import { DOUBT_HEADER, HOP_REFUSED_HEADER, OWNER_HEADER, SERVED_BY_HEADER } from './hop.ts'
-
-/**
- * - `answered`: the owner's answer. `isStream`: its body is still coming.
- * - `not_owner`: the node decides the shard no longer, or does not serve: nothing was done, unless `isDoubtful`. `owner`: who does, if it
- *   knows.
- * - `refused`: the node does not know our secret: nothing was done.
- * - `unknown`: no connection, no answer, or half of one, or `signal` was aborted: something may have been done.
- */
-export type CallOutcome =
-  | { readonly kind: 'answered'; readonly response: Response; readonly isStream: boolean }
-  | { readonly kind: 'not_owner'; readonly owner: NodeAddress | null; readonly isDoubtful: boolean }
-  | { readonly kind: 'refused' }
-  | { readonly kind: 'unknown' }
+import type { Body } from './kept-body.ts'
+import { type CallOutcome, UNKNOWN } from './owner-calls.ts'
 
 interface NodeCall {
   readonly method: string
@@ -25,7 +14,7 @@ interface NodeCall {
   readonly url: string
   readonly headers: Headers
   /** Null: the method has none. */
-  readonly body: ArrayBuffer | Uint8Array<ArrayBuffer> | null
+  readonly body: Body | null
   /** Ends the call, and the body of its answer. */
   readonly signal: AbortSignal
 }
@@ -89,7 +78,7 @@ export async function callNode(node: NodeAddress, { url, ...call }: NodeCall, fe
     const sent = isStream ? body : body === null ? null : await answer.arrayBuffer()
     return { kind: 'answered', response: new Response(sent, { status, headers: kept }), isStream }
   } catch {
-    return { kind: 'unknown' }
+    return UNKNOWN
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { NodeAddress, Owners } from '../shard-owners.ts'
 import { HOLD_MS_MAX } from './holding.ts'
-import type { CallOutcome } from './node-call.ts'
+import { ANSWER_MS_MAX, type CallOutcome, GRACE_MS } from './owner-calls.ts'
 
 /** A change is told at once; the rest of what a waiting request looks at, such as its time, at least this often. */
 const LOOK_MS = 500
@@ -37,11 +37,6 @@ export class ShardWatch {
     this.#lookers.delete(shard)
   }
 }
-
-/** How long a node may take to answer: longer than any request waits, for changes or for the database. */
-const ANSWER_MS_MAX = 45_000
-/** A shard is given up only when its requests are answered: their answers may still be on their way. */
-const GRACE_MS = 100
 
 /**
  * Runs a call, and ends it when it is no use to wait any longer: the shard has another owner, or has had none for as long as a request

@@ -8,34 +8,18 @@
  */
 
 import { NOT_OWNER_STATUS } from '../../http/problem-of.ts'
-import { requestIdOf } from '../../http/request.ts'
-import type { Answering } from '../../http/server/served-routes.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { ShardHost } from '../node-watch.ts'
 import type { NodeAddress, Owners } from '../shard-owners.ts'
 import { secretLost, type Unanswered } from './entry-answers.ts'
 import { HOLD_MS_MAX, type Holding } from './holding.ts'
-import { HOP_HEADER, type Hop, type Hops, type ListenerName } from './hop.ts'
-import type { KeptBody } from './kept-body.ts'
-import { type CallOutcome, callNode, forwardedHeaders, type NodeFetch } from './node-call.ts'
-import { ownerBound, ShardWatch } from './owner-bound.ts'
-import type { RequestHomes } from './request-home.ts'
-
-/** A listener as requests come in by it. */
-export interface EntryListener {
-  readonly name: ListenerName
-  readonly homes: RequestHomes
-  peerOf(request: Request): string | null
-  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle. */
-  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
-}
+import { type CallOutcome, isFeed, isSafe, type OwnedRequest, type OwnerCalls, UNKNOWN } from './owner-calls.ts'
 
 export interface OwnerRouteOptions {
   readonly owners: Owners
   readonly termOf: ShardHost['termOf']
-  readonly hops: Hops
-  readonly fetch: NodeFetch
+  readonly calls: OwnerCalls
   readonly clock: Clock
   readonly newId: IdSource
   /** Reads the operator's session in the request's cookie as it is stored: any node may have opened or ended it. */
@@ -48,17 +32,6 @@ export interface OwnerRouteOptions {
   readonly forwardedMax?: number | undefined
   readonly forwardedOfShardMax?: number | undefined
   readonly forwardedFeedsMax?: number | undefined
-}
-
-/** A request on its way. */
-export interface OwnedRequest {
-  readonly listener: EntryListener
-  readonly request: Request
-  /** Answers it in this node. */
-  readonly answer: Answering
-  readonly shard: number
-  readonly isOperatorSession: boolean
-  readonly body: KeptBody
 }
 
 /** A request that can be sent on, because this node does not decide it: nothing was done, or the write that it asks for may have been made. */
@@ -75,31 +48,17 @@ const AGAIN_MS = 50
 /** Of the keys that forwarded writes without one get. No client can guess one. */
 const OPERATION_PREFIX = 'nightledger-op-'
 const REPLAYED_HEADER = 'Idempotency-Replayed'
-/** Of a request for changes (docs/design.md#changes). */
-const WAIT = /([?&])wait=\d+/
 /** Of a credential that is no longer valid or has not the right, and of a limit, which an earlier attempt counts towards. */
 const NOT_ADMITTED: ReadonlySet<number> = new Set([401, 403, 429])
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
-
-export function isSafe({ method }: Request): boolean {
-  return SAFE_METHODS.has(method)
-}
 
 /** Whether the answer to a write tells what has become of all attempts: not if it failed, or was refused before its key was looked at. */
 function isOfAllAttempts({ status }: Response): boolean {
   return status < 500 && !NOT_ADMITTED.has(status)
 }
 
-/** It waits for changes, or asks for a stream of them. */
-function isFeed(request: Request): boolean {
-  if (!isSafe(request)) return false
-  return WAIT.test(request.url) || request.headers.get('accept')?.includes('text/event-stream') === true
-}
-
 export class OwnerRoute {
   readonly #options: OwnerRouteOptions
   readonly #holding: Holding
-  readonly #watch: ShardWatch
   /** Sent to other nodes, and not answered yet, or still being answered. */
   #open = 0
   #openFeeds = 0
@@ -112,7 +71,6 @@ export class OwnerRoute {
   constructor(options: OwnerRouteOptions, holding: Holding) {
     this.#options = options
     this.#holding = holding
-    this.#watch = new ShardWatch(options.owners)
   }
 
   /**
@@ -156,6 +114,7 @@ export class OwnerRoute {
           this.#refused(owner)
           return isDoubtful && !isSafe(request) ? 'unknown' : 'refused'
         }
+        if (outcome.kind === 'full') return isDoubtful && !isSafe(request) ? 'unknown' : 'full'
         if (outcome.kind === 'unknown' || outcome.isDoubtful) isDoubtful = true
         // An owner that this node alone does not reach keeps its shards: each attempt may last 45 s, and there must not be 200 of them.
         if (outcome.kind === 'unknown' && !leaving.aborted && this.#pauseMs(owner, shard) === AGAIN_MS)
@@ -229,17 +188,13 @@ export class OwnerRoute {
     return request.headers.has('idempotency-key') ? 'unknown' : response
   }
 
-  /** Sends the request to a node: the same every time, so that a write is made once. */
-  #sender({ listener, request, shard, body }: OwnedRequest): (node: NodeAddress) => Promise<CallOutcome> {
-    const { hops, newId, owners, clock, leaving, fetch } = this.#options
-    const isRead = isSafe(request)
-    const isOurKey = !isRead && !request.headers.has('idempotency-key')
+  /** Sends the request to its owner, and counts it while it is open. */
+  #sender(params: OwnedRequest): (node: NodeAddress) => Promise<CallOutcome> {
+    const { request, shard, body } = params
     // Kept by the request: it may be answered here later.
-    if (isOurKey) request.headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
-    const hop: Hop = { shard, listener: listener.name, peer: listener.peerOf(request) }
-    const headers = forwardedHeaders(request, requestIdOf(request.headers.get('x-request-id'), newId))
-    const { method } = request
-    const isWait = isRead && WAIT.test(request.url)
+    if (!isSafe(request) && !request.headers.has('idempotency-key'))
+      request.headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
+    const send = this.#options.calls.sender(params)
     const feeds = isFeed(request) ? 1 : 0
     const count = (change: 1 | -1) => {
       this.#open += change
@@ -248,26 +203,12 @@ export class OwnerRoute {
       this.#openOf.set(shard, (this.#openOf.get(shard) ?? 0) + change)
     }
     const onEnd = () => count(-1)
-    const bound = {
-      owners,
-      clock,
-      leaving,
-      isRead,
-      isWait,
-      watch: this.#watch,
-      shard,
-      onEnd,
-      client: request.signal,
-    }
     return async (node) => {
       // While it arrives, the connection may be closed for being idle.
-      const bytes = isRead ? null : await body.bytes().catch(() => undefined)
-      if (bytes === undefined) return { kind: 'unknown' }
-      const url = isWait && leaving.aborted ? request.url.replace(WAIT, '$1wait=0') : request.url
-      headers.set(HOP_HEADER, hops.text(hop, { method, url }))
-      const call = (signal: AbortSignal) => callNode(node, { method, url, headers, body: bytes, signal }, fetch)
+      const bytes = isSafe(request) ? null : await body.bytes().catch(() => undefined)
+      if (bytes === undefined) return UNKNOWN
       count(1)
-      return listener.withoutIdleTimeout(request, () => ownerBound({ ...bound, node }, call))
+      return send(node, bytes, onEnd)
     }
   }
 }

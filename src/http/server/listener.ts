@@ -3,6 +3,7 @@
  * still serves, and stays open until the end. The function that answers requests can be replaced; connections stay open.
  */
 
+import { chmodSync, rmSync } from 'node:fs'
 import type { AnyElysia } from 'elysia'
 import type { Serving } from './drain.ts'
 import { type Answering, servedRoutes, unlessRouted } from './served-routes.ts'
@@ -12,10 +13,14 @@ export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
 
-export interface Address {
-  readonly host: string
-  readonly port: number
-}
+/** `isShared`: other processes of this service listen there too, and the kernel divides the connections among them (SO_REUSEPORT). */
+export type Address =
+  | { readonly host: string; readonly port: number; readonly isShared?: boolean }
+  /** The path of a socket. Whoever connects says in PEER_HEADER whose request it is. */
+  | { readonly unix: string }
+
+/** The address at the other end of the client's connection, as the process says that has taken the request (src/app/admin-relay.ts). */
+export const PEER_HEADER = 'X-Nightledger-Peer'
 
 /** The variables that an address comes from. */
 interface AddressVariables {
@@ -31,7 +36,9 @@ const REASONS: Record<string, (variables: AddressVariables) => string> = {
     `this machine does not have that address. Set ${set.host} to one of its addresses, or to 0.0.0.0`,
 }
 
-function listenError({ host, port }: Address, variables: AddressVariables, cause: unknown): ListenError {
+function listenError(address: Address, variables: AddressVariables, cause: unknown): ListenError {
+  if ('unix' in address) return new ListenError(`Cannot listen on the socket ${address.unix}: ${cause}.`, { cause })
+  const { host, port } = address
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   const reason =
     REASONS[code]?.(variables) ??
@@ -67,7 +74,7 @@ const IDLE_TIMEOUT_S = 30
 /** How Bun serves, both before and after the service is ready. */
 export const SERVE_OPTIONS = {
   development: false,
-  // Two processes on one port would share its requests, and only one of them may write.
+  // Two services on one port would share its requests, and only one of them may write. Workers of one service do share them.
   reusePort: false,
   maxRequestBodySize: BUN_BODY_BYTES_MAX,
   idleTimeout: IDLE_TIMEOUT_S,
@@ -75,26 +82,36 @@ export const SERVE_OPTIONS = {
 
 const VARIABLES: AddressVariables = { host: 'HOST', port: 'PORT' }
 
-/** `path` of its route, as Bun's router has it; null: it answers whatever has none. */
-export type Wrap = (answer: Answering, path: string | null) => Answering
+/** `path` and `method` of its route, as Bun's router has them; null: it answers whatever has none. */
+export type Wrap = (answer: Answering, path: string | null, method: string | null) => Answering
 
 export class Listener implements Serving {
-  readonly server: Bun.Server<undefined>
+  readonly #address: Address
+  readonly #variables: AddressVariables
+  #server: Bun.Server<undefined> | null = null
   #fetch: Serving['fetch']
 
   /**
    * Starts to listen.
    * @param fetch answers every request until `serve` is called
-   * @param variables named in the error
+   * @param options.variables named in the error
+   * @param options.isLate listens only when `serve` is called: others serve already at this address
    * @throws ListenError when the address cannot be listened on
    */
-  constructor(address: Address, fetch: Serving['fetch'], variables = VARIABLES) {
+  constructor(
+    address: Address,
+    fetch: Serving['fetch'],
+    { variables = VARIABLES, isLate = false }: { variables?: AddressVariables; isLate?: boolean } = {},
+  ) {
+    this.#address = address
+    this.#variables = variables
     this.#fetch = fetch
-    try {
-      this.server = Bun.serve({ ...SERVE_OPTIONS, hostname: address.host, port: address.port, fetch })
-    } catch (error) {
-      throw listenError(address, variables, error)
-    }
+    if (!isLate) this.#listen({ fetch })
+  }
+
+  /** Null: it does not listen yet. */
+  get server(): Bun.Server<undefined> | null {
+    return this.#server
   }
 
   /** Currently answers a request to any path. */
@@ -102,13 +119,20 @@ export class Listener implements Serving {
     return this.#fetch
   }
 
+  /** 0: it does not listen yet, or not on a port. */
   get port(): number {
-    return this.server.port ?? 0
+    return this.#server?.port ?? 0
   }
 
   /** The address of the other end of a request's connection; null when it is closed. */
   peerOf(request: Request): string | null {
-    return this.server.requestIP(request)?.address ?? null
+    if ('unix' in this.#address) return request.headers.get(PEER_HEADER)
+    return this.#server?.requestIP(request)?.address ?? null
+  }
+
+  /** `withoutIdleTimeout` of a request that came in here. */
+  withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T> {
+    return this.#server === null ? answer() : withoutIdleTimeout(this.#server, request, answer)
   }
 
   /**
@@ -122,16 +146,17 @@ export class Listener implements Serving {
   /** @returns what `serve` does, when all that takes time is done */
   prepare(app: AnyElysia, wrap: Wrap = (answer) => answer): () => void {
     app.compile()
-    const fetch = wrap(app.fetch, null)
+    const fetch = wrap(app.fetch, null, null)
     const served = servedRoutes(app)
     const routes = Object.entries(served).map(([path, methods]) => [
       path,
-      Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer, path)])),
+      Object.fromEntries(Object.entries(methods).map(([method, answer]) => [method, wrap(answer, path, method)])),
     ])
     const options = { routes: Object.fromEntries(routes), fetch: unlessRouted(served, fetch) }
     return () => {
       this.#fetch = fetch
-      this.server.reload(options)
+      if (this.#server === null) this.#listen(options)
+      else this.#server.reload(options)
     }
   }
 
@@ -141,6 +166,23 @@ export class Listener implements Serving {
    */
   answerWith(fetch: Serving['fetch'], { isDraining }: { isDraining: boolean }): void {
     this.#fetch = fetch
-    if (!isDraining) this.server.reload({ routes: {}, fetch })
+    if (!isDraining) this.#server?.reload({ routes: {}, fetch })
+  }
+
+  #listen(serving: { fetch: Serving['fetch']; routes?: Record<string, Record<string, Answering>> }): void {
+    const address = this.#address
+    const options = { ...SERVE_OPTIONS, routes: {}, ...serving }
+    const { reusePort: _, idleTimeout: __, ...ofSocket } = options
+    try {
+      // Of a process that was killed.
+      if ('unix' in address) rmSync(address.unix, { force: true })
+      this.#server =
+        'unix' in address
+          ? Bun.serve({ ...ofSocket, unix: address.unix })
+          : Bun.serve({ ...options, hostname: address.host, port: address.port, reusePort: address.isShared === true })
+      if ('unix' in address) chmodSync(address.unix, 0o600)
+    } catch (error) {
+      throw listenError(address, this.#variables, error)
+    }
   }
 }

@@ -13,8 +13,10 @@ interface NodeWriter {
   readonly holder: string
   /** Of `ownRun`. */
   readonly run: string | null
-  /** NODE_ID. */
+  /** NODE_ID, or `workerNode`. */
   readonly node: string
+  /** Of a worker: `writerId` of its parent. Null: it has none. */
+  readonly parentId: string | null
 }
 
 /** SECRET_KEY, as a node has it. */
@@ -53,17 +55,18 @@ export class PostgresShards {
    *
    * - K1 A change of SECRET_KEY fences every shard, and a node takes a shard only with the key that the database has then.
    * @param shards in order
-   * @throws SecretKeyError, or when it is not known whether it has; the next call uses a new connection
+   * @throws SecretKeyError, or what the database rejects with (NL005: another process has taken over from the parent). When it is not known
+   *   whether it has taken them; the next call uses a new connection
    */
   async take(shards: readonly number[]): Promise<WriterTerm> {
-    const { writerId, holder, run, node } = this.#writer
+    const { writerId, holder, run, node, parentId } = this.#writer
     const client = this.#taking
     try {
       await assertWritable(client)
       const rows = await client<TakenRow[]>`
         select shard, epoch::float8 as "epoch", last_seq::float8 as "lastSeq", last_month::text as "lastMonth",
                last_link as "lastLink", newest_month::text as "newestMonth"
-        from take_shards(${`{${shards.join()}}`}::text::smallint[], ${holder}, ${writerId}, ${run}, ${node})`
+        from take_shards(${`{${shards.join()}}`}::text::smallint[], ${holder}, ${writerId}, ${run}, ${node}, ${parentId})`
       const key = this.#key
       if (key !== null && (await storedCheck(client)) !== key.check) {
         const cause = new SecretKeyError()

@@ -6,9 +6,26 @@ export const SILENT_MS = 5_000
 /** NODE_IDs of the nodes of a cluster that serve this database, in order. One that hangs is none: it is fenced when it continues. */
 export async function servingNodes(writers: Pick<PostgresWriters, 'list'>): Promise<readonly string[]> {
   return (await writers.list())
-    .filter(isServing)
+    .filter((writer) => isServing(writer) && isOfCluster(writer))
     .flatMap(({ node }) => node ?? [])
     .sort()
+}
+
+/** Whether the writer is a node on etcd, which shares the shards with others. A process that has all, and its workers, is not. */
+export function isOfCluster({ node }: Pick<Writer, 'node'>): boolean {
+  return node !== null && !node.includes(WORKER_SEPARATOR)
+}
+
+/** No NODE_ID has it. */
+const WORKER_SEPARATOR = '/'
+
+/**
+ * What is in `node` of a parent of workers, and of each worker.
+ * @param parentId `writer_id` of the parent
+ * @param worker its number, from 1; 0: the parent
+ */
+export function workerNode(parentId: string, worker: number): string {
+  return `${parentId}${WORKER_SEPARATOR}${worker}`
 }
 
 function isServing({ isReleased, silentMs }: Writer): boolean {
@@ -22,7 +39,7 @@ export interface Writer {
   readonly name: string
   /** Of `ownRun`; null when its machine cannot tell. */
   readonly run: string | null
-  /** NODE_ID; null for a process that has all shards. */
+  /** NODE_ID, or `workerNode`; null for a process that has all shards. */
   readonly node: string | null
   /** How many shards it has. */
   readonly shards: number
@@ -73,6 +90,20 @@ export class PostgresWriters {
     await this.#sql`
       update writer set awaited_at = clock_timestamp()
       where awaited_at is null or awaited_at < clock_timestamp() - interval '1 second'`
+  }
+
+  /**
+   * Makes a parent of workers the writer of all shards, which its workers then take from it.
+   * @param gone as `JournalStore.takeOver`
+   * @throws what the database rejects with; NL005: another process has taken over
+   */
+  async takeOverAsParent(
+    { writerId, holder, run }: { readonly writerId: string; readonly holder: string; readonly run: string | null },
+    gone: readonly string[] | null,
+  ): Promise<void> {
+    await this.#sql`
+      select count(*) from take_over(${holder}, ${writerId}, ${run}, ${gone === null ? null : `{${gone.join()}}`}::text::uuid[],
+                                     ${workerNode(writerId, 0)})`
   }
 
   /** Of a node that has given up all its shards. */

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { HOLD_MS_MAX } from '../../../src/cluster/forward/holding.ts'
 import { DOUBT_HEADER, HOP_HEADER, Hops, SERVED_BY_HEADER } from '../../../src/cluster/forward/hop.ts'
 import type { NodeFetch } from '../../../src/cluster/forward/node-call.ts'
+import { NodeCalls } from '../../../src/cluster/forward/node-calls.ts'
 import { RequestEntry } from '../../../src/cluster/forward/request-entry.ts'
 import { RequestHomes } from '../../../src/cluster/forward/request-home.ts'
 import { NOT_OWNER_STATUS } from '../../../src/http/problem-of.ts'
@@ -27,14 +28,20 @@ class LosingEntry {
 
   /** @param status that its app answers with after the loss */
   answer(status: number, { fetch, hop = false }: { fetch?: NodeFetch; hop?: boolean } = {}): Promise<Response> {
-    const { clock } = this
-    const entry = new RequestEntry({
-      owners: { self: { id: 'a', url: 'http://a' }, ownerOf: () => this.owner, changed: (_, ms) => sleep(clock, ms) },
-      clock,
-      hops: HOPS,
+    const common = {
+      owners: {
+        self: { id: 'a', url: 'http://a' },
+        ownerOf: () => this.owner,
+        changed: (_: number, ms: number) => sleep(this.clock, ms),
+      },
+      clock: this.clock,
       newId: systemIds,
       leaving: new AbortController().signal,
-      fetch: fetch ?? (() => Promise.reject(new Error('There is nobody else'))),
+    }
+    const nobody = () => Promise.reject(new Error('There is nobody else'))
+    const entry = new RequestEntry({
+      ...common,
+      calls: new NodeCalls({ ...common, hops: HOPS, fetch: fetch ?? nobody }),
       termOf: () => this.term,
       refreshSession: async () => {},
       onRefused: () => {},

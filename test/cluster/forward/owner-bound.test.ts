@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { HOLD_MS_MAX } from '../../../src/cluster/forward/holding.ts'
-import type { CallOutcome } from '../../../src/cluster/forward/node-call.ts'
 import { ownerBound, ShardWatch } from '../../../src/cluster/forward/owner-bound.ts'
+import type { CallOutcome } from '../../../src/cluster/forward/owner-calls.ts'
 import type { NodeAddress } from '../../../src/cluster/shard-owners.ts'
 import { sleep } from '../../../src/lib/clock.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'

@@ -31,7 +31,7 @@ const { ledger, begin } = await prepareLedger({
   limits: DEFAULT_LIMITS,
   holder: `engine ${node}`,
   openOwnership: (parts) => {
-    const opened = openNodeLedger(node, parts)
+    const opened = openNodeLedger({ node, parentId: null }, parts)
     ownership.resolve(opened)
     return opened
   },

@@ -11,7 +11,7 @@ import { sendRaw } from '../../support/raw-http.ts'
 
 const open: Listener[] = []
 afterEach(async () => {
-  for (const listener of open.splice(0)) await listener.server.stop(true)
+  for (const listener of open.splice(0)) await listener.server?.stop(true)
 })
 
 function listen(): Listener {

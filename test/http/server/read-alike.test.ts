@@ -24,7 +24,7 @@ const app = new Elysia()
 
 const listener = new Listener({ host: '127.0.0.1', port: 0 }, notServing('starting', systemIds))
 listener.serve(app, (answer, path) => (path === null ? answer : ifRouted(path, answer)))
-afterAll(() => listener.server.stop(true))
+afterAll(() => listener.server?.stop(true))
 
 async function ask(target: string, method = 'GET') {
   const [answer] = await sendRaw(

@@ -94,6 +94,7 @@ const WRITES: Record<string, string> = {
   'postgres-usage-rows.ts: keep_key_uses()': 'in the statement of keep_usage(), which checks the fences',
   'postgres-usage-rows.ts: keep_usage()': 'function',
   'postgres-writers.ts: delete from writer': 'the row of this process alone',
+  'postgres-writers.ts: take_over()': 'function',
   'postgres-writers.ts: update writer': 'the row of this process alone; a take-over deletes it',
   'resend-since.ts: update webhook_delivery': 'a part of the audited write in postgres-endpoint-rows.ts',
   'sealed-secrets.ts: rotate_secret_key()': 'function',

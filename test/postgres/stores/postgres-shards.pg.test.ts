@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { SHARDS } from '../../../src/core/journal/shard.ts'
 import { PostgresShards } from '../../../src/postgres/stores/postgres-shards.ts'
-import { PostgresWriters } from '../../../src/postgres/stores/postgres-writers.ts'
+import { PostgresWriters, workerNode } from '../../../src/postgres/stores/postgres-writers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -16,10 +16,10 @@ afterEach(async () => {
 })
 afterAll(() => database.drop())
 
-function nodeNamed(node: string): PostgresShards {
+function nodeNamed(node: string, parentId: string | null = null): PostgresShards {
   const shards = new PostgresShards(
     database.url,
-    { writerId: crypto.randomUUID(), holder: `${node} 1`, run: null, node },
+    { writerId: crypto.randomUUID(), holder: `${node} 1`, run: null, node, parentId },
     null,
   )
   opened.push(shards)
@@ -55,4 +55,23 @@ test('nodes that take the same shards lock them in one order, so that none of th
   await release()
   await taken
   expect(free.map(({ shard }) => shard)).toEqual(Array.from({ length: SHARDS - held - 1 }, (_, n) => held + 1 + n))
+})
+
+test('a worker takes shards from its parent and from other workers, until another process has taken over from the parent (C11)', async () => {
+  const writers = new PostgresWriters(database.sql)
+  const parent = { writerId: crypto.randomUUID(), holder: 'host 1', run: null }
+  const [first, second] = [1, 2].map((worker) => nodeNamed(workerNode(parent.writerId, worker), parent.writerId))
+  await expect(first?.take([1, 2])).rejects.toMatchObject({ code: 'NL005' })
+  await writers.takeOverAsParent(parent, null)
+  await first?.take([1, 2])
+  await second?.take([2])
+  // It has no shard of its own by now, and is not forgotten for that.
+  expect(await writers.beat(parent.writerId)).toEqual({ isAwaited: false })
+  const gone = (await writers.list()).map(({ writerId }) => writerId)
+  const other = { ...parent, writerId: crypto.randomUUID() }
+  await expect(writers.takeOverAsParent(other, gone.slice(1))).rejects.toMatchObject({ code: 'NL005' })
+  await writers.takeOverAsParent(other, gone)
+  await expect(first?.take([1])).rejects.toMatchObject({ code: 'NL005' })
+  expect(await writers.beat(parent.writerId)).toBeNull()
+  expect(await writers.list()).toMatchObject([{ writerId: other.writerId, shards: SHARDS }])
 })

@@ -15,13 +15,14 @@ const writer = (node: string | null, change: Partial<Writer> = {}): Writer => ({
   ...change,
 })
 
-test('the nodes that serve are in order, without those that have released their shards or are silent, and without a process that is no node', async () => {
+test('the nodes that serve are in order, without those that have released their shards or are silent, and without a process that is no node or has workers', async () => {
   const list = async () => [
     writer('c', { isDraining: true }),
     writer('released', { isReleased: true }),
     writer('silent', { silentMs: SILENT_MS }),
     writer('a', { silentMs: SILENT_MS - 1 }),
     writer(null),
+    writer('019f0000-0000-7000-8000-000000000000/1'),
   ]
   expect(await servingNodes({ list })).toEqual(['a', 'c'])
 })

@@ -1,6 +1,7 @@
 /** How requests come into a simulated node: the real entry, over a network that is not. */
 import { Hops } from '../../../src/cluster/forward/hop.ts'
 import type { NodeFetch } from '../../../src/cluster/forward/node-call.ts'
+import { NodeCalls } from '../../../src/cluster/forward/node-calls.ts'
 import { RequestEntry } from '../../../src/cluster/forward/request-entry.ts'
 import { RequestHomes } from '../../../src/cluster/forward/request-home.ts'
 import type { ShardHost } from '../../../src/cluster/node-watch.ts'
@@ -36,9 +37,8 @@ export function openNodeEntry(options: {
     owners,
     clock,
     newId,
-    fetch,
     leaving,
-    hops: new Hops([SECRET]),
+    calls: new NodeCalls({ owners, clock, newId, fetch, leaving, hops: new Hops([SECRET]) }),
     termOf: (shard) => shards.termOf(shard),
     refreshSession: async () => {},
     onRefused: ({ id }) => onBug(`node ${id} refused what it was sent`),

@@ -59,6 +59,9 @@ class NodesStore extends SimStore {
   }
 }
 
+/** In every third world the nodes are workers of one machine. */
+const WORKERS_EVERY = 3
+
 /** Nodes, their etcd and database, and clients that come in anywhere, on one simulated clock; everything chosen by the seed. */
 export class NodesWorld {
   readonly clock = new FakeClock(Date.UTC(2027, 0, 31, 23, 45))
@@ -84,7 +87,7 @@ export class NodesWorld {
     this.dice = dice
     this.#damageDice = new SeededRandom(seed + 5_000_000)
     this.store = new NodesStore(clock, dice)
-    this.etcd = new SimEtcd(clock, new SeededRandom(seed + 1_000_000))
+    this.etcd = new SimEtcd(clock, new SeededRandom(seed + 1_000_000), { isParent: seed % WORKERS_EVERY === 0 })
     this.network = new SimNetwork(clock, new SeededRandom(seed + 2_000_000), nodes)
     const webhookDice = new SeededRandom(seed + 4_000_000)
     this.webhooks = new SimWebhooks({ clock, dice: webhookDice, journal: this.store, aheadMsMax: AHEAD_MS_MAX })

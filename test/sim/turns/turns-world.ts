@@ -1,6 +1,7 @@
 /** A writer and the process that waits for its turn, on one simulated clock: cut off from the database, paused, killed; their clients reach both. */
-import { awaitTurn } from '../../../src/app/await-turn.ts'
+
 import { Heartbeat } from '../../../src/app/heartbeat.ts'
+import { awaitTurn } from '../../../src/cluster/await-turn.ts'
 import type { WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import type { UnitDirectory } from '../../../src/core/units/unit-directory.ts'
 import { type Clock, MINUTE_MS, sleep } from '../../../src/lib/clock.ts'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { awaitTurn } from '../../src/app/await-turn.ts'
+import { awaitTurn } from '../../src/cluster/await-turn.ts'
 import type { Writer } from '../../src/postgres/stores/postgres-writers.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 

@@ -7,7 +7,7 @@
  * itself sees to: it takes from the writers alone that were seen to be gone, so of two that wait, one continues waiting.
  */
 import { type Clock, sleep } from '../lib/clock.ts'
-import type { Writer } from '../postgres/stores/postgres-writers.ts'
+import type { PostgresWriters, Writer } from '../postgres/stores/postgres-writers.ts'
 import { SILENT_MS } from '../postgres/stores/postgres-writers.ts'
 
 /** Two of them. */
@@ -18,13 +18,23 @@ const PAUSE_MS = 200
 /** How often a process of this machine is looked at. */
 const LOOK_MS = 50
 
-interface TurnWatch {
+/** What a process needs while it waits for its turn. */
+export interface Turn {
+  /** Without this process. */
+  readonly writers: Pick<PostgresWriters, 'list' | 'change' | 'await'>
+  /** Repeats what a booking after the take-over will need first, so that it finds connections, caches and plans in place. */
+  warmUp(): Promise<void>
+}
+
+/** What becomes of waiting. */
+export interface TurnWatch {
   /** Called once, when there is a writer to wait for. */
   onWaiting(writer: Writer): void
   /** A writer that was waited for stops, or has released its shards already: it is our turn in a moment. Called once. */
   onDraining(writer: Writer): void
   /** The writer has been silent for too long, or its process is dead. */
   onTurn(why: 'silent' | 'dead', writer: Writer): void
+  /** The database did not answer. It is asked again. */
   onFailure(error: unknown): void
 }
 
@@ -36,12 +46,7 @@ interface Seen {
 
 /** Resolves when it is this process's turn, or when `isCancelled`. @returns the ids of the writers that are gone */
 export async function awaitTurn(options: {
-  writers: {
-    list(): Promise<readonly Writer[]>
-    change(params: { waitMs: number; isDrainingKnown: boolean }): Promise<void>
-    /** Leaves the trace by which a writer knows that somebody waits (P3). */
-    await(): Promise<void>
-  }
+  writers: Turn['writers']
   clock: Clock
   isOver: (run: string) => boolean
   isCancelled: () => boolean

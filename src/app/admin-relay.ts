@@ -1,0 +1,53 @@
+import { unanswered } from '../cluster/forward/entry-answers.ts'
+import { adminSocketOf } from '../cluster/workers/worker-sockets.ts'
+import { requestIdOf, targetOf } from '../http/request.ts'
+import { type Listener, PEER_HEADER } from '../http/server/listener.ts'
+import { notServing } from '../http/server/not-serving.ts'
+import { type Answering, withoutCors } from '../http/server/served-routes.ts'
+import { systemIds } from '../lib/ids.ts'
+import type { WorkerProcesses } from './worker-processes.ts'
+
+/** Of the other connection (RFC 9110, section 7.6.1), and what `fetch` and `Bun.serve` say themselves. */
+const NOT_RELAYED = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'date']
+
+/**
+ * ADMIN_PORT belongs to the parent alone. What comes in there is answered by the workers in turn, each of which knows the owner of every
+ * agency: a request of the operator is worth another hop by HTTP.
+ * @param options.listener tells whose request it is
+ */
+export function adminRelay(options: {
+  readonly folder: string
+  readonly workers: Pick<WorkerProcesses, 'serving'>
+  readonly listener: Pick<Listener, 'peerOf' | 'withoutIdleTimeout'>
+}): Answering {
+  const { folder, workers, listener } = options
+  const starting = withoutCors(notServing('starting', systemIds))
+  let turn = 0
+  const relay = async (request: Request): Promise<Response> => {
+    const { serving } = workers
+    if (serving.length === 0) return starting(request)
+    turn += 1
+    const headers = new Headers(request.headers)
+    for (const name of NOT_RELAYED) headers.delete(name)
+    headers.set(PEER_HEADER, listener.peerOf(request) ?? '')
+    if (!headers.has('accept-encoding')) headers.set('Accept-Encoding', 'identity')
+    const { path, query } = targetOf(request.url)
+    const url = `http://${request.headers.get('host') ?? 'localhost'}${path}${query === '' ? '' : `?${query}`}`
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    const body = isRead ? null : await request.arrayBuffer().catch(() => undefined)
+    const requestId = requestIdOf(headers.get('x-request-id'), systemIds)
+    if (body === undefined) return unanswered('unknown', requestId)
+    for (let tried = 0; tried < (isRead ? serving.length : 1); tried++) {
+      const worker = serving[(turn + tried) % serving.length]?.worker ?? 1
+      const init = { method: request.method, headers, body, signal: request.signal, redirect: 'manual' as const }
+      const unix = adminSocketOf(folder, worker)
+      const answer = await fetch(url, { ...init, unix, decompress: false }).catch(() => null)
+      if (answer === null) continue
+      const kept = new Headers(answer.headers)
+      for (const name of NOT_RELAYED) kept.delete(name)
+      return new Response(answer.body, { status: answer.status, headers: kept })
+    }
+    return unanswered(isRead ? 'no_owner' : 'unknown', requestId)
+  }
+  return (request) => listener.withoutIdleTimeout(request, () => relay(request))
+}

@@ -1,0 +1,78 @@
+/** This process as a worker: what it gets from its parent in place of opening it itself. */
+import type { ParentCalls, WorkerSettings } from '../cluster/workers/parent-calls.ts'
+import type { ProcessChannel, Remote } from '../cluster/workers/process-channel.ts'
+import { WorkerMember } from '../cluster/workers/worker-member.ts'
+import { adminSocketOf } from '../cluster/workers/worker-sockets.ts'
+import type { MetricReading } from '../observability/metric.ts'
+import type { Config } from './config.ts'
+import { Listeners } from './listeners.ts'
+import type { Log } from './log.ts'
+import type { Database } from './open-database.ts'
+import type { SharedSurfaces, Throttled } from './open-surfaces.ts'
+
+export class WorkerPlace {
+  readonly settings: WorkerSettings
+  readonly parent: Remote<ParentCalls>
+  readonly #channel: ProcessChannel
+  #counted: (throttle: Throttled, key: string) => void = () => {}
+  #readings: () => Promise<readonly MetricReading[]> = async () => []
+
+  constructor(settings: WorkerSettings, channel: ProcessChannel) {
+    this.settings = settings
+    this.#channel = channel
+    this.parent = channel.remote<ParentCalls>()
+  }
+
+  /** PORT is shared by the workers, ADMIN_PORT is the parent's: what comes in there arrives through a socket. */
+  listeners({ host, admin }: Config): Listeners {
+    const { worker, port, folder, isSuccessor } = this.settings
+    return new Listeners({
+      main: { host, port, isShared: true },
+      admin: admin === null ? null : { unix: adminSocketOf(folder, worker) },
+      isLate: isSuccessor,
+    })
+  }
+
+  /** The parent has opened it. */
+  async database(): Promise<Database> {
+    return { ...this.settings.database, standbys: null, stop: async () => {} }
+  }
+
+  membership(log: Log): WorkerMember {
+    return new WorkerMember(this.settings, this.#channel, { log, onReplaced: () => this.replaced() })
+  }
+
+  readonly surfaces: SharedSurfaces = {
+    publish: (throttle, key) => void this.parent.wrongToken(throttle, key).catch(ignoreEnd),
+    subscribe: (counted) => {
+      this.#counted = counted
+    },
+    metricsPage: () => this.parent.metricsPage(),
+    measureWith: (readings) => {
+      this.#readings = readings
+    },
+  }
+
+  /** What this worker has measured; nothing until its surfaces are open. */
+  readings(): Promise<readonly MetricReading[]> {
+    return this.#readings()
+  }
+
+  /** Another worker has counted a wrong token. */
+  countWrong(throttle: Throttled, key: string): void {
+    this.#counted(throttle, key)
+  }
+
+  /** It is served from now on. */
+  serving(): void {
+    void this.parent.serving().catch(ignoreEnd)
+  }
+
+  /** Another process is the writer now, or SECRET_KEY has changed: all workers end. */
+  replaced(): void {
+    void this.parent.replaced().catch(ignoreEnd)
+  }
+}
+
+/** The process ends with its parent (`disconnect`). */
+function ignoreEnd(): void {}

@@ -1,0 +1,57 @@
+/** Requests to other workers of this machine: one connection to each, made when it is needed. */
+import { SOCKET_URL_PREFIX } from '../cluster-keys.ts'
+import { type CallContext, type OwnedRequest, type OwnerCalls, type SendToOwner, UNKNOWN } from './owner-calls.ts'
+import { WorkerLink } from './worker-link.ts'
+
+export class WorkerCalls implements OwnerCalls {
+  readonly #options: CallContext
+  /** By the path of the socket. */
+  readonly #links = new Map<string, WorkerLink>()
+  #isClosed = false
+
+  constructor(options: CallContext) {
+    this.#options = options
+    options.leaving.addEventListener('abort', () => {
+      for (const link of this.#links.values()) link.leave()
+    })
+  }
+
+  sender(params: OwnedRequest): SendToOwner {
+    return (to, body, onEnd) => {
+      const link = this.#linkTo(to.url)
+      if (link !== null) return link.call(params, to.id, body, onEnd)
+      onEnd()
+      return Promise.resolve(UNKNOWN)
+    }
+  }
+
+  /** Workers use no header for this, and what a client says in it means nothing. */
+  hopOf(): null {
+    return null
+  }
+
+  signed(response: Response): Response {
+    return response
+  }
+
+  /** What is still open is not waited for. */
+  close(): void {
+    this.#isClosed = true
+    for (const link of [...this.#links.values()]) link.close()
+  }
+
+  #linkTo(url: string): WorkerLink | null {
+    if (this.#isClosed || !url.startsWith(SOCKET_URL_PREFIX)) return null
+    const path = url.slice(SOCKET_URL_PREFIX.length)
+    const open = this.#links.get(path)
+    if (open !== undefined) return open
+    const link: WorkerLink = new WorkerLink(path, {
+      ...this.#options,
+      onClosed: () => {
+        if (this.#links.get(path) === link) this.#links.delete(path)
+      },
+    })
+    this.#links.set(path, link)
+    return link
+  }
+}

@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { isAlive } from '../../src/lib/process-run.ts'
+import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import { eventually } from '../support/eventually.ts'
+import { answersText, expectNoLies, FailoverLoad } from '../support/failover-load.ts'
+import { freePort } from '../support/free-port.ts'
+import { LOAD_AGENCY_IDS, LOAD_SECRET, Load, prepareForLoad } from '../support/load.ts'
+import { rounds } from '../support/long-run.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { AMPLE_PLAN } from '../support/samples.ts'
+import { Scrape } from '../support/scrape.ts'
+import {
+  credentialsFor,
+  makeAgencyByPortal,
+  type StartingService,
+  startListening,
+  startServiceOn,
+} from '../support/service-process.ts'
+import { type ServiceWorkers, startWorkers } from '../support/service-workers.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/* A service with several workers on one port: its parent, its workers, and a standby of it. */
+
+const WORKERS = 3
+const CLIENTS = 24
+
+const folder = temporaryFolder('workers')
+let database: TestDatabase
+let sql: Sql
+let folders = 0
+const started = new Set<StartingService>()
+
+beforeEach(async () => {
+  database = await testDatabase()
+  sql = connect(database.url, { purpose: 'admin' })
+  await prepareForLoad(database.url)
+})
+afterEach(async () => {
+  for (const service of started) service.kill('SIGKILL')
+  started.clear()
+  await sql.end({ timeout: 1 })
+  await database.drop()
+})
+
+async function start(env: Record<string, string> = {}): Promise<ServiceWorkers> {
+  const service = await startWorkers(database.url, { count: WORKERS, dataDir: newFolder(), env })
+  started.add(service)
+  return service
+}
+
+function newFolder(): string {
+  folders += 1
+  return `${folder}/${folders}`
+}
+
+/** A request on a connection of its own, which the kernel gives to any worker. */
+function askAnew(service: StartingService, path: string, headers: Record<string, string> = {}) {
+  return fetch(service.baseUrl + path, { headers: { connection: 'close', ...headers } })
+}
+
+describe('a service with workers', () => {
+  test('answers every agency on every connection, and writes nothing twice', async () => {
+    const service = await start()
+    expect(new Set(LOAD_AGENCY_IDS.map((id) => service.ownerOf(id))).size).toBeGreaterThan(1)
+    const load = new FailoverLoad(() => service.baseUrl)
+    load.start(CLIENTS)
+    await load.more(300)
+    for (let i = 0; i < 30; i++) {
+      const answer = await askAnew(service, '/partner/v1/units', { authorization: `Bearer ${LOAD_SECRET}` })
+      expect([answer.status, answer.headers.has('x-served-by')]).toEqual([200, false])
+      await answer.arrayBuffer()
+    }
+    await load.stop()
+    await expectNoLies(sql, load)
+    expect([...load.answers.keys()].filter((answer) => answer !== 201 && answer !== 409)).toEqual([])
+  })
+
+  test('goes on when a worker is killed: nothing is lost or sold twice, its agencies are answered by others, and it comes back', async () => {
+    const service = await start()
+    const load = new FailoverLoad(() => service.baseUrl)
+    load.start(CLIENTS)
+    const gaps: number[] = []
+    for (let round = 0; round < rounds({ push: 2, long: 10 }); round++) {
+      await load.more(200)
+      const worker = service.ownerOf(LOAD_AGENCY_IDS[round % LOAD_AGENCY_IDS.length] ?? '')
+      const pid = service.workers().get(worker)
+      if (pid === undefined) throw new Error(`Worker ${worker} does not run`)
+      load.watchGap()
+      process.kill(pid, 'SIGKILL')
+      await load.more(300)
+      gaps.push(load.gapMs)
+      await eventually('it runs again', () => {
+        const successor = service.workers().get(worker)
+        return successor !== undefined && successor !== pid
+      })
+    }
+    await load.stop()
+    console.log(`no booking for ${gaps.map((ms) => ms.toFixed(0)).join(', ')} ms; answers ${answersText(load)}`)
+    await expectNoLies(sql, load)
+    await eventually('all serve again', async () => {
+      const page = await (await askAnew(service, '/metrics')).text()
+      return new Scrape(page).value('nightledger_workers') === WORKERS
+    })
+  })
+
+  test('ends within a second when its parent is killed, and the next start finds nothing of it', async () => {
+    const port = String(freePort())
+    const service = await start({ PORT: port })
+    const workers = [...service.workers().values()]
+    expect(workers).toHaveLength(WORKERS)
+    await new Load(() => service.baseUrl).book()
+    service.kill('SIGKILL')
+    await eventually('the workers have ended', () => !workers.some(isAlive))
+    const next = await start({ PORT: port })
+    await new Load(() => next.baseUrl).book()
+  })
+
+  test('drains when it is stopped, and a standby with workers takes over', async () => {
+    const first = await start()
+    const standby = await startListening({
+      ...credentialsFor(database.url),
+      DATA_DIR: newFolder(),
+      WORKERS: '2',
+    })
+    started.add(standby)
+    await eventually('it waits', () => standby.log().includes('waiting as a standby'))
+    expect((await askAnew(standby, '/partner/v1/units')).status).toBe(503)
+    let current: StartingService = first
+    const load = new FailoverLoad(() => current.baseUrl)
+    load.start(CLIENTS)
+    await load.more(200)
+    first.kill('SIGTERM')
+    expect(await first.exited).toBe(0)
+    current = standby
+    await load.more(200)
+    await load.stop()
+    await expectNoLies(sql, load)
+    expect((await askAnew(standby, '/readyz')).status).toBe(200)
+  })
+
+  test('ends when another service takes over by force, and serves nothing meanwhile', async () => {
+    const first = await start()
+    await new Load(() => first.baseUrl).book()
+    const second = await startServiceOn(database.url, {}, { takesOver: true })
+    started.add(second)
+    expect(await first.exited).toBe(1)
+    await new Load(() => second.baseUrl).book()
+  })
+
+  test('gives its metrics as one page, counts wrong tokens over all workers, and has ADMIN_PORT in its parent', async () => {
+    const service = await start({ ADMIN_PORT: String(freePort()) })
+    const key = await makeAgencyByPortal(service, { scopes: ['read:units'], plan: AMPLE_PLAN })
+    for (let i = 0; i < 20; i++)
+      expect((await askAnew(service, '/partner/v1/units', { authorization: `Bearer ${key}` })).status).toBe(200)
+    const page = new Scrape(await (await fetch(`${service.adminUrl}/metrics`)).text())
+    expect(page.value('nightledger_workers')).toBe(WORKERS)
+    expect(page.value('nightledger_process_resident_memory_bytes', { worker: '2' })).toBeGreaterThan(0)
+    expect((await fetch(`${service.adminUrl}/readyz`)).status).toBe(200)
+    expect((await askAnew(service, '/metrics')).status).toBe(404)
+    const statuses = new Set<number>()
+    for (let i = 0; i < 60; i++) {
+      const wrong = { authorization: `Bearer hp_live_${'x'.repeat(40)}` }
+      statuses.add((await askAnew(service, '/portal/v1/agencies/harbour/units', wrong)).status)
+      await Bun.sleep(2)
+    }
+    const last = await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const wrong = { authorization: `Bearer hp_live_${'x'.repeat(40)}` }
+        return (await askAnew(service, '/portal/v1/agencies/harbour/units', wrong)).status
+      }),
+    )
+    expect([...statuses].toSorted()).toEqual([401, 429])
+    expect(new Set(last)).toEqual(new Set([429]))
+  })
+})
