@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sql } from '../src/postgres/client/connect.ts'
 import { TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
-import type { LoadAsked, LoadResult } from './load/load-process.ts'
+import type { LoadAsked, LoadResult, OpenAsked, OpenResult } from './load/load-process.ts'
 import { sourceOf } from './load/requests.ts'
 import type { Arm, Server } from './scenarios.ts'
 import { JsonChild } from './support/json-child.ts'
@@ -19,11 +19,17 @@ import {
 import { seedLedger } from './world/seed.ts'
 import type { WorldSize } from './world/world.ts'
 
-export interface Sample extends LoadResult {
+/** CPU time per request: of the serving process, and of Postgres with all its backends. */
+interface Cpu {
   readonly serverCpuMs: number
   readonly postgresCpuMs: number
+}
+
+export interface Sample extends LoadResult, Cpu {
   readonly residentMb: number
 }
+
+export type OpenSample = OpenResult & Cpu
 
 export class Harness {
   readonly postgres: BenchPostgres
@@ -144,20 +150,34 @@ export class Harness {
     const writing =
       beside === undefined
         ? null
-        : this.#ask(
+        : this.#ask<LoadResult>(
             this.#besideLoad,
             { ...arm, ...beside },
             { connections: beside.connections, warmMs: 0, runMs: warmMs + runMs + 100 },
           )
-    const pid = this.#pidOf(arm.server)
-    const [server, postgres] = [cpuSecondsOf(pid), cpuSecondsOfFamily(this.postgres.postmasterPid)]
-    const result = await this.#ask(this.#load, arm, { connections, warmMs, runMs })
+    const cpu = this.#cpuSince(arm.server)
+    const result = await this.#ask<LoadResult>(this.#load, arm, { connections, warmMs, runMs })
     // The CPU time includes the warm-up, so the requests that it is divided by include it as well.
-    const requests = result.perSecond * ((warmMs + runMs) / 1_000)
-    const serverCpuMs = ((cpuSecondsOf(pid) - server) * 1_000) / requests
-    const postgresCpuMs = ((cpuSecondsOfFamily(this.postgres.postmasterPid) - postgres) * 1_000) / requests
+    const used = cpu(result.perSecond * ((warmMs + runMs) / 1_000))
     await writing
-    return { ...result, serverCpuMs, postgresCpuMs, residentMb: residentMbOf(pid) }
+    return { ...result, ...used, residentMb: residentMbOf(this.#pidOf(arm.server)) }
+  }
+
+  /** A run of an arm at a fixed rate. @throws Error on an unexpected answer */
+  async runOpen(arm: Arm, timing: OpenTiming): Promise<OpenSample> {
+    const cpu = this.#cpuSince(arm.server)
+    const result = await this.#ask<OpenResult>(this.#load, arm, timing)
+    return { ...result, ...cpu((timing.perSecond * (timing.warmMs + timing.runMs)) / 1_000) }
+  }
+
+  /** @returns what has been used since, for each of so many requests */
+  #cpuSince(server: Server): (requests: number) => Cpu {
+    const [pid, postgres] = [this.#pidOf(server), this.postgres.postmasterPid]
+    const before = [cpuSecondsOf(pid), cpuSecondsOfFamily(postgres)] as const
+    return (requests) => ({
+      serverCpuMs: ((cpuSecondsOf(pid) - before[0]) * 1_000) / requests,
+      postgresCpuMs: ((cpuSecondsOfFamily(postgres) - before[1]) * 1_000) / requests,
+    })
   }
 
   async stop(): Promise<void> {
@@ -187,11 +207,11 @@ export class Harness {
     if (fault !== null) throw new Error(`Cannot measure: ${fault}`)
   }
 
-  async #ask(
+  async #ask<Result extends LoadResult | OpenResult>(
     load: JsonChild,
     arm: Pick<Arm, 'server' | 'kind' | 'units'>,
-    timing: Pick<LoadAsked, 'connections' | 'warmMs' | 'runMs'>,
-  ): Promise<LoadResult> {
+    timing: Pick<LoadAsked, 'connections' | 'warmMs' | 'runMs'> | OpenTiming,
+  ): Promise<Result> {
     // A contended load sells the nights of its ten units from their end of the list: no other load uses those.
     const place = `${arm.server} ${arm.kind === 'contended' ? 'contended' : 'all'}`
     const firstSale = this.#sold.get(place) ?? (arm.kind === 'contended' ? CONTENDED_FIRST : 0)
@@ -201,7 +221,7 @@ export class Harness {
       firstSale,
       ...(arm.units === undefined ? {} : { units: arm.units }),
     }
-    const result = await load.ask<LoadResult>({ ...pending, ...timing, url: this.#urls[arm.server] })
+    const result = await load.ask<Result>({ ...pending, ...timing, url: this.#urls[arm.server] })
     // A load of reads beside a load of bookings may end after it, and has sold nothing.
     this.#sold.set(place, Math.max(this.#sold.get(place) ?? 0, result.sold))
     if (result.fault !== null) throw new Error(`Cannot measure ${arm.kind} of ${arm.server}: ${result.fault}`)
@@ -221,6 +241,8 @@ export class Harness {
     }
   }
 }
+
+type OpenTiming = Pick<OpenAsked, 'connections' | 'warmMs' | 'runMs' | 'perSecond' | 'seed'>
 
 interface Up {
   readonly url: string

@@ -1,5 +1,5 @@
 /*
- * `bun run bench [--quick | --medium] [--only <scenario>]` compares the service with a server that does nothing and with one that a team
+ * `bun run bench [--quick | --medium] [--only <scenario>] [--open] [--workers]` compares the service with a server that does nothing and with one that a team
  * might write instead. It starts everything it needs, shows progress and ends with a table; bench/README.md explains it.
  */
 import { loadavg } from 'node:os'
@@ -37,20 +37,26 @@ const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}`)
 
 const names = [...SCENARIOS.map(({ name }) => name), ...ALONE]
-const USAGE = `bun run bench [--quick | --medium] [--only <scenario>]
+const USAGE = `bun run bench [--quick | --medium] [--only <scenario> | --open | --workers]
 
   --quick              the main targets in about two minutes, with a tenth of the data
   --medium             what has a target, with all of the data, except growth and deliveries
   --only <scenario>    one of ${names.join(', ')}
+  --open               only latencies at fixed rates, in about three minutes
+  --workers            only how reads and bookings grow with WORKERS, in about ten minutes; needs root
 
 bench/README.md says what is measured and how to read it.`
 
 /** How much is measured. */
 type Extent = 'quick' | 'medium' | 'full'
 
-const { extent, only } = readArguments()
+const { extent, only, alone } = readArguments()
 const busy = loadavg()[0] ?? 0
 if (busy > 0.5) say(`the machine is not idle (load ${busy.toFixed(1)}): trust the ratios rather than the figures`)
+if (alone !== null) {
+  await runAlone(alone)
+  process.exit()
+}
 if (only === null || !ALONE.some((name) => name === only)) await compareAll()
 const isWanted = (name: (typeof ALONE)[number]) => only === name || (only === null && extent === 'full')
 if (isWanted('large-world') || (only === null && extent === 'medium'))
@@ -64,16 +70,19 @@ if (isWanted('webhook-fairness')) await runAlone('webhook-fairness')
 if (isWanted('changes')) await runAlone('changes')
 if (isWanted('shares')) await runAlone('shares')
 if (isWanted('answers')) await runAlone('answers')
+if (only === null && extent === 'full') await runAlone('open-loop')
 process.exit()
 
 /** Prints the usage and exits if asked for, or if an argument is unknown. */
-function readArguments(): { extent: Extent; only: string | null } {
+function readArguments(): { extent: Extent; only: string | null; alone: 'open-loop' | 'workers' | null } {
   try {
     const { values } = parseArgs({
       options: {
         quick: { type: 'boolean' },
         medium: { type: 'boolean' },
         only: { type: 'string' },
+        open: { type: 'boolean' },
+        workers: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
     })
@@ -84,7 +93,8 @@ function readArguments(): { extent: Extent; only: string | null } {
     if (values.only !== undefined && !names.includes(values.only))
       throw new Error(`Cannot measure ${values.only}: use one of ${names.join(', ')}`)
     const extent = values.quick === true ? 'quick' : values.medium === true ? 'medium' : 'full'
-    return { extent, only: values.only ?? null }
+    const alone = values.open === true ? 'open-loop' : values.workers === true ? 'workers' : null
+    return { extent, only: values.only ?? null, alone }
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
     process.exit(2)

@@ -8,15 +8,21 @@ export interface Planned {
   readonly bytes: Buffer
   /** Any other status ends the run. */
   readonly status: number
-  /** Called with the body before the next request is planned. */
-  readonly onAnswer?: (body: string) => void
+  /**
+   * Called with the body before the next request is planned.
+   * @returns the next step of the same flow, which counts as part of this request
+   */
+  readonly onAnswer?: (body: string) => Planned | undefined
 }
 
 /** What a run does with its connections. */
 export interface Run {
   /** Null: no more requests. */
   next(): Planned | null
+  /** With a flow: its last request. @param ns since the first one was sent */
   answered(ns: number): void
+  /** There was no more request: the connection sends nothing until `send` is called again. */
+  idle?(connection: HttpConnection): void
   failed(why: string): void
 }
 
@@ -56,7 +62,10 @@ export class HttpConnection {
   /** Sends the next request, if there is one. */
   send(): void {
     this.#planned = this.#run.next()
-    if (this.#planned === null) return
+    if (this.#planned === null) {
+      this.#run.idle?.(this)
+      return
+    }
     this.#since = Bun.nanoseconds()
     this.#socket?.write(this.#planned.bytes)
   }
@@ -98,12 +107,20 @@ export class HttpConnection {
   }
 
   #answered(planned: Planned): void {
-    this.#run.answered(Bun.nanoseconds() - this.#since)
-    if (planned.onAnswer !== undefined) {
-      planned.onAnswer(Buffer.concat(this.#body).toString())
-      this.#body = []
+    const step = planned.onAnswer === undefined ? undefined : planned.onAnswer(this.#takeBody())
+    if (step !== undefined) {
+      this.#planned = step
+      this.#socket?.write(step.bytes)
+      return
     }
+    this.#run.answered(Bun.nanoseconds() - this.#since)
     this.send()
+  }
+
+  #takeBody(): string {
+    const body = Buffer.concat(this.#body).toString()
+    this.#body = []
+    return body
   }
 
   #closed(): void {

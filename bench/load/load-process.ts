@@ -2,6 +2,8 @@
 import { answerQuestions } from '../support/json-child.ts'
 import { Latencies } from '../support/statistics.ts'
 import { HttpConnection, type Run } from './http-client.ts'
+import type { OpenFigures } from './open-loop.ts'
+import { runOpen } from './open-run.ts'
 import { type Asked, sourceOf } from './requests.ts'
 
 export interface LoadAsked extends Asked {
@@ -12,6 +14,19 @@ export interface LoadAsked extends Asked {
   readonly runMs: number
   /** Ends earlier once this many requests were answered. */
   readonly requestsMax?: number
+}
+
+/** The same load at a fixed rate, whatever the answers take. */
+export interface OpenAsked extends Omit<LoadAsked, 'requestsMax'> {
+  readonly perSecond: number
+  /** Of the times at which requests are due. */
+  readonly seed: number
+}
+
+export interface OpenResult extends OpenFigures {
+  readonly sold: number
+  /** As of LoadResult. */
+  readonly fault: string | null
 }
 
 export interface LoadResult {
@@ -26,7 +41,9 @@ export interface LoadResult {
   readonly fault: string | null
 }
 
-await answerQuestions<LoadAsked>(async (params) => {
+await answerQuestions<LoadAsked | OpenAsked>((params) => ('perSecond' in params ? runOpen(params) : runClosed(params)))
+
+async function runClosed(params: LoadAsked): Promise<LoadResult> {
   const source = sourceOf(params)
   let latencies = new Latencies()
   let fault: string | null = null
@@ -68,4 +85,4 @@ await answerQuestions<LoadAsked>(async (params) => {
   const [p50Ms, p99Ms, p999Ms] = counted.percentiles([0.5, 0.99, 0.999])
   const { size: requests } = counted
   return { requests, seconds, perSecond: requests / seconds, p50Ms, p99Ms, p999Ms, sold: source.sold(), fault }
-})
+}

@@ -1,6 +1,7 @@
 /** The requests of each kind of load: an endless sequence, the same in every run except for the nights that are sold. */
 import { formatNight, type Night } from '../../src/core/domain/night.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
+import { TEST_PORTAL_TOKEN } from '../../test/support/service-process.ts'
 import { listedBookingIdOf, nightOf, SALES_PER_UNIT, saleOf, secretOf, slugOf, type WorldSize } from '../world/world.ts'
 import type { Planned } from './http-client.ts'
 
@@ -17,6 +18,7 @@ export type Kind =
   | 'create-with-key'
   | 'create-cancel'
   | 'contended'
+  | 'hold-confirm-cancel'
   | 'mix'
   | 'mcp'
 
@@ -51,6 +53,8 @@ export function sourceOf(given: Asked): Source {
       return salesAndCancels(given)
     case 'mix':
       return mix(given)
+    case 'hold-confirm-cancel':
+      return holds(given)
     default:
       return prepared(given, readerOf(given))
   }
@@ -149,13 +153,41 @@ function salesAndCancels(given: Asked): Source {
         return post(done.agency, `/partner/v1/bookings/${done.id}/cancel`, { reason: 'bench' }, 200)
       const sale = n++
       const agency = sale % Math.min(given.size.agencies, unitsOf(given))
-      const onAnswer = (body: string) => booked.push({ agency, id: /bkg_[0-9a-f]+/.exec(body)?.[0] ?? '' })
+      const onAnswer = (body: string) => {
+        booked.push({ agency, id: bookingIdIn(body) })
+        return undefined
+      }
       return { ...sell(sale), onAnswer }
     },
   }
 }
 
-function salesmanOf(given: Asked, units: number): (n: number) => Planned {
+/** Flows of three requests: a partner holds nights, the agency confirms them in its portal, the partner cancels. */
+function holds(given: Asked): Source {
+  const units = unitsOf(given)
+  const sell = salesmanOf(given, units, { status: 'option' })
+  const place = placesOf(given)
+  let n = given.firstSale
+  return {
+    sold: () => n,
+    next: () => {
+      const sale = n++
+      const { agency } = place(sale)
+      const onAnswer = (body: string) => {
+        const id = bookingIdIn(body)
+        const cancel = post(agency, `/partner/v1/bookings/${id}/cancel`, { reason: 'bench' }, 200)
+        return { ...confirm(agency, id), onAnswer: () => cancel }
+      }
+      return { ...sell(sale), onAnswer }
+    },
+  }
+}
+
+function bookingIdIn(body: string): string {
+  return /bkg_[0-9a-f]+/.exec(body)?.[0] ?? ''
+}
+
+function salesmanOf(given: Asked, units: number, more: object = {}): (n: number) => Planned {
   const place = placesOf({ ...given, units })
   return (n) => {
     const round = Math.floor(n / units)
@@ -163,7 +195,7 @@ function salesmanOf(given: Asked, units: number): (n: number) => Planned {
     const { agency, unit } = place(n)
     const stay = saleOf(round)
     const key = given.kind === 'create-with-key' ? `idempotency-key: B-${n}\r\n` : ''
-    const body = { unit: slugOf(unit), ...stay, adults: 2, sourceRef: `B-${n}` }
+    const body = { unit: slugOf(unit), ...stay, adults: 2, sourceRef: `B-${n}`, ...more }
     return post(agency, '/partner/v1/bookings', body, 201, key)
   }
 }
@@ -184,15 +216,23 @@ function mix(given: Asked): Source {
 }
 
 function get(agency: number, path: string): Planned {
-  return { status: 200, bytes: Buffer.from(`GET ${path} HTTP/1.1\r\n${commonOf(agency)}\r\n`) }
+  return { status: 200, bytes: Buffer.from(`GET ${path} HTTP/1.1\r\n${commonOf(secretOf(agency))}\r\n`) }
 }
 
 function post(agency: number, path: string, body: unknown, status: number, more = ''): Planned {
   const text = JSON.stringify(body)
-  const head = `POST ${path} HTTP/1.1\r\n${commonOf(agency)}content-type: application/json\r\n${more}`
+  const head = `POST ${path} HTTP/1.1\r\n${commonOf(secretOf(agency))}content-type: application/json\r\n${more}`
   return { status, bytes: Buffer.from(`${head}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`) }
 }
 
-function commonOf(agency: number): string {
-  return `host: 127.0.0.1\r\nauthorization: Bearer ${secretOf(agency)}\r\n`
+/** By the operator, who has no limit. */
+function confirm(agency: number, id: string): Planned {
+  const text = JSON.stringify({ status: 'confirmed' })
+  const path = `/portal/v1/agencies/agency-${agency}/bookings/${id}`
+  const head = `PATCH ${path} HTTP/1.1\r\n${commonOf(TEST_PORTAL_TOKEN)}content-type: application/json\r\n`
+  return { status: 200, bytes: Buffer.from(`${head}content-length: ${text.length}\r\n\r\n${text}`) }
+}
+
+function commonOf(secret: string): string {
+  return `host: 127.0.0.1\r\nauthorization: Bearer ${secret}\r\n`
 }

@@ -78,11 +78,27 @@ export function cpuSecondsOf(pid: number): number {
   return secondsIn(pid, [11, 12])
 }
 
-/** The same with its children, those that have ended too: a Postgres, its backends and its vacuums. */
+/** The same with all processes that descend from it, those that have ended too: a Postgres, its backends and its vacuums. */
 export function cpuSecondsOfFamily(parent: number): number {
-  let sum = secondsIn(parent, [11, 12, 13, 14])
-  for (const name of pidsIn('/proc')) if (Number(statFieldsOf(name)?.[1]) === parent) sum += cpuSecondsOf(name)
-  return sum
+  return familyOf(parent).reduce((sum, pid) => sum + secondsIn(pid, [11, 12, 13, 14]), 0)
+}
+
+/** A process and all that descend from it. */
+export function familyOf(parent: number): number[] {
+  const parents = new Map(pidsIn('/proc').map((pid) => [pid, Number(statFieldsOf(pid)?.[1])]))
+  const family = [parent]
+  // Grows meanwhile.
+  for (const member of family) for (const [pid, of] of parents) if (of === member) family.push(pid)
+  return family
+}
+
+/** Empty when it has ended. */
+export function commandOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  } catch {
+    return []
+  }
 }
 
 function secondsIn(pid: number, places: readonly number[]): number {

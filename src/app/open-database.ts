@@ -101,10 +101,17 @@ function unreachable(variable: string, databaseUrl: string, cause: unknown): Unr
 /** `ownerUrl`: of the owner of the tables; null: nobody but the role of `url` migrates. */
 type Server = Pick<Database, 'url' | 'isEmbedded' | 'stop'> & { readonly ownerUrl: string | null }
 
+/** A little more than one uses, with its sender; what is left is for commands. */
+const CONNECTIONS_OF_WORKER = 25
+
 async function startOwn(config: Config, onStep: (step: string) => void): Promise<Server> {
   // Loaded on demand, because a binary without the embedded server's files must still run with DATABASE_URL.
   const { startEmbedded } = await import('../postgres/embedded/embedded.ts')
-  const { url, ownerUrl, stop } = await startEmbedded({ dataDir: config.dataDir, onStep })
+  const { url, ownerUrl, stop } = await startEmbedded({
+    dataDir: config.dataDir,
+    onStep,
+    ...(config.workers > 1 && { connectionsMax: CONNECTIONS_OF_WORKER * (config.workers + 1) }),
+  })
   return { url, ownerUrl, isEmbedded: true, stop }
 }
 

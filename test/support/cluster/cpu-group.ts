@@ -30,6 +30,11 @@ export class CpuGroup {
     return `echo $$ >${this.#folder}/cgroup.procs`
   }
 
+  /** Moves a running process into the group, with all that it starts from now on. */
+  add(pid: number): void {
+    this.#write('cgroup.procs', pid)
+  }
+
   /** How many CPUs the group gets at most, from now on; null: as many as there are. */
   limit(cpus: number | null): void {
     const quotaUs = cpus === null ? null : Math.round(cpus * PERIOD_US)
