@@ -1,7 +1,6 @@
 import { type Month, monthOf } from '../../src/core/journal/shard.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
-import { emptyTables } from './empty-tables.ts'
 
 /** The real clock, with the time of day that a test says. */
 export function clockAt(at: () => number): Clock {
@@ -12,12 +11,6 @@ export function clockAt(at: () => number): Clock {
 export function monthsAgo(months: number): Month {
   const now = new Date()
   return monthOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 1))
-}
-
-/** Removes all agencies and everything that the log says; the next number is 1. */
-export async function emptyLedger(sql: Sql): Promise<void> {
-  await emptyTables(sql)
-  await sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
 }
 
 /** Makes an empty ledger one that has partitions since `oldest`. */

@@ -89,7 +89,7 @@ const BROKEN: Record<string, [NodeFaults, noticed: RegExp, from?: number]> = {
     /^J5/,
     2,
   ],
-  'serves whatever becomes of its lease': [{ ignoresLease: true }, /^C6/, 8],
+  'serves whatever becomes of its lease': [{ ignoresLease: true }, /^C6/, 9],
   'sends on what another node has sent it': [{ wrapFetch: withoutHops }, /^C8: r\d+ came in by/],
   'sends a write again without a key': [{ wrapFetch: withoutKeys }, /was denied and is there/, 2],
   'answers what it decided before it lost the shard': [{ hasOneTerm: true }, /^(C5|C6)/, 4],
@@ -102,7 +102,7 @@ const BROKEN: Record<string, [NodeFaults, noticed: RegExp, from?: number]> = {
   'gives its shards up though no other node reaches the database': [
     { wrapEtcd: believingInOthers },
     /^C10: \d+ shards moved though no node reaches the database/,
-    3,
+    30,
   ],
   'sends the webhooks of any shard': [{ uncheckedBySenders: 'shards' }, /^W2: \d+ has claimed/],
   'leaves what a lost sender had claimed': [
@@ -113,13 +113,14 @@ const BROKEN: Record<string, [NodeFaults, noticed: RegExp, from?: number]> = {
   'does not tell its webhook sender of the shards that it gets later': [
     { sendsForFirst: true },
     /^W7: \S+ has never been delivered/,
+    3,
   ],
   'sends the webhooks that it had queued when it lost their shard': [
     { keepsQueue: true },
     /^W2: .* had left it to others/,
   ],
-  'takes damaged rows for a bug': [{ changeStore: assertOnDamage }, /^A bug ended/, 22],
-  'claims shards without raising their epochs': [{ keepsEpochs: true }, /^(C6|U1|S1|\S+ is sold)/],
+  'takes damaged rows for a bug': [{ changeStore: assertOnDamage }, /^A bug ended/, 24],
+  'claims shards without raising their epochs': [{ keepsEpochs: true }, /^(C6|U1|S1|\S+ is sold)/, 2],
 }
 
 describe('the simulation of nodes catches a build that', () => {
