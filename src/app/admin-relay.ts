@@ -1,14 +1,24 @@
 import { unanswered } from '../cluster/forward/entry-answers.ts'
+import { KeptBody } from '../cluster/forward/kept-body.ts'
 import { adminSocketOf } from '../cluster/workers/worker-sockets.ts'
 import { requestIdOf, targetOf } from '../http/request.ts'
 import { type Listener, PEER_HEADER } from '../http/server/listener.ts'
 import { notServing } from '../http/server/not-serving.ts'
 import { type Answering, withoutCors } from '../http/server/served-routes.ts'
+import { withDeadline } from '../lib/deadline.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { WorkerProcesses } from './worker-processes.ts'
 
 /** Of the other connection (RFC 9110, section 7.6.1), and what `fetch` and `Bun.serve` say themselves. */
-const NOT_RELAYED = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'date']
+const NOT_RELAYED = [
+  ...['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'date'],
+  'content-length',
+]
+const PROBES: readonly string[] = ['/healthz', '/readyz', '/metrics']
+/** A worker that hangs is killed after ten seconds; until then probes are answered by another. */
+const PROBE_MS_MAX = 3_000
+/** As between nodes. */
+const ANSWER_MS_MAX = 45_000
 
 /**
  * ADMIN_PORT belongs to the parent alone. What comes in there is answered by the workers in turn, each of which knows the owner of every
@@ -17,15 +27,16 @@ const NOT_RELAYED = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-enco
  */
 export function adminRelay(options: {
   readonly folder: string
-  readonly workers: Pick<WorkerProcesses, 'serving'>
+  readonly workers: Pick<WorkerProcesses, 'serving' | 'isStandby'>
   readonly listener: Pick<Listener, 'peerOf' | 'withoutIdleTimeout'>
 }): Answering {
   const { folder, workers, listener } = options
   const starting = withoutCors(notServing('starting', systemIds))
+  const standby = withoutCors(notServing('standby', systemIds))
   let turn = 0
   const relay = async (request: Request): Promise<Response> => {
     const { serving } = workers
-    if (serving.length === 0) return starting(request)
+    if (serving.length === 0) return workers.isStandby ? standby(request) : starting(request)
     turn += 1
     const headers = new Headers(request.headers)
     for (const name of NOT_RELAYED) headers.delete(name)
@@ -34,14 +45,18 @@ export function adminRelay(options: {
     const { path, query } = targetOf(request.url)
     const url = `http://${request.headers.get('host') ?? 'localhost'}${path}${query === '' ? '' : `?${query}`}`
     const isRead = request.method === 'GET' || request.method === 'HEAD'
-    const body = isRead ? null : await request.arrayBuffer().catch(() => undefined)
+    // No more of a body is read than shows that it is too large.
+    const body = isRead ? null : await new KeptBody(request).bytes().catch(() => undefined)
     const requestId = requestIdOf(headers.get('x-request-id'), systemIds)
     if (body === undefined) return unanswered('unknown', requestId)
     for (let tried = 0; tried < (isRead ? serving.length : 1); tried++) {
       const worker = serving[(turn + tried) % serving.length]?.worker ?? 1
       const init = { method: request.method, headers, body, signal: request.signal, redirect: 'manual' as const }
       const unix = adminSocketOf(folder, worker)
-      const answer = await fetch(url, { ...init, unix, decompress: false }).catch(() => null)
+      const asked = fetch(url, { ...init, unix, decompress: false })
+      const answer = await listener
+        .withoutIdleTimeout(request, () => withDeadline(asked, PROBES.includes(path) ? PROBE_MS_MAX : ANSWER_MS_MAX))
+        .catch(() => null)
       if (answer === null) continue
       const kept = new Headers(answer.headers)
       for (const name of NOT_RELAYED) kept.delete(name)
@@ -49,5 +64,5 @@ export function adminRelay(options: {
     }
     return unanswered(isRead ? 'no_owner' : 'unknown', requestId)
   }
-  return (request) => listener.withoutIdleTimeout(request, () => relay(request))
+  return relay
 }

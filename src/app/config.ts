@@ -148,10 +148,6 @@ export function readConfig(env: Env): Config {
   }
   if (config.requireSynchronousStandby && !env['DATABASE_URL'])
     faults.push('REQUIRE_SYNCHRONOUS_STANDBY is set, but DATABASE_URL is not: the built-in PostgreSQL has no standby.')
-  if (config.workers > 1 && config.cluster !== null)
-    faults.push(
-      'WORKERS is set, and so is CLUSTER_ETCD: a node of a cluster is one process. Start one node for each core instead, each with its own PORT, or remove one of the two.',
-    )
   if (env['DATABASE_URL']) {
     // Secrets in the data folder of one process would not work for a database that several processes may share.
     for (const name of ['PORTAL_TOKEN', 'SECRET_KEY'] as const) {

@@ -11,6 +11,8 @@ const PROBES = ['/healthz', '/readyz']
 export class Listeners {
   /** On PORT. */
   readonly public: Listener
+  /** Of a worker that is a node: where other nodes reach it, and not its siblings on PORT. Null otherwise. */
+  readonly node: Listener | null
   /** On ADMIN_PORT; null: PORT serves what is the operator's. */
   readonly admin: Listener | null
 
@@ -19,9 +21,12 @@ export class Listeners {
    * @param addresses.isLate listens on the first address only when there is
    * @throws ListenError naming the address that cannot be listened on
    */
-  constructor({ main, admin, isLate = false }: { main: Address; admin: Address | null; isLate?: boolean }) {
-    this.public = new Listener(main, notServing('starting', systemIds, { hasProbes: admin === null }), { isLate })
+  constructor(addresses: { main: Address; node?: Address | null; admin: Address | null; isLate?: boolean }) {
+    const { main, node = null, admin, isLate = false } = addresses
+    const starting = notServing('starting', systemIds, { hasProbes: admin === null })
+    this.public = new Listener(main, starting, { isLate })
     try {
+      this.node = node === null ? null : new Listener(node, starting)
       this.admin = admin === null ? null : openAdmin(admin)
     } catch (error) {
       void this.public.server?.stop(true)
@@ -30,7 +35,7 @@ export class Listeners {
   }
 
   get all(): readonly Listener[] {
-    return this.admin === null ? [this.public] : [this.public, this.admin]
+    return [this.public, this.node, this.admin].filter((listener) => listener !== null)
   }
 
   /** Where probes, metrics and the operator's token are served. */
@@ -65,7 +70,9 @@ export class Listeners {
 
   /** From the next request on, every request is refused. */
   refuse(reason: NotServingReason, options: { isDraining: boolean }): void {
-    this.public.answerWith(notServing(reason, systemIds, { hasProbes: this.admin === null }), options)
+    const refused = notServing(reason, systemIds, { hasProbes: this.admin === null })
+    this.public.answerWith(refused, options)
+    this.node?.answerWith(refused, options)
     this.admin?.answerWith(withoutCors(notServing(reason, systemIds)), options)
   }
 }

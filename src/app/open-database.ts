@@ -101,16 +101,17 @@ function unreachable(variable: string, databaseUrl: string, cause: unknown): Unr
 /** `ownerUrl`: of the owner of the tables; null: nobody but the role of `url` migrates. */
 type Server = Pick<Database, 'url' | 'isEmbedded' | 'stop'> & { readonly ownerUrl: string | null }
 
-/** Of a process that serves, with its sender of webhooks (docs/operating.md#all-cores-of-a-machine). */
-const CONNECTIONS_PER_WORKER = 20
-/** For the command line, a standby, and what a process that was killed has left open. */
-const CONNECTIONS_SPARE = 40
+/** A little more than one uses, with its sender; what is left is for commands. */
+const CONNECTIONS_OF_WORKER = 25
 
 async function startOwn(config: Config, onStep: (step: string) => void): Promise<Server> {
   // Loaded on demand, because a binary without the embedded server's files must still run with DATABASE_URL.
   const { startEmbedded } = await import('../postgres/embedded/embedded.ts')
-  const connectionsMax = CONNECTIONS_SPARE + CONNECTIONS_PER_WORKER * config.workers
-  const { url, ownerUrl, stop } = await startEmbedded({ dataDir: config.dataDir, onStep, connectionsMax })
+  const { url, ownerUrl, stop } = await startEmbedded({
+    dataDir: config.dataDir,
+    onStep,
+    ...(config.workers > 1 && { connectionsMax: CONNECTIONS_OF_WORKER * (config.workers + 1) }),
+  })
   return { url, ownerUrl, isEmbedded: true, stop }
 }
 

@@ -71,12 +71,15 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
     const wrap = entrance.wrap('admin', admin, { operatorTokens, hasProbes: true, any })
     served.push(admin.prepare(adminApp, (answer, ...route) => wrap(withoutCors(answer), ...route)))
   }
-  const wrap = entrance.wrap('public', listener, {
-    operatorTokens: admin === null ? operatorTokens : [],
-    hasProbes: admin === null,
-    any: (request) => app.fetch(request),
-  })
-  served.push(listener.prepare(app, wrap))
+  for (const each of [listener, options.listeners.node]) {
+    if (each === null) continue
+    const wrap = entrance.wrap('public', each, {
+      operatorTokens: admin === null ? operatorTokens : [],
+      hasProbes: admin === null,
+      any: (request) => app.fetch(request),
+    })
+    served.push(each.prepare(app, wrap))
+  }
   return () => {
     for (const serve of served) serve()
   }

@@ -2,15 +2,15 @@
  * How the service starts with several workers: this process opens the database, waits for its turn, becomes the writer, and starts the
  * workers, which take the shards from it. It holds nothing but them, and serves nothing but ADMIN_PORT.
  */
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { refuseBesideNodes } from '../cluster/alone.ts'
 import { awaitTurn } from '../cluster/await-turn.ts'
 import { adminSocketOf } from '../cluster/workers/worker-sockets.ts'
-import { Listener } from '../http/server/listener.ts'
+import { Listener, ListenError } from '../http/server/listener.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
-import { makeFolder } from '../lib/private-file.ts'
+import { makeFolder, readIfPresent } from '../lib/private-file.ts'
 import { isOver, ownRun } from '../lib/process-run.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { retryUntilAnswered } from '../postgres/client/failed-write.ts'
@@ -28,8 +28,12 @@ import { WorkerProcesses } from './worker-processes.ts'
 const BEAT_EVERY_MS = 1_000
 /** As a single process has (service.ts), and a moment for the last worker to exit. */
 const STOP_MS_MAX = 9_800
+/** With the embedded server, which is stopped after them. */
+const END_MS_MAX = 20_000
 const TAKE_OVER_MS_MAX = 60_000
 const TAKE_OVER_AGAIN_MS = 2_500
+const FOLDER_PREFIX = 'workers-'
+const RUN_FILE = 'run'
 /** The longest path of a Unix socket, on Linux, with its end. */
 const SOCKET_PATH_MAX = 107
 
@@ -41,9 +45,10 @@ export async function serveWithWorkers(config: Config, { takesOver }: { takesOve
   const log = openLog(config.logLevel)
   if (config.databaseUrl === null) await mustHavePostgres()
   const port = await unusedPort(config)
+  const lock = lockPort(port)
   const folder = openSocketFolder(config)
   const admin = config.admin === null ? null : openAdmin(config.admin)
-  const parent = new Parent(config, { log, folder, port, admin })
+  const parent = new Parent(config, { log, folder, port, admin, lock })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void parent.end(signal, 0))
   log.info(parent.addresses, 'starting')
   try {
@@ -60,18 +65,23 @@ class Parent {
   readonly #folder: string
   readonly #port: number
   readonly #admin: Listener | null
+  readonly #lock: { stop(): void }
   readonly #self = { writerId: crypto.randomUUID(), holder: `${hostname()} ${process.pid}`, run: ownRun() }
-  #database: Database | null = null
+  #database: Promise<Database> | null = null
   #workers: WorkerProcesses | null = null
   #writers: PostgresWriters | null = null
   #isEnding = false
 
-  constructor(config: Config, open: { log: Log; folder: string; port: number; admin: Listener | null }) {
+  constructor(
+    config: Config,
+    open: { log: Log; folder: string; port: number; admin: Listener | null; lock: { stop(): void } },
+  ) {
     this.#config = config
     this.#log = open.log
     this.#folder = open.folder
     this.#port = open.port
     this.#admin = open.admin
+    this.#lock = open.lock
   }
 
   /** Where the service listens, for the log. */
@@ -84,25 +94,26 @@ class Parent {
   async start({ takesOver }: { takesOver: boolean }): Promise<void> {
     const { secretKey } = loadSecrets(this.#config)
     checkSenderCommand()
-    const database = await openDatabase(this.#config, { secretKey, onStep: (step) => console.log(step) })
-    this.#database = database
+    this.#database = openDatabase(this.#config, { secretKey, onStep: (step) => console.log(step) })
+    const database = await this.#database
     if (this.#isEnding) return untilExit()
     warnOfDatabase(database, this.#log)
     const writers = new PostgresWriters(connect(database.url, { purpose: 'probes' }))
     this.#writers = writers
     const workers = this.#startWorkers(database)
     this.#workers = workers
-    await workers.prepared
-    // The embedded server has one service: the lock of its folder sees to that.
-    await this.#takeOver(writers, workers, { takesOver: takesOver || database.isEmbedded })
-    if (this.#isEnding) return untilExit()
-    void this.#keepBeating(writers)
+    if (this.#admin !== null)
+      this.#admin.answerWith(adminRelay({ folder: this.#folder, workers, listener: this.#admin }), { isDraining: false })
+    if (this.#config.cluster === null) await workers.prepared
+    // As nodes, the workers wait for their turn themselves, and take the shards that etcd says.
+    if (this.#config.cluster === null) {
+      // The embedded server has one service: the lock of its folder sees to that.
+      await this.#takeOver(database, { writers, workers, takesOver: takesOver || database.isEmbedded })
+      if (this.#isEnding) return untilExit()
+      void this.#keepBeating(writers)
+    }
     workers.giveTurn()
     await workers.allServe
-    if (this.#admin !== null) {
-      const relay = adminRelay({ folder: this.#folder, workers, listener: this.#admin })
-      this.#admin.answerWith(relay, { isDraining: false })
-    }
     this.#log.info(this.addresses, 'listening')
     return untilExit()
   }
@@ -119,17 +130,22 @@ class Parent {
     if (this.#isEnding) return
     this.#isEnding = true
     this.#log.info({ signal }, 'draining')
-    await this.#close(signal)
+    systemClock.after(END_MS_MAX, () => process.exit(1))
+    const isClean = await this.#close(signal)
     this.#log.info({ signal }, 'stopped')
-    process.exit(exitCode)
+    process.exit(isClean ? exitCode : 1)
   }
 
-  async #close(signal: string): Promise<void> {
-    await this.#workers?.stop(signal, STOP_MS_MAX)
+  async #close(signal: string): Promise<boolean> {
+    // The embedded server may be starting: it would go on without this process.
+    const database = await this.#database?.catch(() => null)
+    const isClean = (await this.#workers?.stop(signal, STOP_MS_MAX)) ?? true
     await this.#writers?.forget(this.#self.writerId).catch(() => {})
     removeServiceFile(this.#config.dataDir, process.pid)
     rmSync(this.#folder, { recursive: true, force: true })
-    await this.#database?.stop()
+    this.#lock.stop()
+    await database?.stop()
+    return isClean
   }
 
   #startWorkers({ url, isEmbedded, isOwner }: Database): WorkerProcesses {
@@ -147,6 +163,8 @@ class Parent {
       },
       watch: {
         onEnd: (fields) => this.#log.error(fields, 'worker ended'),
+        onNotStarted: (err) => this.#log.error({ err }, 'worker not started'),
+        onSilent: (worker) => this.#log.error({ worker }, 'worker hangs, and is killed'),
         onFailedStart: (worker) => {
           this.#log.fatal({ worker }, 'worker did not start')
           void this.end('a worker that did not start', 1)
@@ -156,7 +174,10 @@ class Parent {
     })
   }
 
-  async #takeOver(writers: PostgresWriters, workers: WorkerProcesses, { takesOver }: { takesOver: boolean }) {
+  async #takeOver(
+    database: Database,
+    { writers, workers, takesOver }: { writers: PostgresWriters; workers: WorkerProcesses; takesOver: boolean },
+  ): Promise<void> {
     const log = this.#log
     const isCancelled = () => this.#isEnding
     const turn = async () => {
@@ -190,10 +211,12 @@ class Parent {
         },
       })
     }
+    // As patient as a single process, and as durable.
+    const taking = connect(database.url, { purpose: 'journal' })
     await retryUntilAnswered(
       async () => {
         const gone = await turn()
-        if (!isCancelled()) await writers.takeOverAsParent(this.#self, gone)
+        if (!isCancelled()) await new PostgresWriters(taking).takeOverAsParent(this.#self, gone)
       },
       {
         clock: systemClock,
@@ -202,7 +225,7 @@ class Parent {
         isOver: isCancelled,
         onFailure: (err) => log.warn({ err }, 'take-over is waiting for the database'),
       },
-    )
+    ).finally(() => taking.end({ timeout: 1 }))
   }
 
   /** Whoever takes over from this process deletes its row (J5). */
@@ -225,25 +248,48 @@ function untilExit(): Promise<never> {
   return new Promise(() => {})
 }
 
-/** For the sockets of this process's workers, which other users cannot open. */
+/** For the sockets of this process's workers, which other users cannot open. Those of services that are over are removed. */
 function openSocketFolder({ dataDir, workers }: Config): string {
-  const folder = resolve(dataDir, `workers-${process.pid}`)
-  const longest = adminSocketOf(folder, workers)
+  const prefix = resolve(dataDir, FOLDER_PREFIX)
+  const longest = adminSocketOf(`${prefix}XXXXXX`, workers)
   if (Buffer.byteLength(longest) > SOCKET_PATH_MAX)
     throw new ConfigError([
       `DATA_DIR is ${JSON.stringify(dataDir)}: with WORKERS, the path of a socket in it may have ${SOCKET_PATH_MAX} bytes, and ${longest} has ${Buffer.byteLength(longest)}. Use a shorter one.`,
     ])
   try {
     makeFolder(resolve(dataDir))
-    rmSync(folder, { recursive: true, force: true })
-    mkdirSync(folder, { mode: 0o700 })
+    for (const name of readdirSync(dataDir)) {
+      const former = join(dataDir, name)
+      const run = name.startsWith(FOLDER_PREFIX) ? readIfPresent(join(former, RUN_FILE)) : null
+      if (run !== null && isOver(run)) rmSync(former, { recursive: true, force: true })
+    }
+    // Mode 0700.
+    const folder = mkdtempSync(prefix)
+    const run = ownRun()
+    if (run !== null) writeFileSync(join(folder, RUN_FILE), run)
+    return folder
   } catch (error) {
     const reason = error instanceof Error ? error.message : error
     throw new ConfigError([
       `DATA_DIR is ${JSON.stringify(dataDir)}: WORKERS needs a folder there that this process can write to (${reason}).`,
     ])
   }
-  return folder
+}
+
+/**
+ * The workers share the port, so the kernel would let another service share it too. Whoever has this name may: it is of no file, and ends
+ * with the process.
+ * @throws ListenError
+ */
+function lockPort(port: number): { stop(): void } {
+  try {
+    return Bun.listen({ unix: `\0nightledger-port-${port}`, socket: { data: () => {} } })
+  } catch (cause) {
+    throw new ListenError(
+      `Cannot listen on port ${port}: another nightledger with WORKERS is starting there. Stop it, or set PORT to a different port.`,
+      { cause },
+    )
+  }
 }
 
 /** Nobody else listens there: the workers share the port among themselves. Chooses one for 0. @throws ListenError */

@@ -144,7 +144,7 @@ async function start(
   const database = await service.during(opening, (opened) => service.has({ database: opened }))
   if (worker === null) warnOfDatabase(database, log)
   const membership: Membership =
-    worker?.membership(log) ?? (config.cluster === null ? new Alone() : new ClusterMember(config.cluster, log))
+    worker?.membership(config, log) ?? (config.cluster === null ? new Alone() : new ClusterMember(config.cluster, log))
   const listErasure = config.erasuresFile === null ? null : await openErasuresFile(config.erasuresFile)
   const preparing = prepareLedger({
     databaseUrl: database.url,

@@ -1,4 +1,8 @@
 /** This process as a worker: what it gets from its parent in place of opening it itself. */
+
+import { nodeOfWorker } from '../cluster/cluster-config.ts'
+import { ClusterMember } from '../cluster/cluster-member.ts'
+import type { Membership } from '../cluster/membership.ts'
 import type { ParentCalls, WorkerSettings } from '../cluster/workers/parent-calls.ts'
 import type { ProcessChannel, Remote } from '../cluster/workers/process-channel.ts'
 import { WorkerMember } from '../cluster/workers/worker-member.ts'
@@ -24,10 +28,11 @@ export class WorkerPlace {
   }
 
   /** PORT is shared by the workers, ADMIN_PORT is the parent's: what comes in there arrives through a socket. */
-  listeners({ host, admin }: Config): Listeners {
+  listeners({ host, admin, cluster }: Config): Listeners {
     const { worker, port, folder, isSuccessor } = this.settings
     return new Listeners({
       main: { host, port, isShared: true },
+      node: cluster === null ? null : { host, port: port + worker },
       admin: admin === null ? null : { unix: adminSocketOf(folder, worker) },
       isLate: isSuccessor,
     })
@@ -38,7 +43,9 @@ export class WorkerPlace {
     return { ...this.settings.database, standbys: null, stop: async () => {} }
   }
 
-  membership(log: Log): WorkerMember {
+  /** The parent says which shards it has, or, with CLUSTER_ETCD, etcd. */
+  membership({ cluster }: Config, log: Log): Membership {
+    if (cluster !== null) return new ClusterMember(nodeOfWorker(cluster, this.settings.worker), log)
     return new WorkerMember(this.settings, this.#channel, { log, onReplaced: () => this.replaced() })
   }
 

@@ -17,8 +17,14 @@ export const SERVE_AS_WORKER = 'serve-as-worker'
 const RESTART_MS = [0, 100, 500, 2_000, 5_000] as const
 /** A worker that ran at least this long is started again at once. */
 const STABLE_RUN_MS = 60_000
-/** How long the first workers wait for each other, so that none of them takes everything and has to give it away again. */
-const GATHER_MS_MAX = 5_000
+/**
+ * How long the first workers wait for each other, so that none of them takes everything and has to give it away again. Less than a worker
+ * waits for an answer of its parent (parent-store.ts).
+ */
+const GATHER_MS_MAX = 1_500
+const LOOK_MS = 1_000
+/** A worker that has not renewed its lease for so many looks of this process hangs. By looks: this process may have hung itself. */
+const SILENT_LOOKS_MAX = 10
 
 /** Below the timeout of a scrape, ten seconds. */
 const READINGS_MS_MAX = 3_000
@@ -31,13 +37,21 @@ interface WorkerProcess {
   readonly since: number
   /** Which end with it. */
   readonly leases: Set<string>
+  /** It had what it needs, and its turn could come. */
+  isPrepared: boolean
   isServing: boolean
+  /** Since it last renewed its lease; null before it has one. */
+  silentLooks: number | null
 }
 
 interface WorkerProcessesWatch {
   /** It ended unasked, and is started again after `restartMs`. */
   onEnd(fields: { worker: number; exitCode: number | null; signal: string | number | null; restartMs: number }): void
-  /** One of the first ended before it served: it has said why. */
+  /** A process could not be started. It is tried again. */
+  onNotStarted(error: unknown): void
+  /** It hangs, and is killed. */
+  onSilent(worker: number): void
+  /** One of the first ended before it had what it needs: it has said why. */
   onFailedStart(worker: number): void
   /** A worker has learned that another process is the writer, or that SECRET_KEY is another one. */
   onReplaced(worker: number): void
@@ -64,6 +78,7 @@ export class WorkerProcesses {
   readonly #firstServes = Promise.withResolvers<void>()
   readonly #allServe: Gathering
   readonly #metrics = new SummedMetrics()
+  #page: Promise<string> | null = null
   #standing: Standing | null = null
   #restarts = 0
   #isStopping = false
@@ -80,6 +95,7 @@ export class WorkerProcesses {
     this.#drained = new Gathering(all)
     this.#allServe = new Gathering(all)
     for (const worker of all) this.#start(worker, { isSuccessor: false })
+    this.#lookLater()
   }
 
   /** Those that serve. */
@@ -97,16 +113,17 @@ export class WorkerProcesses {
     return this.#allServe.complete
   }
 
-  /** The metrics of all workers, as they are now. One that does not answer in time is shown as it was. */
-  async metricsPage(): Promise<string> {
-    const { clock } = this.#options
-    const asked = [...this.#running.values()].map(async (running) => {
-      const readings = await withDeadline(running.calls.readings(), READINGS_MS_MAX, clock).catch(() => null)
-      if (readings !== null && this.#running.get(running.worker) === running)
-        this.#metrics.report(running.worker, readings)
+  /** The metrics of all workers, as they are now; asked for once by all who ask meanwhile. One that does not answer is shown as it was. */
+  metricsPage(): Promise<string> {
+    this.#page ??= this.#readMetrics().finally(() => {
+      this.#page = null
     })
-    await Promise.all(asked)
-    return this.#metrics.text({ running: this.#running.size, restarts: this.#restarts })
+    return this.#page
+  }
+
+  /** Whether this service waits until another one ends. */
+  get isStandby(): boolean {
+    return this.#standing === 'standby'
   }
 
   /** Tells the workers whether they will serve soon. */
@@ -120,29 +137,68 @@ export class WorkerProcesses {
     this.#turn.resolve()
   }
 
-  /** Ends all workers, in order; kills those that have not ended after `withinMs`. */
-  async stop(signal: string, withinMs: number): Promise<void> {
+  /** Ends all workers; kills those that have not ended after `withinMs`. @returns whether all have ended cleanly */
+  async stop(signal: string, withinMs: number): Promise<boolean> {
     this.#isStopping = true
     const running = [...this.#running.values()]
     for (const worker of range(this.#options.count)) if (!this.#running.has(worker)) this.#drained.arrive(worker)
     for (const { calls } of running) void calls.stop(signal).catch(ignoreEnd)
+    // Those that wait for their turn find that they are being stopped.
+    this.#turn.resolve()
+    this.#firstServes.resolve()
     const cancel = this.#options.clock.after(withinMs, () => {
       for (const { child } of running) child.kill('SIGKILL')
     })
-    await Promise.all(running.map(({ child }) => child.exited))
+    const codes = await Promise.all(running.map(({ child }) => child.exited))
     cancel()
+    return codes.every((code) => code === 0)
+  }
+
+  async #readMetrics(): Promise<string> {
+    const { clock } = this.#options
+    const asked = [...this.#running.values()].map(async (running) => {
+      const readings = await withDeadline(running.calls.readings(), READINGS_MS_MAX, clock).catch(() => null)
+      if (readings !== null && this.#running.get(running.worker) === running)
+        this.#metrics.report(running.worker, readings)
+    })
+    await Promise.all(asked)
+    return this.#metrics.text({ running: this.#running.size, restarts: this.#restarts })
+  }
+
+  /** A worker that hangs serves nothing, but the kernel gives it connections. */
+  #lookLater(): void {
+    this.#options.clock.after(LOOK_MS, () => {
+      for (const running of this.#running.values()) {
+        if (running.silentLooks === null) continue
+        running.silentLooks += 1
+        if (running.silentLooks < SILENT_LOOKS_MAX) continue
+        this.#options.watch.onSilent(running.worker)
+        running.silentLooks = null
+        running.child.kill('SIGKILL')
+      }
+      if (!this.#isStopping) this.#lookLater()
+    })
   }
 
   #start(worker: number, { isSuccessor }: { isSuccessor: boolean }): void {
-    const since = this.#options.clock.monotonicMs()
-    // The number is for whoever lists the processes.
-    const child = Bun.spawn([...selfCommand(SERVE_AS_WORKER), String(worker)], {
-      env: process.env,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      serialization: 'json',
-      ipc: (message) => channel.receive(message),
-      onExit: (_, exitCode, signal) => this.#ended(started, { exitCode, signal }),
-    })
+    const { clock, settings, watch } = this.#options
+    const since = clock.monotonicMs()
+    let child: Bun.Subprocess
+    try {
+      // The number is for whoever lists the processes.
+      child = Bun.spawn([...selfCommand(SERVE_AS_WORKER), String(worker)], {
+        env: process.env,
+        stdio: ['ignore', 'inherit', 'inherit'],
+        serialization: 'json',
+        ipc: (message) => channel.receive(message),
+        onExit: (_, exitCode, signal) => this.#ended(started, { exitCode, signal }),
+      })
+    } catch (error) {
+      // The program was removed, or the machine cannot start another process.
+      watch.onNotStarted(error)
+      this.#startAgain(worker)
+      return
+    }
     const leases = new Set<string>()
     const channel = new ProcessChannel((message) => child.send(message), this.#answers(worker, leases, { isSuccessor }))
     const started: WorkerProcess = {
@@ -152,24 +208,34 @@ export class WorkerProcesses {
       calls: channel.remote<WorkerCalls>(),
       since,
       leases,
+      isPrepared: false,
       isServing: false,
+      silentLooks: null,
     }
     this.#running.set(worker, started)
-    const isFirst = worker === 1 && !isSuccessor && this.#options.settings.database.isEmbedded
-    void started.calls.start({ ...this.#options.settings, worker, isFirst, isSuccessor }).catch(ignoreEnd)
+    const isFirst = worker === 1 && !isSuccessor && settings.database.isEmbedded
+    void started.calls.start({ ...settings, worker, isFirst, isSuccessor }).catch(ignoreEnd)
     if (this.#standing !== null) void started.calls.standing(this.#standing).catch(ignoreEnd)
   }
 
   #answers(worker: number, leases: Set<string>, { isSuccessor }: { isSuccessor: boolean }): ParentCalls {
     const store = this.#store
+    const renewed = () => {
+      const running = this.#running.get(worker)
+      if (running !== undefined) running.silentLooks = 0
+    }
     const group = Math.min(worker - 1, this.#ready.length - 1)
     return {
       grant: (_, ttlS) => {
         const lease = store.grant(ttlS)
         leases.add(lease)
+        renewed()
         return lease
       },
-      keepAlive: (_, lease) => store.keepAlive(lease),
+      keepAlive: (_, lease) => {
+        renewed()
+        return store.keepAlive(lease)
+      },
       revoke: (_, lease) => store.revoke(lease),
       read: (_, prefix) => store.read(prefix),
       commit: async (_, changes) => {
@@ -181,6 +247,8 @@ export class WorkerProcesses {
       changes: (signal, fromRevision) => store.changes(fromRevision, signal),
       turn: async () => {
         this.#prepared.arrive(worker)
+        const running = this.#running.get(worker)
+        if (running !== undefined) running.isPrepared = true
         await this.#turn.promise
         if (group > 0) await this.#firstServes.promise
       },
@@ -215,7 +283,7 @@ export class WorkerProcesses {
     ended: WorkerProcess,
     { exitCode, signal }: { exitCode: number | null; signal: string | number | null },
   ): void {
-    const { worker, leases, channel, isServing } = ended
+    const { worker, leases, channel, since, isPrepared } = ended
     const { clock, watch } = this.#options
     channel.close()
     this.#running.delete(worker)
@@ -224,20 +292,26 @@ export class WorkerProcesses {
     for (const gathering of [...this.#registered, ...this.#ready, this.#drained]) gathering.arrive(worker)
     this.#metrics.ended(worker)
     if (this.#isStopping) return
-    if (!isServing && this.#restarts === 0) {
+    if (!isPrepared && this.#restarts === 0) {
       watch.onFailedStart(worker)
       return
     }
-    const isStable = clock.monotonicMs() - ended.since >= STABLE_RUN_MS
-    const failures = isStable ? 0 : (this.#failuresInARow.get(worker) ?? 0)
+    if (clock.monotonicMs() - since >= STABLE_RUN_MS) this.#failuresInARow.delete(worker)
+    const restartMs = this.#startAgain(worker)
+    watch.onEnd({ worker, exitCode, signal, restartMs })
+  }
+
+  /** @returns after how many milliseconds */
+  #startAgain(worker: number): number {
+    const failures = this.#failuresInARow.get(worker) ?? 0
     this.#failuresInARow.set(worker, failures + 1)
     const restartMs = RESTART_MS[Math.min(failures, RESTART_MS.length - 1)] ?? 0
-    watch.onEnd({ worker, exitCode, signal, restartMs })
-    clock.after(restartMs, () => {
+    this.#options.clock.after(restartMs, () => {
       if (this.#isStopping) return
       this.#restarts += 1
       this.#start(worker, { isSuccessor: true })
     })
+    return restartMs
   }
 }
 

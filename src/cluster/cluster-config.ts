@@ -88,3 +88,14 @@ function readFile(path: string): string | null {
     return null
   }
 }
+
+/**
+ * The node that a worker of a host is. Others reach it at the port that is so many after the host's own, because the workers share that.
+ * @param worker its number, from 1
+ */
+export function nodeOfWorker(config: ClusterConfig, worker: number): ClusterConfig {
+  const url = new URL(config.nodeUrl)
+  const own = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+  url.port = String(own + worker)
+  return { ...config, nodeId: `${config.nodeId}.${worker}`, nodeUrl: url.origin }
+}

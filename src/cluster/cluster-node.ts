@@ -51,7 +51,6 @@ export class ClusterNode {
   #revision = 0
   #behind = 0
   #isEtcdAway = false
-  #isStandingStill = false
 
   constructor(options: NodeOptions) {
     const { self, etcd, clock, keys, host, watch, isOver } = options
@@ -94,10 +93,7 @@ export class ClusterNode {
       host,
       watch,
       wanted: () => this.wanted,
-      lease: () =>
-        this.confirmation.hasLease && !this.#isStandingStill && !this.#closing.signal.aborted
-          ? this.#keeper.lease
-          : null,
+      lease: () => (this.confirmation.hasLease && !this.#closing.signal.aborted ? this.#keeper.lease : null),
       onChanged: () => this.#changed(),
       onEtcdFailure: (error) => this.#etcdFailed(error),
     })
@@ -199,9 +195,9 @@ export class ClusterNode {
     return host.owned.size === 0 || !this.hasSuccessor
   }
 
-  /** From now on neither gets nor gives a shard: all processes are being stopped, and there is nobody to hand anything over to. */
+  /** From now on begins no move of a shard: all processes are being stopped, and there is nobody to hand anything over to. */
   standStill(): void {
-    this.#isStandingStill = true
+    this.moves.isStandingStill = true
   }
 
   /** Ends the lease, and with it every claim. To be called when nothing is written any more. */

@@ -45,6 +45,7 @@ export class NodeLedger implements Ownership {
   readonly #clock: Clock
   readonly #hasStandby: boolean
   #journal: Pick<Journal, 'epochOf' | 'epochOfShard'> | null = null
+  #rateTerm: number | null = null
 
   /**
    * @param options.onFailure something that makes the next owner slower, or its counts lower, has failed
@@ -88,8 +89,13 @@ export class NodeLedger implements Ownership {
 
   /** Reads what every shard needs, and the sessions of the operator, which belong to none. */
   async acquire({ prepare, turn, isCancelled }: TakeOverSteps): Promise<TakenOver> {
-    const { chainKeys, sessionRows } = this.#stores
-    const [keys, sessions] = await Promise.all([chainKeys.open(), sessionRows.load('operator')])
+    const { chainKeys, sessionRows, rateRows } = this.#stores
+    const [keys, sessions, rateTerm] = await Promise.all([
+      chainKeys.open(),
+      sessionRows.load('operator'),
+      rateRows.newNodeTerm(),
+    ])
+    this.#rateTerm = rateTerm
     await prepare()
     await turn()
     if (isCancelled()) throw new Error('Cannot join the cluster: the process is shutting down')
@@ -108,7 +114,8 @@ export class NodeLedger implements Ownership {
 
   async beat(): Promise<{ readonly isAwaited: boolean }> {
     const { writers, writerId } = this.#stores
-    if (this.shards.owned.size === 0) return OF_A_NODE
+    // Until the database was asked, a standby may wait: what comes first may be the loss of the database.
+    if (this.shards.owned.size === 0) return { isAwaited: this.#hasStandby }
     const beaten = await writers.beat(writerId)
     // A process that takes over all shards deletes the rows of all nodes.
     if (beaten === null) await this.shards.confirm()
@@ -117,7 +124,8 @@ export class NodeLedger implements Ownership {
 
   async openRateRows(): Promise<RateRows> {
     const { rateRows } = this.#stores
-    const term = await rateRows.newNodeTerm()
+    const term = this.#rateTerm
+    assert(term !== null, 'Cannot keep requests: nothing was acquired')
     return { shardOf, persist: (keep) => rateRows.keepOfNode(term, keep) }
   }
 

@@ -51,6 +51,8 @@ interface MovesOptions {
 export class ShardMoves {
   readonly counts: MoveCounts = { acquired: 0, released: 0, dropped: 0, fenced: 0, failures: 0 }
   isLeaving = false
+  /** Nothing is begun any more; what was begun is completed. */
+  isStandingStill = false
   readonly #options: MovesOptions
   readonly #busy = new Map<number, Step>()
   /** Given up for another node, until when they count (monotonic). */
@@ -93,7 +95,7 @@ export class ShardMoves {
   act(): void {
     const { self, clock, view, host, wanted } = this.#options
     const lease = this.#options.lease()
-    if (lease === null) return
+    if (lease === null || this.isStandingStill) return
     const now = clock.monotonicMs()
     for (const [shard, until] of this.#moving) {
       const claim = view.claims[shard]

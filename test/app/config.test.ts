@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { availableParallelism } from 'node:os'
 import { ConfigError, LIMITS, readConfig } from '../../src/app/config.ts'
+import { nodeOfWorker } from '../../src/cluster/cluster-config.ts'
 
 const TOKEN = 'x'.repeat(32)
 const KEY_HEX = '0f'.repeat(32)
@@ -285,24 +286,23 @@ describe('WORKERS', () => {
     },
   )
 
-  test('is nothing else, and a node of a cluster has none', () => {
+  test('is nothing else', () => {
     for (const text of ['0', '65', '2.5', '-1', 'all', 'Auto'])
       expect(faultsOf({ WORKERS: text })).toEqual([
         `WORKERS is ${JSON.stringify(text)}: use auto, or a whole number from 1 to 64.`,
       ])
-    expect(faultsOf({ ...NODE, WORKERS: '2' })).toEqual([expect.stringContaining('remove one of the two')])
   })
 })
 
-const NODE = {
-  ...SERVER,
-  CLUSTER_ETCD: 'http://u:hunter3@a:2379,b',
-  NODE_ID: 'node-a',
-  NODE_URL: 'http://10.0.0.1:3000/',
-  CLUSTER_SECRET: 's'.repeat(32),
-}
-
 describe('a node of a cluster', () => {
+  const NODE = {
+    ...SERVER,
+    CLUSTER_ETCD: 'http://u:hunter3@a:2379,b',
+    NODE_ID: 'node-a',
+    NODE_URL: 'http://10.0.0.1:3000/',
+    CLUSTER_SECRET: 's'.repeat(32),
+  }
+
   test('is what CLUSTER_ETCD makes of a process', () => {
     expect(readConfig(NODE).cluster).toEqual({
       etcd: { origins: ['http://a:2379', 'http://b:2379'], user: { name: 'u', password: 'hunter3' } },
@@ -311,6 +311,17 @@ describe('a node of a cluster', () => {
       nodeUrl: 'http://10.0.0.1:3000',
       secrets: ['s'.repeat(32)],
     })
+  })
+
+  test('is each worker of its host, at a port of its own', () => {
+    const nodeOf = (url: string) => {
+      const { cluster } = readConfig({ ...NODE, NODE_URL: url, WORKERS: '3' })
+      const { nodeId, nodeUrl } = nodeOfWorker(cluster as NonNullable<typeof cluster>, 3)
+      return [nodeId, nodeUrl]
+    }
+    expect(nodeOf('http://10.0.0.1:3000')).toEqual(['node-a.3', 'http://10.0.0.1:3003'])
+    expect(nodeOf('http://a')).toEqual(['node-a.3', 'http://a:83'])
+    expect(nodeOf('https://[::1]')).toEqual(['node-a.3', 'https://[::1]:446'])
   })
 
   test('shows etcd a certificate with its key, or none', () => {

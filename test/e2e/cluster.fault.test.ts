@@ -6,8 +6,11 @@ import { NodeProcesses, settled, statusOf } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
 import { makeAgencyByPortal, startServiceOn } from '../support/service-process.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /* Nodes as processes of their own, on one Postgres and one etcd. */
+
+const folder = temporaryFolder('nodes')
 
 describeWithEtcd('a cluster of processes', () => {
   let etcd: EtcdServers
@@ -54,6 +57,28 @@ describeWithEtcd('a cluster of processes', () => {
     const metrics = await fetch(`${a.adminUrl}/metrics`).then((answer) => answer.text())
     expect(metrics).toContain('nightledger_cluster_shards{state="served"} 256')
     expect(metrics).toContain('nightledger_database_up 1\n')
+  }, 180_000)
+
+  test('each worker of a host is a node, which others reach at a port of its own', async () => {
+    const dataDir = `${folder}/a`
+    const [a, b] = [await nodes.start('a', { WORKERS: '2', DATA_DIR: dataDir }), await nodes.start('b')]
+    const { nodes: seen } = await settled(b, 3)
+    expect(seen.map(({ id }) => id)).toEqual(['a.1', 'a.2', 'b'])
+    const slugs = ['one', 'two', 'three', 'four', 'five', 'six']
+    const owners = new Set<string | null>()
+    for (const slug of slugs) {
+      const key = await makeAgencyByPortal(b, { slug, scopes: ['read:units'], plan: AMPLE_PLAN })
+      for (const { baseUrl } of [a, b, a]) {
+        const headers = { authorization: `Bearer ${key}`, connection: 'close' }
+        const answer = await fetch(`${baseUrl}/partner/v1/units`, { headers })
+        expect(answer.status).toBe(200)
+        owners.add(answer.headers.get('x-served-by'))
+      }
+    }
+    expect(owners.size).toBeGreaterThan(1)
+    a.kill('SIGTERM')
+    expect(await a.exited).toBe(0)
+    await settled(b, 1)
   }, 180_000)
 
   test('a node that is stopped takes requests until load balancers have seen twice that it is not ready', async () => {

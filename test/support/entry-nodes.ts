@@ -44,6 +44,10 @@ interface EntryNode {
   leave(): void
   /** Ends its connections to the other workers. */
   kill(): Promise<void>
+  /** Takes no more connections of workers, and answers what it has got. */
+  stopListening(): Promise<void>
+  /** Answers a request as if it had come in by its public listener. */
+  readonly handle: Answering
   close(): Promise<void>
 }
 
@@ -153,6 +157,8 @@ export class EntryCluster {
         state.term = term
       },
       leave: () => leaving.abort(),
+      handle: (request) => listen(request),
+      stopListening: async () => worker?.close(systemClock, 5_000),
       kill: async () => {
         if (calls instanceof WorkerCalls) calls.close()
         await worker?.close(systemClock, 0)

@@ -81,8 +81,13 @@ export function headersText(headers: Headers): string {
   let values = ''
   for (const name in all) {
     const value = all[name] as string | string[]
+    if (typeof value === 'string') {
+      names += name + LINE
+      values += value + LINE
+      continue
+    }
     // Cookies of an answer.
-    for (const each of typeof value === 'string' ? [value] : value) {
+    for (const each of value) {
       names += name + LINE
       values += each + LINE
     }
@@ -90,12 +95,19 @@ export function headersText(headers: Headers): string {
   return names + VALUES + values
 }
 
+interface Known {
+  readonly names: readonly string[]
+  /** As they are in `headers`. */
+  readonly values: string[]
+  readonly headers: Headers
+}
+
 /**
  * Reads `headersText`. Most requests and most answers have the same names, and to set the values of headers costs a third of making them:
  * so those with the same names are one object, which must be used before the next is read (`Request` and `Response` copy it).
  */
 export class HeaderTexts {
-  readonly #known = new Map<string, { readonly names: readonly string[]; readonly headers: Headers }>()
+  readonly #known = new Map<string, Known>()
 
   /** Null: it is none. */
   read(text: string): Headers | null {
@@ -104,18 +116,22 @@ export class HeaderTexts {
     const namesText = text.slice(0, split)
     let known = this.#known.get(namesText)
     if (known === undefined) {
-      known = { names: namesText.split(LINE).slice(0, -1), headers: new Headers() }
+      known = { names: namesText.split(LINE).slice(0, -1), values: [], headers: new Headers() }
       if (new Set(known.names).size < known.names.length) return separate(known.names, text.slice(split + 1))
       if (this.#known.size >= NAMES_MAX) this.#known.clear()
       this.#known.set(namesText, known)
     }
-    const { names, headers } = known
+    const { names, values, headers } = known
     let at = split + 1
     try {
-      for (const name of names) {
+      for (let i = 0; i < names.length; i++) {
         const end = text.indexOf(LINE, at)
         if (end === -1) return null
-        headers.set(name, text.slice(at, end))
+        const value = text.slice(at, end)
+        if (values[i] !== value) {
+          headers.set(names[i] as string, value)
+          values[i] = value
+        }
         at = end + 1
       }
     } catch {

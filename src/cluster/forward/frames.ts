@@ -29,6 +29,7 @@ export interface Frame {
   readonly body: Buffer
 }
 
+const EMPTY = Buffer.alloc(0)
 const LENGTH_BYTES = 4
 /** Before the head. */
 const PREFIX_BYTES = 13
@@ -159,7 +160,7 @@ export class FrameReader {
         kind: bytes[at + 4] as number,
         id: bytes.readUInt32LE(at + 5),
         head: bytes.toString('utf8', at + PREFIX_BYTES, headEnd),
-        body: bytes.subarray(headEnd, end),
+        body: headEnd === end ? EMPTY : bytes.subarray(headEnd, end),
       })
       at = end
     }

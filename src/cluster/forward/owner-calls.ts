@@ -89,7 +89,7 @@ export function isSafe({ method }: Pick<Request, 'method'>): boolean {
 
 /** A read that waits until there are changes. */
 export function isWait(request: Request): boolean {
-  return isSafe(request) && WAIT.test(request.url)
+  return isSafe(request) && request.url.includes('wait=') && WAIT.test(request.url)
 }
 
 /** It waits for changes, or asks for a stream of them. */

@@ -171,7 +171,7 @@ export class RequestEntry {
   #forwarded(entered: Entered, { shard, peer }: Hop): Response | NotOwner | Promise<Response | NotOwner> {
     const { request, answer } = entered
     this.#peers.set(request, peer)
-    this.#shards.set(request, shard)
+    if (!isSafe(request)) this.#shards.set(request, shard)
     const { owners, termOf } = this.#options
     if (!isSafe(request) || mayHaveSession(request) || owners.ownerOf(shard) !== 'self')
       return this.#forwardedSlowly({ ...entered, shard })

@@ -15,14 +15,14 @@ import {
 /** Bun closes a connection after 30 s without a byte, also one whose request has no answer yet. Few requests take a second. */
 const LONG_MS = 1_000
 
-/** What a call does with its connection. */
+/** What a call does with its connection, by its id. */
 interface CallLink {
   /** Asks for the next part of the answer. */
-  pull(): void
+  pull(id: number): void
   /** Tells the owner that nobody waits any more. */
-  cancel(): void
+  cancel(id: number): void
   /** Nothing of the call is open any more. Called once. */
-  onEnd(): void
+  ended(id: number): void
 }
 
 export class WorkerCall {
@@ -31,6 +31,8 @@ export class WorkerCall {
   readonly #sentMs: number
   readonly #context: CallContext
   readonly #link: CallLink
+  readonly #id: number
+  readonly #onEnd: () => void
   readonly #settled = Promise.withResolvers<CallOutcome>()
   /** The owner that this process last knew when it was the one that was asked, or before: another one than that is a change. */
   #seen: string | null
@@ -38,13 +40,20 @@ export class WorkerCall {
   #withoutOwnerMs: number | null = null
   #isLong = false
   #client: AbortSignal | null = null
+  #onGone: (() => void) | null = null
   #stream: ReadableStreamDefaultController<Uint8Array> | null = null
   #wanted: (() => void) | null = null
   #hasPart = false
   #isOver = false
 
-  /** @param to the worker that is asked */
-  constructor(params: OwnedRequest, to: string, context: CallContext, link: CallLink) {
+  /** @param call.to the worker that is asked @param call.onEnd of `SendToOwner` */
+  constructor(
+    { params, to, id, onEnd }: { params: OwnedRequest; to: string; id: number; onEnd: () => void },
+    context: CallContext,
+    link: CallLink,
+  ) {
+    this.#id = id
+    this.#onEnd = onEnd
     this.#params = params
     this.#to = to
     this.#context = context
@@ -67,7 +76,7 @@ export class WorkerCall {
     return this.#settle(outcome)
   }
 
-  begin(init: { status: number; headers: Headers }): boolean {
+  startStream(init: { status: number; headers: Headers }): boolean {
     if (this.#stream !== null) return false
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
@@ -76,7 +85,7 @@ export class WorkerCall {
       pull: () =>
         new Promise<void>((resolve) => {
           this.#wanted = resolve
-          this.#link.pull()
+          this.#link.pull(this.#id)
         }),
       cancel: () => this.#drop(),
     })
@@ -118,7 +127,7 @@ export class WorkerCall {
     if (this.#stream === null) {
       if (isWait(this.#params.request)) this.#giveUp()
     } else if (this.#hasPart) {
-      this.#link.cancel()
+      this.#link.cancel(this.#id)
       this.finish()
     }
   }
@@ -127,7 +136,8 @@ export class WorkerCall {
   watchClient(): void {
     if (this.#client !== null) return
     this.#client = this.#params.request.signal
-    this.#client.addEventListener('abort', this.#drop, { once: true })
+    this.#onGone = () => this.#drop()
+    this.#client.addEventListener('abort', this.#onGone, { once: true })
     if (this.#client.aborted) this.#drop()
   }
 
@@ -157,9 +167,9 @@ export class WorkerCall {
     if (nowMs - this.#changedMs >= GRACE_MS) this.#giveUp()
   }
 
-  readonly #drop = (): void => {
+  #drop(): void {
     if (this.#isOver) return
-    this.#link.cancel()
+    this.#link.cancel(this.#id)
     this.#over()
     this.#settled.resolve(UNKNOWN)
     this.#delivered()
@@ -167,7 +177,7 @@ export class WorkerCall {
 
   #giveUp(): void {
     if (this.#isOver) return
-    this.#link.cancel()
+    this.#link.cancel(this.#id)
     this.lose()
   }
 
@@ -186,8 +196,9 @@ export class WorkerCall {
   #over(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#client?.removeEventListener('abort', this.#drop)
-    this.#link.onEnd()
+    if (this.#onGone !== null) this.#client?.removeEventListener('abort', this.#onGone)
+    this.#link.ended(this.#id)
+    this.#onEnd()
   }
 
   #owner(): string | null {

@@ -53,14 +53,7 @@ export class WorkerLink {
     const { request, listener, shard, route } = params
     const { leaving } = this.#options
     const id = this.#newId()
-    const call = new WorkerCall(params, to, this.#options, {
-      pull: () => this.#queue.push(FRAME.pull, id, '', null),
-      cancel: () => this.#queue.push(FRAME.cancel, id, '', null),
-      onEnd: () => {
-        this.#calls.delete(id)
-        onEnd()
-      },
-    })
+    const call = new WorkerCall({ params, to, id, onEnd }, this.#options, this)
     this.#calls.set(id, call)
     const { method } = request
     const url = leaving.aborted && isWait(request) ? withoutWait(request.url) : request.url
@@ -70,6 +63,18 @@ export class WorkerLink {
     if (isFeed(request)) call.watchClient()
     this.#lookLater()
     return call.outcome
+  }
+
+  pull(id: number): void {
+    this.#queue.push(FRAME.pull, id, '', null)
+  }
+
+  cancel(id: number): void {
+    this.#queue.push(FRAME.cancel, id, '', null)
+  }
+
+  ended(id: number): void {
+    this.#calls.delete(id)
   }
 
   /** This process stops. */
@@ -123,7 +128,7 @@ export class WorkerLink {
       case FRAME.stream: {
         const read = readAnswerHead(head, this.#texts)
         if (read === null) return false
-        return kind === FRAME.answer ? call.answer(read, body) : call.begin(read)
+        return kind === FRAME.answer ? call.answer(read, body) : call.startStream(read)
       }
       case FRAME.notOwner: {
         const read = readNotOwnerHead(head)

@@ -11,9 +11,6 @@ const UMASK = 0o177
 /** Answers that wait for a worker that reads nothing. */
 const QUEUED_BYTES_MAX = 256 * 1_024 * 1_024
 const CLOSE_LOOK_MS = 10
-/** The bytes of `sun_path`, with the zero at its end. */
-export const SOCKET_PATH_BYTES_MAX = 107
-
 type Receive = RequestEntry['receive']
 
 export class WorkerListener {
@@ -130,7 +127,11 @@ class Connection {
   }
 
   #answer(id: number, request: ReceivedRequest, forwarded: Forwarded): void {
-    const answered = this.#receive(request, forwarded)
+    const answered = this.#received(request, forwarded)
+    if (answered === null) {
+      this.#queue.push(FRAME.broken, id, '', null)
+      return
+    }
     if (!(answered instanceof Promise)) {
       this.#send(id, request, answered)
       return
@@ -140,6 +141,15 @@ class Connection {
       (settled) => this.#send(id, request, settled),
       () => this.#push(FRAME.broken, id),
     )
+  }
+
+  /** Null: what answers it has thrown. The other requests of this connection are answered. */
+  #received(request: ReceivedRequest, forwarded: Forwarded): ReturnType<Receive> | null {
+    try {
+      return this.#receive(request, forwarded)
+    } catch {
+      return null
+    }
   }
 
   #send(id: number, request: ReceivedRequest, answered: Response | NotOwner): void {
@@ -153,7 +163,7 @@ class Connection {
       return
     }
     const type = answered.headers.get('content-type')
-    if (isStream(request, type) && answered.body !== null) {
+    if (isStream(type) && answered.body !== null) {
       this.#open.set(id, { request, reader: answered.body.getReader() })
       this.#queue.push(FRAME.stream, id, answerHead(answered), null)
       return
@@ -204,9 +214,9 @@ class Connection {
   }
 }
 
-/** Answers of other types are sent when all of them is there. Without a type nobody can tell: a read of one may be anything. */
-function isStream({ method }: Request, type: string | null): boolean {
-  return type === null ? method !== 'HEAD' : type.startsWith('text/event-stream')
+/** Answers of other types are sent when all of them is there. */
+function isStream(type: string | null): boolean {
+  return type?.startsWith('text/event-stream') === true
 }
 
 /** A request whose client is connected to another worker. Its signal, which few look at, is made when it is first asked for. */

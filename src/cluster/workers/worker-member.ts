@@ -8,6 +8,7 @@ import { workerNode } from '../../postgres/stores/postgres-writers.ts'
 import { ClusterKeys, SOCKET_URL_PREFIX } from '../cluster-keys.ts'
 import { type NodeLog, openNodeLedger } from '../cluster-member.ts'
 import { ClusterNode } from '../cluster-node.ts'
+import type { NotOwner } from '../forward/owner-calls.ts'
 import { WorkerCalls } from '../forward/worker-calls.ts'
 import { WorkerListener } from '../forward/worker-listener.ts'
 import type { EnteredLedger, Entrance, Membership, OwnershipParts } from '../membership.ts'
@@ -23,10 +24,14 @@ import { socketOf } from './worker-sockets.ts'
 /** The keys of one parent: there is no other in its memory. */
 export const WORKERS_PREFIX = '/workers/'
 const LOOK_MS = 5
+/** How long this worker answers others that are not drained; less than a drain may take (service.ts). */
+const DRAINED_MS_MAX = 7_000
 /** All requests are answered by then. */
 const CLOSE_MS_MAX = 100
 /** Raised by `take_shards` when another process has taken over from the parent. */
 const TAKEN_OVER = 'NL005'
+
+const NOT_CONFIRMED: NotOwner = { kind: 'not_owner', owner: null, isDoubtful: false }
 
 interface WorkerMemberOptions {
   readonly log: NodeLog
@@ -88,7 +93,10 @@ export class WorkerMember implements Membership {
     })
     const calls = new WorkerCalls({ owners: node.owners, clock, leaving })
     const { entrance, requests } = openEntrance({ node, ledger, shards, leaving, calls, log: this.#options.log })
-    const listener = new WorkerListener(socket, (request, forwarded) => requests.receive(request, forwarded))
+    const listener = new WorkerListener(socket, (request, forwarded) =>
+      // As for what comes in by a listener (P3).
+      ledger.isConfirmed ? requests.receive(request, forwarded) : NOT_CONFIRMED,
+    )
     this.#opened = { node, clock, listener, calls }
     return {
       ...entrance,
@@ -123,7 +131,8 @@ export class WorkerMember implements Membership {
   }
 
   async drained(): Promise<void> {
-    await this.#parent.drained().catch(() => {})
+    const all = this.#parent.drained().catch(() => {})
+    await Promise.race([all, sleep(this.#here.clock, DRAINED_MS_MAX)])
   }
 
   async close(): Promise<void> {

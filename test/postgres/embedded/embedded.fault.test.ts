@@ -75,8 +75,8 @@ describe('a Postgres of our own', () => {
       return row?.['max']
     }
     inNewFolder()
-    expect(await connectionsOf(1)).toBe(60)
-    expect(await connectionsOf(8)).toBe(200)
+    expect(await connectionsOf(1)).toBeGreaterThanOrEqual(40)
+    expect(await connectionsOf(8)).toBeGreaterThanOrEqual(8 * 20 + 20)
     inNewFolder()
   })
 

@@ -1,0 +1,192 @@
+import { afterEach, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HOP_HEADER } from '../../../src/cluster/forward/hop.ts'
+import { WorkerListener } from '../../../src/cluster/forward/worker-listener.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { EntryCluster, keyOf } from '../../support/entry-nodes.ts'
+import { eventually } from '../../support/eventually.ts'
+import { AUTHORIZATION, PATH, post, readText, reported, SHARD, source, twoOf } from './support/entry-requests.ts'
+
+let cluster = new EntryCluster('workers')
+afterEach(async () => {
+  await cluster.close()
+  cluster = new EntryCluster('workers')
+})
+
+const two = (owner: 'a' | 'b' | null) => twoOf(cluster, owner)
+
+test('only the user of the process can connect to its socket', () => {
+  const { a } = two('a')
+  expect(statSync(a.address.slice('unix:'.length)).mode & 0o777).toBe(0o600)
+})
+
+test('the socket of a process that was killed is replaced; a file that is none is not', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'worker-'))
+  const path = join(folder, 's')
+  const never = () => new Promise<Response>(() => {})
+  const killed = Bun.spawn([
+    process.execPath,
+    '-e',
+    `Bun.listen({ unix: ${JSON.stringify(path)}, socket: { data() {} } }); process.kill(process.pid, 'SIGKILL')`,
+  ])
+  await killed.exited
+  const listener = new WorkerListener(path, never)
+  await listener.close(systemClock, 0)
+  await Bun.write(path, 'text')
+  expect(() => new WorkerListener(path, never)).toThrow()
+  expect(await Bun.file(path).text()).toBe('text')
+  rmSync(folder, { recursive: true })
+})
+
+test('what a client says in the header of nodes means nothing, wherever its request comes in', async () => {
+  const { a, b } = two('b')
+  for (const { url } of [a, b]) {
+    const response = await fetch(url + PATH, { headers: { ...AUTHORIZATION, [HOP_HEADER]: 'x 9 admin 1.2.3.4' } })
+    expect([response.status, (await reported(response)).by]).toEqual([200, 'b'])
+  }
+})
+
+test('bytes that are no text arrive as they are, in both directions', async () => {
+  const { a, b } = two('b')
+  const bytes = Uint8Array.of(255, 254, 0, 195, 10)
+  b.app = async (request) =>
+    new Response(await request.arrayBuffer(), { headers: { 'content-type': 'application/octet-stream' } })
+  const response = await fetch(a.url + PATH, { ...post(), body: bytes })
+  expect(await response.bytes()).toEqual(bytes)
+})
+
+test('a body of 64 KB and an answer of 8 MB arrive', async () => {
+  const { a, b } = two('b')
+  b.app = async (request) =>
+    Response.json({ got: (await request.arrayBuffer()).byteLength, large: 'ü'.repeat(4_000_000) })
+  const { got, large } = (await (await fetch(a.url + PATH, post('x'.repeat(65_536)))).json()) as {
+    got: number
+    large: string
+  }
+  expect([got, large.length]).toEqual([65_536, 4_000_000])
+})
+
+test('an owner that is killed while it answers: reads and writes go to the next owner, writes with the same key', async () => {
+  const { a, b } = two('b')
+  const c = cluster.node('c')
+  const keys: (string | null)[] = []
+  b.app = (request) => {
+    keys.push(request.headers.get('idempotency-key'))
+    return new Promise(() => {})
+  }
+  const answers = [fetch(a.url + PATH, { headers: AUTHORIZATION }), fetch(a.url + PATH, post())]
+  await eventually('both are forwarded', () => b.asks.length === 2)
+  cluster.own(SHARD, 'c')
+  await b.kill()
+  for (const answer of answers) expect((await reported(await answer)).by).toBe('c')
+  expect(c.asks.map(({ headers }) => headers.get('idempotency-key')).filter(Boolean)).toEqual(keys.filter(Boolean))
+})
+
+test('an owner that comes back at the same place is connected to again', async () => {
+  const { a, b } = two('b')
+  expect((await reported(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
+  await b.kill()
+  const back = new WorkerListener(b.address.slice('unix:'.length), (...received) => b.entry.receive(...received))
+  expect((await reported(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
+  await back.close(systemClock, 1_000)
+})
+
+test('an owner that is killed within a stream breaks it off', async () => {
+  const { a, b } = two('b')
+  b.app = source().response
+  const response = await fetch(a.url + PATH, { headers: AUTHORIZATION })
+  const reader = response.body?.getReader()
+  if (reader === undefined) throw new Error('no body')
+  expect(await readText(reader)).toBe('first ')
+  await b.kill()
+  const end = await reader.read().then(
+    ({ done }) => done,
+    () => true,
+  )
+  expect(end).toBe(true)
+})
+
+test('of a stream that its client does not read the owner makes no more than fits in between', async () => {
+  const { a, b } = two('b')
+  let made = 0
+  b.app = () =>
+    new Response(
+      new ReadableStream({
+        pull: (controller) => {
+          made += 1
+          controller.enqueue(new Uint8Array(65_536))
+        },
+      }),
+      { headers: { 'content-type': 'text/event-stream' } },
+    )
+  const abort = new AbortController()
+  await fetch(a.url + PATH, { headers: AUTHORIZATION, signal: abort.signal })
+  let before = -1
+  await eventually('nothing more is made', async () => {
+    const isSame = before === made
+    before = made
+    await Bun.sleep(50)
+    return isSame && made === before
+  })
+  expect(made).toBeLessThan(1_000)
+  abort.abort()
+})
+
+test('thousands of requests are open on one connection, and each gets its own answer', async () => {
+  const { a, b } = two('b')
+  const waiting: (() => void)[] = []
+  b.app = ({ url }) => new Promise((resolve) => waiting.push(() => resolve(Response.json({ url }))))
+  cluster.own(SHARD + 1, 'b')
+  const each = 4_000
+  const sent = Array.from({ length: 2 * each }, (_, n) => {
+    const authorization = `Bearer ${keyOf(SHARD + (n % 2))}`
+    return a.handle(new Request(`http://a/partner/v1/units?n=${n}`, { headers: { authorization } }))
+  })
+  await eventually('all are forwarded', () => waiting.length === 2 * each)
+  for (const answer of waiting.reverse()) answer()
+  const urls = await Promise.all(sent.map(async (answer) => ((await (await answer).json()) as { url: string }).url))
+  expect(urls).toEqual(Array.from({ length: 2 * each }, (_, n) => `http://a/partner/v1/units?n=${n}`))
+})
+
+test.each([
+  ['no frame', Buffer.alloc(64, 0xff)],
+  ['a frame of no kind', Buffer.from([9, 0, 0, 0, 99, 1, 0, 0, 0, 0, 0, 0, 0])],
+  ['a request without a head', Buffer.from([9, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0])],
+])('a connection that sends %s is closed, and others are not disturbed', async (_, bytes) => {
+  const { a, b } = two('b')
+  const closed = Promise.withResolvers<void>()
+  await fetch(a.url + PATH, { headers: AUTHORIZATION })
+  await Bun.connect({
+    unix: b.address.slice('unix:'.length),
+    socket: { open: (socket) => void socket.write(bytes), data() {}, close: () => closed.resolve() },
+  })
+  await closed.promise
+  expect((await reported(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
+})
+
+test('what answers a request has thrown: the others of the connection are answered', async () => {
+  const { a, b } = two('b')
+  let thrown = 0
+  b.app = ({ url }) => {
+    if (!url.includes('throw') || thrown > 0) return Response.json({ by: 'b' })
+    thrown += 1
+    throw new Error('no answer')
+  }
+  const answers = ['throw', 'other'].map((q) => fetch(`${a.url}/partner/v1/units?${q}`, { headers: AUTHORIZATION }))
+  for (const answer of answers) expect((await reported(await answer)).by).toBe('b')
+  expect(a.entry.stats.sentAgain).toBe(1)
+})
+
+test('a listener that is closed answers what it has got first', async () => {
+  const { a, b } = two('b')
+  const answered = Promise.withResolvers<Response>()
+  b.app = () => answered.promise
+  const answer = fetch(a.url + PATH, { headers: AUTHORIZATION })
+  await eventually('it is forwarded', () => b.asks.length === 1)
+  const stopped = b.stopListening()
+  answered.resolve(Response.json({ by: 'b' }))
+  expect((await reported(await answer)).by).toBe('b')
+  await stopped
+})
