@@ -34,6 +34,8 @@ const LOADS = {
 } as const
 const LOAD_NAMES = ['reads', 'bookings'] as const
 const SETTLE_MS = 1_000
+const IDLE_MS = 3_000
+const LOG_LINES = 20
 const RUN_MS = 5_000
 
 type Load = (typeof LOAD_NAMES)[number]
@@ -66,7 +68,10 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
   },
 })
-const counts = values.workers.split(',').map(Number)
+const counts = values.workers
+  .split(',')
+  .map(Number)
+  .toSorted((a, b) => a - b)
 const [cpus, rounds] = [Number(values.cpus), Number(values.rounds)]
 const loads = LOAD_NAMES.filter((load) => values.only === undefined || values.only === load)
 if (
@@ -84,6 +89,7 @@ const say = (text: string) => console.log(`${((performance.now() - began) / 1_00
 const loadBefore = loadavg()[0]
 const postgres = await startPostgres()
 const all: Measured[] = []
+const idles: object[] = []
 try {
   const { url } = await postgres.createDatabase('bench')
   await makeLoadAgencies(url, AGENCIES)
@@ -105,6 +111,7 @@ await writeResult('workers', {
   rounds,
   agencies: AGENCIES.length,
   curve,
+  idles,
   all,
 })
 process.exit()
@@ -122,6 +129,10 @@ async function measureWorkers(databaseUrl: string, round: number, count: number)
     for (const group of groups) group.limit(share)
   }
   try {
+    await Bun.sleep(SETTLE_MS)
+    const idle = await idleCpus(service.pid)
+    say(`${count} workers without requests: service ${idle.service}, Postgres ${idle.postgres} CPUs`)
+    idles.push({ round, workers: count, ...idle })
     for (const load of loads) {
       await warm(service.baseUrl, load, count)
       for (const shape of round % 2 === 0 ? SHAPES : SHAPES.toReversed()) {
@@ -132,6 +143,9 @@ async function measureWorkers(databaseUrl: string, round: number, count: number)
         say(`${count} workers, ${load}, ${shape}: ${JSON.stringify(figures)}`)
       }
     }
+  } catch (error) {
+    console.error(service.log().split('\n').slice(-LOG_LINES).join('\n'))
+    throw error
   } finally {
     limit(null)
     await service.stop()
@@ -148,12 +162,25 @@ function workersOf(service: number, count: number): number[] {
   return serving
 }
 
+/** CPUs in use without requests: part of what a request costs, and more so the smaller the share of a worker is. */
+async function idleCpus(service: number): Promise<{ service: number; postgres: number }> {
+  const use = () => ({ service: cpuSecondsOfFamily(service), postgres: cpuSecondsOfFamily(postgres.postmasterPid) })
+  const before = use()
+  await Bun.sleep(IDLE_MS)
+  const after = use()
+  const cpusOf = (of: keyof typeof after) => rounded((after[of] - before[of]) / (IDLE_MS / 1_000), 3)
+  return { service: cpusOf('service'), postgres: cpusOf('postgres') }
+}
+
 /** Without a limit, until everything is in memory and compiled. */
 async function warm(url: string, load: Load, count: number): Promise<void> {
   const { requests, answers } = LOADS[load]
-  const running = await AgencyLoad.start(url, requests, { shape: 'alike', connections: AGENCIES.length })
-  await running.untilEachHas(answers * count)
-  await running.stop()
+  // One after the other: each has a minute, which is enough on a slow machine.
+  for (let worker = 0; worker < count; worker++) {
+    const running = await AgencyLoad.start(url, requests, { shape: 'alike', connections: AGENCIES.length })
+    await running.untilEachHas(answers)
+    await running.stop()
+  }
 }
 
 type Figures = Omit<Measured, 'round' | 'workers' | 'load' | 'shape'>

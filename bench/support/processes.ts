@@ -20,7 +20,7 @@ export interface BenchPostgres {
 /** A real Postgres with the service's own durable settings. */
 export async function startPostgres(): Promise<BenchPostgres> {
   const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-bench-'))
-  const server = await startEmbedded({ dataDir, onStep: () => {} })
+  const server = await startEmbedded({ dataDir, onStep: () => {}, connectionsMax: 200 })
   const cluster = findCluster(dataDir)
   const admin = connect(server.ownerUrl, { purpose: 'admin' })
   const opened: Sql[] = [admin]
@@ -44,7 +44,7 @@ export async function startPostgres(): Promise<BenchPostgres> {
   }
 }
 
-export type ServiceHandle = Pick<ServiceProcess, 'baseUrl' | 'pid' | 'readyMs'> & { stop(): Promise<void> }
+export type ServiceHandle = Pick<ServiceProcess, 'baseUrl' | 'pid' | 'readyMs' | 'log'> & { stop(): Promise<void> }
 
 const MAIN = join(import.meta.dir, '../../src/main.ts')
 const STOP_MS_MAX = 12_000

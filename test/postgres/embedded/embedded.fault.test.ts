@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Config } from '../../../src/app/config.ts'
+import { openDatabase } from '../../../src/app/open-database.ts'
 import { isAlive } from '../../../src/lib/process-run.ts'
 import { checkServer } from '../../../src/postgres/client/check-server.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
@@ -62,6 +65,21 @@ function postmasterPid(): number {
 }
 
 describe('a Postgres of our own', () => {
+  test('has connections for each worker of its service, and some to spare', async () => {
+    const secretKey = randomBytes(32)
+    const connectionsOf = async (workers: number) => {
+      const config = { databaseUrl: null, migrationDatabaseUrl: null, dataDir, workers } as Config
+      const { url, stop } = await openDatabase(config, { secretKey, onStep: () => {} })
+      const [row] = await withSql(url, (sql) => sql`select current_setting('max_connections')::int as max`)
+      await stop()
+      return row?.['max']
+    }
+    inNewFolder()
+    expect(await connectionsOf(1)).toBeGreaterThanOrEqual(40)
+    expect(await connectionsOf(8)).toBeGreaterThanOrEqual(8 * 20 + 20)
+    inNewFolder()
+  })
+
   test('keeps its data from start to start, and says which was the first', async () => {
     const first = await start()
     expect(first.firstStart).toBe(true)
