@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts'
 import { answersText, expectNoLies, FailoverLoad } from '../support/failover-load.ts'
 import { freePort } from '../support/free-port.ts'
 import { LOAD_AGENCY_IDS, LOAD_SECRET, Load, prepareForLoad } from '../support/load.ts'
-import { rounds } from '../support/long-run.ts'
+import { longTest, rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
 import { Scrape } from '../support/scrape.ts'
@@ -101,6 +101,21 @@ describe('a service with workers', () => {
       const page = await (await askAnew(service, '/metrics')).text()
       return new Scrape(page).value('nightledger_workers') === WORKERS
     })
+  })
+
+  longTest('kills a worker that hangs, whose agencies others have by then, and starts it again', async () => {
+    const service = await start()
+    const [, hung] = [...service.workers().values()]
+    if (hung === undefined) throw new Error('There is no second worker')
+    process.kill(hung, 'SIGSTOP')
+    await eventually('it was killed', () => service.log().includes('worker hangs, and is killed'))
+    await eventually('it is there again', async () => {
+      const page = await askAnew(service, '/metrics').then((answer) => answer.text())
+      return (
+        new Scrape(page).value('nightledger_workers') === WORKERS && ![...service.workers().values()].includes(hung)
+      )
+    })
+    await new Load(() => service.baseUrl).book()
   })
 
   test('ends within a second when its parent is killed, and the next start finds nothing of it', async () => {
