@@ -157,10 +157,11 @@ export class Credentials<C extends Credential, H> {
 
   /** One that is revoked here stays revoked, whatever is put later. */
   put(given: C, agency: Agency): void {
-    const known = this.byId(agency.id, given.id)
-    const credential = { ...given, revokedAt: given.revokedAt ?? known?.revokedAt ?? null }
     const own = this.#byAgency.get(agency.id) ?? new Map<string, C>()
-    this.#byAgency.set(agency.id, own.set(credential.id, credential))
+    if (own.size === 0) this.#byAgency.set(agency.id, own)
+    const revokedAt = given.revokedAt ?? own.get(given.id)?.revokedAt ?? null
+    const credential = revokedAt === given.revokedAt ? given : { ...given, revokedAt }
+    own.set(credential.id, credential)
     this.#holderByHash.set(credential.secretSha256, this.#holderOf(credential, agency))
   }
 
