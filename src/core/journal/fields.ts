@@ -120,13 +120,24 @@ export function columnDecoderOf<F extends Fields>(fields: F): (columns: Columns<
   const row = new Function('columns', 'i', `return {${members.join()}}`) as (of: object, i: number) => Decoded<F>
   return (columns) => {
     const decoded: Record<string, readonly unknown[]> = {}
-    for (const [name, { kind, isNullable, prefix }] of each)
+    for (const [name, { kind, isNullable, prefix }] of each) {
+      const lists = new Map<string, unknown>()
       decoded[name] = (columns[name] ?? corrupt(name)).map((value: unknown) => {
         if (value === undefined || (value === null && !isNullable)) corrupt(name)
+        if (kind === 'texts' && Array.isArray(value)) return sharedList(lists, value)
         return value === null ? null : decodeValue(kind, value, prefix)
       })
+    }
     return (decoded[each[0]?.[0] ?? ''] ?? []).map((_, i) => row(decoded, i))
   }
+}
+
+/** Equal lists of words as one: keys mostly have the same scopes. */
+function sharedList(lists: Map<string, unknown>, list: readonly unknown[]): unknown {
+  const text = JSON.stringify(list)
+  const known = lists.get(text) ?? list
+  lists.set(text, known)
+  return known
 }
 
 function decodeValue(kind: FieldKind, value: unknown, prefix?: IdPrefix): unknown {

@@ -2,7 +2,7 @@ import type { AccessToken, Agency, ApiKey } from '../../core/catalogue/agency.ts
 import { ENDED_CREDENTIALS_KEPT_MAX, Inventory } from '../../core/catalogue/agency.ts'
 import type { CatalogueMoment, CataloguePart, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
 import { type Person, REMOVED_PEOPLE_KEPT_MAX } from '../../core/catalogue/people.ts'
-import type { FeeType, Unit } from '../../core/domain/unit.ts'
+import { type FeeType, UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 import { decodeRates, decodeRestrictions } from '../../core/journal/entry-codec.ts'
 import { type Columns, columnDecoderOf, decoderOf, type Stored } from '../../core/journal/fields.ts'
 import { uuidOf } from '../../lib/ids.ts'
@@ -129,6 +129,8 @@ export class PostgresCatalogueStore implements CatalogueStore {
       select ${selected(this.#sql, UNIT)} from unit where agency_id = ${uuidOf(agencyId)}`
     return rows.map((row) => ({
       ...decodeUnit(row),
+      // One text of each, instead of one of each unit: every request compares it.
+      status: UNIT_STATUSES.find((status) => status === row.status) ?? row.status,
       rules: {
         ...decodeUnitRules(row),
         rates: decodeRates(row.rates),
