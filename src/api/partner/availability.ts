@@ -56,11 +56,11 @@ type Call = PartnerCall<typeof GET_AVAILABILITY>
 
 export const AVAILABILITY = [
   partnerRoute(GET_AVAILABILITY, (call) => {
-    const { ledger, agency, query } = call
+    const { ledger, agency, query, open } = call
     const range = rangeOf(query)
     if ('code' in range) return range
     if (query.asOf !== undefined) return availabilityAsOf(call, query.asOf, range)
-    return withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
+    return withInventory<Outcome>(ledger.catalogue, open.admission.holder, (inventory) => {
       const unit = inventory.sellableUnit(query.unit)
       if (unit === null) return notFound('unit')
       const state = ledger.commands.calendar(agency, unit)

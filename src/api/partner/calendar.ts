@@ -54,12 +54,12 @@ const GET_CALENDAR = {
 const MALFORMED_UNITS = invalidField('units', `must be 1 to ${UNITS_NAMED_MAX} slugs separated by commas`)
 
 export const CALENDAR = [
-  partnerRoute(GET_CALENDAR, ({ ledger, agency, request, query }) => {
+  partnerRoute(GET_CALENDAR, ({ ledger, agency, open, request, query }) => {
     const range = rangeOf(query)
     if ('code' in range) return range
     const { from, to, prices = 'false', restrictions = 'false' } = query
     const page = pageOf(query)
-    return withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
+    return withInventory<Outcome>(ledger.catalogue, open.admission.holder, (inventory) => {
       const units = unitsOf(inventory, query.units)
       if ('code' in units) return units
       // Taken first: whatever changes while the calendars are read gives another tag to the next request.

@@ -20,8 +20,8 @@ const LIST_FEE_TYPES = {
 } as const satisfies Operation
 
 export const FEE_TYPES = [
-  partnerRoute(LIST_FEE_TYPES, ({ ledger, agency, request }) =>
-    withInventory(ledger.catalogue, agency.id, ({ version, feeTypes }) =>
+  partnerRoute(LIST_FEE_TYPES, ({ ledger, open, request }) =>
+    withInventory(ledger.catalogue, open.admission.holder, ({ version, feeTypes }) =>
       taggedUnlessHeld(request, ledger.tags.of(`fee-types ${version}`), () =>
         JSON.stringify({ feeTypes: feeTypes.filter(({ active }) => active).map(feeTypeJson) }),
       ),

@@ -175,9 +175,10 @@ class WriteAdmission extends KeyAdmission {
 /** Uses the agency's inventory: at once when it is in memory, which is nearly always. */
 export function withInventory<T>(
   catalogue: Catalogue,
-  agencyId: string,
+  holder: KeyHolder,
   use: (inventory: Inventory) => T | Promise<T>,
 ): T | Promise<T> {
-  const inventory = catalogue.peekInventory(agencyId)
-  return inventory === null ? catalogue.inventory(agencyId).then(use) : use(inventory)
+  const { id } = holder.agency
+  const inventory = catalogue.peekInventory(id, holder)
+  return inventory === null ? catalogue.inventory(id).then(use) : use(inventory)
 }

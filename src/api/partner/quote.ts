@@ -29,10 +29,10 @@ const QUOTE_STAY = {
 } as const satisfies Operation
 
 export const QUOTE = [
-  partnerRoute(QUOTE_STAY, ({ ledger, agency, body }) => {
+  partnerRoute(QUOTE_STAY, ({ ledger, agency, open, body }) => {
     const stay = stayOf(body)
     if ('code' in stay) return stay
-    return withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
+    return withInventory<Outcome>(ledger.catalogue, open.admission.holder, (inventory) => {
       const unit = inventory.sellableUnit(body.unit)
       if (unit === null) return notFound('unit')
       const { children = 0, extraBed = false } = body

@@ -34,11 +34,11 @@ export const SEARCH_STAYS = {
 } as const satisfies Operation
 
 export const SEARCH = [
-  partnerRoute(SEARCH_STAYS, ({ ledger, agency, query }) => {
+  partnerRoute(SEARCH_STAYS, ({ ledger, agency, open, query }) => {
     const page = pageOf(query)
     const search = searchOf(query, query.extraBed === 'true', page)
     if ('code' in search) return search
-    return withInventory<Outcome>(ledger.catalogue, agency.id, async (inventory) => {
+    return withInventory<Outcome>(ledger.catalogue, open.admission.holder, async (inventory) => {
       const found = await ledger.commands.search(agency, inventory, search)
       await ledger.access.takeParts(agency.id, found.steps / STEPS_PER_PART)
       return offersText(agency, found, search.window.nights, page)

@@ -43,13 +43,13 @@ function unitListJson(inventory: Inventory): string {
 }
 
 export const UNITS = [
-  partnerRoute(LIST_UNITS, ({ ledger, agency, request }) =>
-    withInventory(ledger.catalogue, agency.id, (inventory) =>
+  partnerRoute(LIST_UNITS, ({ ledger, open, request }) =>
+    withInventory(ledger.catalogue, open.admission.holder, (inventory) =>
       taggedUnlessHeld(request, ledger.tags.of(`units ${inventory.version}`), () => unitListJson(inventory)),
     ),
   ),
-  partnerRoute(GET_UNIT, ({ ledger, agency, request, path }) =>
-    withInventory<Outcome>(ledger.catalogue, agency.id, (inventory) => {
+  partnerRoute(GET_UNIT, ({ ledger, open, request, path }) =>
+    withInventory<Outcome>(ledger.catalogue, open.admission.holder, (inventory) => {
       const unit = inventory.sellableUnit(path.slug)
       if (unit === null) return notFound('unit')
       const tag = ledger.tags.of(`unit ${inventory.version} ${unit.id}`)

@@ -157,10 +157,11 @@ export class Credentials<C extends Credential, H> {
 
   /** One that is revoked here stays revoked, whatever is put later. */
   put(given: C, agency: Agency): void {
-    const known = this.byId(agency.id, given.id)
-    const credential = { ...given, revokedAt: given.revokedAt ?? known?.revokedAt ?? null }
     const own = this.#byAgency.get(agency.id) ?? new Map<string, C>()
-    this.#byAgency.set(agency.id, own.set(credential.id, credential))
+    if (own.size === 0) this.#byAgency.set(agency.id, own)
+    const revokedAt = given.revokedAt ?? own.get(given.id)?.revokedAt ?? null
+    const credential = revokedAt === given.revokedAt ? given : { ...given, revokedAt }
+    own.set(credential.id, credential)
     this.#holderByHash.set(credential.secretSha256, this.#holderOf(credential, agency))
   }
 
@@ -202,49 +203,26 @@ function endOf({ expiresAt, revokedAt }: Credential): number {
 
 let inventories = 0
 
-/** Where each unit of a list stands, by id and by slug. */
-class Places {
-  readonly byId: ReadonlyMap<string, number>
-  readonly bySlug: ReadonlyMap<string, number>
-
-  constructor(units: readonly Unit[]) {
-    this.byId = new Map(units.map(({ id }, place) => [id, place]))
-    this.bySlug = new Map(units.map(({ slug }, place) => [slug, place]))
-  }
-}
-
 /** The units of an agency, which may have thousands: a change of one that keeps its name and slug copies two lists and nothing else. */
-class UnitsInOrder {
+interface UnitsInOrder {
   /** By name, ties by id. */
   readonly sorted: readonly Unit[]
   /** All except archived ones. */
   readonly listed: readonly Unit[]
-  readonly #places: Places
+  /** Where each stands in `sorted`, by id and by slug. */
+  readonly placeById: ReadonlyMap<string, number>
+  readonly placeBySlug: ReadonlyMap<string, number>
+}
 
-  private constructor(sorted: readonly Unit[], listed: readonly Unit[], places = new Places(sorted)) {
-    this.sorted = sorted
-    this.listed = listed
-    this.#places = places
-  }
+function inOrder(units: Iterable<Unit>): UnitsInOrder {
+  const sorted = [...units].sort(byName)
+  return { sorted, listed: sorted.filter(isListed), ...placesOf(sorted) }
+}
 
-  static of(units: Iterable<Unit>): UnitsInOrder {
-    const sorted = [...units].sort(byName)
-    return new UnitsInOrder(sorted, sorted.filter(isListed))
-  }
-
-  byId(id: string): Unit | null {
-    return this.sorted[this.#places.byId.get(id) ?? -1] ?? null
-  }
-
-  bySlug(slug: string): Unit | null {
-    return this.sorted[this.#places.bySlug.get(slug) ?? -1] ?? null
-  }
-
-  with(unit: Unit): UnitsInOrder {
-    const before = this.byId(unit.id)
-    const keepsPlaces = before?.name === unit.name && before.slug === unit.slug
-    const listed = replaced(this.listed, isListed(before) ? before : null, isListed(unit) ? unit : null)
-    return new UnitsInOrder(replaced(this.sorted, before, unit), listed, keepsPlaces ? this.#places : undefined)
+function placesOf(sorted: readonly Unit[]): Pick<UnitsInOrder, 'placeById' | 'placeBySlug'> {
+  return {
+    placeById: new Map(sorted.map(({ id }, place) => [id, place])),
+    placeBySlug: new Map(sorted.map(({ slug }, place) => [slug, place])),
   }
 }
 
@@ -272,58 +250,64 @@ function placeOf(unit: Unit, sorted: readonly Unit[]): number {
   return from
 }
 
-/** The units and fees of one agency. Its values never change: a change creates a new one. */
+/**
+ * The units and fees of one agency. Its values never change: a change creates a new one. What finds a unit by its slug is in the inventory
+ * itself: every object on the way is one more place of memory that no cache of the processor has in a large service (docs/decisions.md#speed).
+ */
 export class Inventory {
   /** No other inventory of this process has it, of any agency: entity tags are made from it. */
   readonly version = ++inventories
+  /** In the same order as `listed`. */
+  readonly units: readonly Unit[]
+  /** All units except archived ones, ordered by name, ties by id (docs/contract.md#get-units). */
+  readonly listed: readonly Unit[]
   /** In the agency's order. */
   readonly feeTypes: readonly FeeType[]
-  readonly #units: UnitsInOrder
+  readonly #placeById: ReadonlyMap<string, number>
+  readonly #placeBySlug: ReadonlyMap<string, number>
 
   /** @param units in any order, or as another inventory has them: of so many units, sorting is most of the work */
   constructor(units: Iterable<Unit> | UnitsInOrder, feeTypes: readonly FeeType[]) {
-    this.#units = units instanceof UnitsInOrder ? units : UnitsInOrder.of(units)
+    const { sorted, listed, placeById, placeBySlug } = 'placeById' in units ? units : inOrder(units)
+    this.units = sorted
+    this.listed = listed
     this.feeTypes = feeTypes
-  }
-
-  /** In the same order as `listed`. */
-  get units(): readonly Unit[] {
-    return this.#units.sorted
-  }
-
-  /** All units except archived ones, ordered by name, ties by id (docs/contract.md#get-units). */
-  get listed(): readonly Unit[] {
-    return this.#units.listed
+    this.#placeById = placeById
+    this.#placeBySlug = placeBySlug
   }
 
   get size(): number {
-    return this.#units.sorted.length
+    return this.units.length
   }
 
   /** A unit of any status: a booking keeps its unit when the unit is archived. */
   unitById(unitId: string): Unit | null {
-    return this.#units.byId(unitId)
+    return this.units[this.#placeById.get(unitId) ?? -1] ?? null
   }
 
   /** A unit of any status, archived included: slugs are never reused. */
   unitBySlug(slug: string): Unit | null {
-    return this.#units.bySlug(slug)
+    return this.units[this.#placeBySlug.get(slug) ?? -1] ?? null
   }
 
   /** The unit a partner may address; archived units count as unknown (docs/design.md#order-of-checks). */
   sellableUnit(slug: string): Unit | null {
-    const unit = this.#units.bySlug(slug)
+    const unit = this.unitBySlug(slug)
     return isListed(unit) ? unit : null
   }
 
   /** Lets a unit in memory and its master data have one object of rules, which is most of either. Does nothing unless they are equal. */
   shareRules(unitId: string, rules: UnitRules): void {
-    const unit: { rules: UnitRules } | null = this.#units.byId(unitId)
+    const unit: { rules: UnitRules } | null = this.unitById(unitId)
     if (unit !== null && unit.rules !== rules && Bun.deepEquals(unit.rules, rules)) unit.rules = rules
   }
 
   withUnit(unit: Unit): Inventory {
-    return new Inventory(this.#units.with(unit), this.feeTypes)
+    const before = this.unitById(unit.id)
+    const sorted = replaced(this.units, before, unit)
+    const listed = replaced(this.listed, isListed(before) ? before : null, isListed(unit) ? unit : null)
+    const keepsPlaces = before?.name === unit.name && before.slug === unit.slug
+    return new Inventory({ sorted, listed, ...(keepsPlaces ? this.#places : placesOf(sorted)) }, this.feeTypes)
   }
 
   withFeeType(feeType: FeeType): Inventory {
@@ -331,7 +315,11 @@ export class Inventory {
     const feeTypes = known
       ? this.feeTypes.map((other) => (other.id === feeType.id ? feeType : other))
       : [...this.feeTypes, feeType]
-    return new Inventory(this.#units, feeTypes)
+    return new Inventory({ sorted: this.units, listed: this.listed, ...this.#places }, feeTypes)
+  }
+
+  get #places() {
+    return { placeById: this.#placeById, placeBySlug: this.#placeBySlug }
   }
 }
 

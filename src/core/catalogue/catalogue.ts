@@ -47,6 +47,8 @@ export interface KeyHolder {
   readonly agency: Agency
   /** Left to the admission of requests, which keeps here what it counts them with; lost when the key or its agency changes. */
   counters?: object | null
+  /** Left to the catalogue: the agency's inventory, found once (`peekInventory`). */
+  cached?: Cached | null
 }
 
 /** Who acts for an agency in the portal: a program with an access token, or a person. */
@@ -69,11 +71,11 @@ const ALL: ServedAgencies = { termOf: () => 0, refusal: () => new Error('Every a
 export const CACHED_UNITS_MAX = 200_000
 
 /**
- * An inventory in memory. Using it only sets a flag, and eviction passes it by once (second chance): moving it to the end of the
- * map at each use was measured as 1 µs of every request (docs/decisions.md#speed).
+ * The inventory of an agency in memory; null once it has left. Using it only sets a flag, and eviction passes it by once (second chance):
+ * moving it to the end of the map at each use was measured as 1 µs of every request (docs/decisions.md#speed).
  */
 interface Cached {
-  readonly inventory: Inventory
+  inventory: Inventory | null
   isUsed: boolean
 }
 
@@ -227,10 +229,18 @@ export class Catalogue {
     this.#accessTokens.forgetEnded(agencyId, now)
   }
 
-  /** The agency's inventory; null when it is not in memory. */
-  peekInventory(agencyId: string): Inventory | null {
-    const cached = this.#inventories.get(agencyId)
-    if (cached === undefined) return null
+  /**
+   * The agency's inventory; null when it is not in memory.
+   * @param holder of a key of the agency: keeps where the inventory is, because in a large service the map of all is in none of the
+   *   processor's caches (docs/decisions.md#speed)
+   */
+  peekInventory(agencyId: string, holder: KeyHolder | null = null): Inventory | null {
+    let cached = holder?.cached ?? null
+    if (cached === null || cached.inventory === null) {
+      cached = this.#inventories.get(agencyId) ?? null
+      if (holder !== null) holder.cached = cached
+      if (cached === null) return null
+    }
     cached.isUsed = true
     return cached.inventory
   }
@@ -302,22 +312,28 @@ export class Catalogue {
 
   /** Called with the rules of a unit that has come into memory (`Inventory.shareRules`). */
   shareRules(agencyId: string, unitId: string, rules: UnitRules): void {
-    this.#inventories.get(agencyId)?.inventory.shareRules(unitId, rules)
+    this.#inventories.get(agencyId)?.inventory?.shareRules(unitId, rules)
   }
 
   /** Drops an inventory that may differ from what is stored. The next caller that needs it loads it again. */
   dropInventory(agencyId: string): void {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true
-    this.#cachedUnits -= this.#inventories.get(agencyId)?.inventory.size ?? 0
+    const cached = this.#inventories.get(agencyId)
+    if (cached !== undefined) this.#uncache(agencyId, cached)
+  }
+
+  #uncache(agencyId: string, cached: Cached): void {
     this.#inventories.delete(agencyId)
+    this.#cachedUnits -= cached.inventory?.size ?? 0
+    cached.inventory = null
   }
 
   #change(agencyId: string, change: (inventory: Inventory) => Inventory): void {
     const loading = this.#loading.get(agencyId)
     if (loading !== undefined) loading.stale = true
-    const cached = this.#inventories.get(agencyId)
-    if (cached !== undefined) this.#cache(agencyId, change(cached.inventory))
+    const inventory = this.#inventories.get(agencyId)?.inventory ?? null
+    if (inventory !== null) this.#cache(agencyId, change(inventory))
   }
 
   #load(agencyId: string): Promise<Inventory> {
@@ -343,15 +359,18 @@ export class Catalogue {
   }
 
   #cache(agencyId: string, inventory: Inventory): void {
-    this.#cachedUnits += inventory.size - (this.#inventories.get(agencyId)?.inventory.size ?? 0)
-    this.#inventories.delete(agencyId)
+    const before = this.#inventories.get(agencyId)
+    if (before !== undefined) this.#uncache(agencyId, before)
     this.#inventories.set(agencyId, { inventory, isUsed: false })
+    this.#cachedUnits += inventory.size
     for (const [visited, cached] of this.#inventories) {
       if (this.#cachedUnits <= CACHED_UNITS_MAX) break
       if (visited === agencyId) continue
-      this.#inventories.delete(visited)
-      if (cached.isUsed) this.#inventories.set(visited, { ...cached, isUsed: false })
-      else this.#cachedUnits -= cached.inventory.size
+      if (cached.isUsed) {
+        cached.isUsed = false
+        this.#inventories.delete(visited)
+        this.#inventories.set(visited, cached)
+      } else this.#uncache(visited, cached)
     }
   }
 }

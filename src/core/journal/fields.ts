@@ -107,6 +107,39 @@ export function decoderOf<F extends Fields>(fields: F): (stored: Stored<F>) => D
   }
 }
 
+/** Rows as they were read column by column: each a list, all of the same length. */
+export type Columns<F extends Fields> = { readonly [N in keyof F]: readonly Stored<F>[N][] }
+
+/**
+ * As `decoderOf`, of many rows at once: a row is one object literal, made by a function of its own. Ten times as fast, which a start with many
+ * agencies is made of (docs/decisions.md#speed).
+ */
+export function columnDecoderOf<F extends Fields>(fields: F): (columns: Columns<F>) => readonly Decoded<F>[] {
+  const each = Object.entries(fields)
+  const members = each.map(([name]) => JSON.stringify(name)).map((name) => `${name}: columns[${name}][i]`)
+  const row = new Function('columns', 'i', `return {${members.join()}}`) as (of: object, i: number) => Decoded<F>
+  return (columns) => {
+    const decoded: Record<string, readonly unknown[]> = {}
+    for (const [name, { kind, isNullable, prefix }] of each) {
+      const lists = new Map<string, unknown>()
+      decoded[name] = (columns[name] ?? corrupt(name)).map((value: unknown) => {
+        if (value === undefined || (value === null && !isNullable)) corrupt(name)
+        if (kind === 'texts' && Array.isArray(value)) return sharedList(lists, value)
+        return value === null ? null : decodeValue(kind, value, prefix)
+      })
+    }
+    return (decoded[each[0]?.[0] ?? ''] ?? []).map((_, i) => row(decoded, i))
+  }
+}
+
+/** Equal lists of words as one: keys mostly have the same scopes. */
+function sharedList(lists: Map<string, unknown>, list: readonly unknown[]): unknown {
+  const text = JSON.stringify(list)
+  const known = lists.get(text) ?? list
+  lists.set(text, known)
+  return known
+}
+
 function decodeValue(kind: FieldKind, value: unknown, prefix?: IdPrefix): unknown {
   if (kind === 'id') return prefix === undefined || typeof value !== 'string' ? corrupt('an id') : idOf(prefix, value)
   if (kind === 'night') return decodeNight(value)

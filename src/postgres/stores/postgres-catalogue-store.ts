@@ -2,21 +2,18 @@ import type { AccessToken, Agency, ApiKey } from '../../core/catalogue/agency.ts
 import { ENDED_CREDENTIALS_KEPT_MAX, Inventory } from '../../core/catalogue/agency.ts'
 import type { CatalogueMoment, CataloguePart, CatalogueRead, CatalogueStore } from '../../core/catalogue/catalogue.ts'
 import { type Person, REMOVED_PEOPLE_KEPT_MAX } from '../../core/catalogue/people.ts'
-import type { FeeType, Unit } from '../../core/domain/unit.ts'
+import { type FeeType, UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 import { decodeRates, decodeRestrictions } from '../../core/journal/entry-codec.ts'
-import { decoderOf, type Stored } from '../../core/journal/fields.ts'
+import { type Columns, columnDecoderOf, decoderOf, type Stored } from '../../core/journal/fields.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
-import { selected } from './table.ts'
+import { columnNames, columnsIn, type ReadColumns, selected, selectedColumns } from './table.ts'
 import {
   ACCESS_TOKEN,
   AGENCY,
-  AGENCY_OWN_FIELDS,
   API_KEY,
-  CLOCK_FIELDS,
   FEE_TYPE,
   PERSON,
-  PLAN_FIELDS,
   UNIT,
   UNIT_MASTER_FIELDS,
   UNIT_RULE_FIELDS,
@@ -75,40 +72,46 @@ export class PostgresCatalogueStore implements CatalogueStore {
   }
 
   async #agencies(which: Fragment): Promise<readonly Agency[]> {
-    const rows = await this.#sql<Stored<typeof AGENCY.fields>[]>`
-      select ${selected(this.#sql, AGENCY)} from agency where ${which}`
-    return rows.map((row) => ({ ...decodeAgency(row), plan: decodePlan(row), ...clockIn(row) }))
+    const [row] = await this.#sql<ReadColumns[]>`
+      select ${selectedColumns(this.#sql, AGENCY)} from agency where ${which}`
+    return decodeAgencies(columnsIn(row)).map((stored) => {
+      const { apiAccess, requestsPerMinute, requestsPerMonth, clockNow, clockTarget, ...own } = stored
+      const clock = clockNow === null || clockTarget === null ? {} : { clock: { now: clockNow, target: clockTarget } }
+      return { ...own, plan: { apiAccess, requestsPerMinute, requestsPerMonth }, ...clock }
+    })
   }
 
   async #keys(which: Fragment): Promise<readonly ApiKey[]> {
-    const rows = await this.#sql<Stored<typeof API_KEY.fields>[]>`
-      select ${selected(this.#sql, API_KEY)} from ${this.#kept('api_key', which)}`
-    return rows.map(decodeKey)
+    const [row] = await this.#sql<ReadColumns[]>`
+      select ${selectedColumns(this.#sql, API_KEY)} from ${this.#kept(API_KEY, which, CREDENTIALS)}`
+    return decodeKeys(columnsIn(row))
   }
 
   async #accessTokens(which: Fragment): Promise<readonly AccessToken[]> {
-    const rows = await this.#sql<Stored<typeof ACCESS_TOKEN.fields>[]>`
-      select ${selected(this.#sql, ACCESS_TOKEN)} from ${this.#kept('access_token', which)}`
-    return rows.map(decodeAccessToken)
+    const [row] = await this.#sql<ReadColumns[]>`
+      select ${selectedColumns(this.#sql, ACCESS_TOKEN)} from ${this.#kept(ACCESS_TOKEN, which, CREDENTIALS)}`
+    return decodeAccessTokens(columnsIn(row))
   }
 
   async #people(which: Fragment): Promise<readonly Person[]> {
-    const rows = await this.#sql<Stored<typeof PERSON.fields>[]>`
-      select ${selected(this.#sql, PERSON)} from (
-        select *, row_number() over (partition by agency_id, removed_at is null order by removed_at desc) as place
-        from person where ${which}) as person
-      where removed_at is null or place <= ${REMOVED_PEOPLE_KEPT_MAX}`
-    return rows.map(decodePerson)
+    const [row] = await this.#sql<ReadColumns[]>`
+      select ${selectedColumns(this.#sql, PERSON)} from ${this.#kept(PERSON, which, PEOPLE)}`
+    return decodePeople(columnsIn(row))
   }
 
-  /** Of each agency, the credentials that are live and the newest that have ended: however many there were, a start reads few. */
-  #kept(table: 'api_key' | 'access_token', which: Fragment): Fragment {
-    const ended = () => this.#sql`(revoked_at is not null or coalesce(expires_at < now(), false))`
+  /**
+   * Of each agency, the rows that are live and the newest that have ended: however many there were, a start reads few. Only those that have ended
+   * are sorted.
+   */
+  #kept(table: Parameters<typeof columnNames>[1], which: Fragment, { ended, endedAt, endedMax }: Kept): Fragment {
+    const [name, columns] = [this.#sql.unsafe(table.name), columnNames(this.#sql, table)]
     return this.#sql`(
-      select *, ${ended()} as has_ended,
-        row_number() over (partition by agency_id, ${ended()} order by least(revoked_at, expires_at) desc) as place
-      from ${this.#sql(table)} where ${which}) as ${this.#sql(table)}
-      where not has_ended or place <= ${ENDED_CREDENTIALS_KEPT_MAX}`
+      select ${columns} from ${name} where ${which} and not ${this.#sql.unsafe(ended)}
+      union all
+      select ${columns} from (
+        select *, row_number() over (partition by agency_id order by ${this.#sql.unsafe(endedAt)} desc) as place
+        from ${name} where ${which} and ${this.#sql.unsafe(ended)}) as ended
+      where place <= ${endedMax}) as ${name}`
   }
 
   /** Rows written by a transaction that is not older. Of ancient rows the comparison may fail, and then they are read as well. */
@@ -126,6 +129,8 @@ export class PostgresCatalogueStore implements CatalogueStore {
       select ${selected(this.#sql, UNIT)} from unit where agency_id = ${uuidOf(agencyId)}`
     return rows.map((row) => ({
       ...decodeUnit(row),
+      // One text of each, instead of one of each unit: every request compares it.
+      status: UNIT_STATUSES.find((status) => status === row.status) ?? row.status,
       rules: {
         ...decodeUnitRules(row),
         rates: decodeRates(row.rates),
@@ -144,17 +149,30 @@ export class PostgresCatalogueStore implements CatalogueStore {
   }
 }
 
-const decodeAgency = decoderOf(AGENCY_OWN_FIELDS)
-const decodePlan = decoderOf(PLAN_FIELDS)
-const decodeClock = decoderOf(CLOCK_FIELDS)
-const decodeAccessToken: (row: Stored<typeof ACCESS_TOKEN.fields>) => AccessToken = decoderOf(ACCESS_TOKEN.fields)
-const decodePerson: (row: Stored<typeof PERSON.fields>) => Person = decoderOf(PERSON.fields)
-const decodeKey: (row: Stored<typeof API_KEY.fields>) => ApiKey = decoderOf(API_KEY.fields)
+/** Which rows have ended, and how many of them are read. */
+interface Kept {
+  readonly ended: string
+  readonly endedAt: string
+  readonly endedMax: number
+}
+
+const CREDENTIALS: Kept = {
+  ended: '(revoked_at is not null or coalesce(expires_at < now(), false))',
+  endedAt: 'least(revoked_at, expires_at)',
+  endedMax: ENDED_CREDENTIALS_KEPT_MAX,
+}
+const PEOPLE: Kept = {
+  ended: '(removed_at is not null)',
+  endedAt: 'removed_at',
+  endedMax: REMOVED_PEOPLE_KEPT_MAX,
+}
+
+const decodeAgencies = columnDecoderOf(AGENCY.fields)
+const decodeAccessTokens: (columns: Columns<typeof ACCESS_TOKEN.fields>) => readonly AccessToken[] = columnDecoderOf(
+  ACCESS_TOKEN.fields,
+)
+const decodePeople: (columns: Columns<typeof PERSON.fields>) => readonly Person[] = columnDecoderOf(PERSON.fields)
+const decodeKeys: (columns: Columns<typeof API_KEY.fields>) => readonly ApiKey[] = columnDecoderOf(API_KEY.fields)
 const decodeUnit = decoderOf(UNIT_MASTER_FIELDS)
 const decodeUnitRules = decoderOf(UNIT_RULE_FIELDS)
 const decodeFeeType = decoderOf(FEE_TYPE.fields)
-
-function clockIn(row: Stored<typeof CLOCK_FIELDS>): Pick<Agency, 'clock'> {
-  const { clockNow, clockTarget } = decodeClock(row)
-  return clockNow === null || clockTarget === null ? {} : { clock: { now: clockNow, target: clockTarget } }
-}

@@ -3,7 +3,7 @@
  * a loop over the columns took 3.1 µs for the two rows of a booking, this takes 1.5. A test compares it with such a loop.
  */
 
-import type { Encoded, FieldKind, Fields } from '../../core/journal/fields.ts'
+import type { Columns, Encoded, FieldKind, Fields } from '../../core/journal/fields.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 
@@ -117,6 +117,24 @@ function selectedAs(kind: FieldKind, column: string): string {
 export function selected(sql: Sql, { name, columns }: Table<Fields>, alias = name): Fragment {
   const list = columns.map(({ name: column, kind, field }) => `${selectedAs(kind, `${alias}.${column}`)} as "${field}"`)
   return sql.unsafe(list.join(', '))
+}
+
+/**
+ * The select list of all rows as one, each column a JSON list, that `columnDecoderOf` of the table's fields reads (`columnsIn`). For tables that are
+ * read as a whole: in the driver, a row of its own costs 4 µs.
+ */
+export function selectedColumns(sql: Sql, { name, columns }: Table<Fields>, alias = name): Fragment {
+  return sql.unsafe(
+    columns.map(({ name: column, field }) => `json_agg(${alias}.${column})::text as "${field}"`).join(', '),
+  )
+}
+
+/** The one row of `selectedColumns`: a list by field, null without rows. */
+export type ReadColumns = Readonly<Record<string, string | null>>
+
+export function columnsIn<F extends Fields>(row: ReadColumns | undefined): Columns<F> {
+  const lists = Object.entries(row ?? {}).map(([field, list]) => [field, JSON.parse(list ?? '[]')])
+  return Object.fromEntries(lists) as Columns<F>
 }
 
 /** One row as a JSON object that `decoderOf` of the table's fields reads. */

@@ -142,12 +142,12 @@ export const UNIT = table(
   { id: 'unit_id' },
 )
 
-export const PLAN_FIELDS = {
+const PLAN_FIELDS = {
   apiAccess: boolean(),
   requestsPerMinute: integer(),
   requestsPerMonth: bigint(),
 } as const satisfies FieldsOf<Plan>
-export const AGENCY_OWN_FIELDS = {
+const AGENCY_OWN_FIELDS = {
   id: id('agc'),
   slug: text(),
   name: text(),
@@ -158,7 +158,7 @@ export const AGENCY_OWN_FIELDS = {
   createdAt: instant(),
   sandboxOf: nullable(id('agc')),
 } as const satisfies FieldsOf<Omit<Agency, 'plan' | 'clock' | 'sandboxOf'>> & { sandboxOf: Field<string | null> }
-export const CLOCK_FIELDS = { clockNow: nullable(instant()), clockTarget: nullable(instant()) } as const
+const CLOCK_FIELDS = { clockNow: nullable(instant()), clockTarget: nullable(instant()) } as const
 export const AGENCY = table('agency', { ...AGENCY_OWN_FIELDS, ...PLAN_FIELDS, ...CLOCK_FIELDS }, { id: 'agency_id' })
 
 export const API_KEY = table(

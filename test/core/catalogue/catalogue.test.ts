@@ -75,3 +75,35 @@ test('in a cluster, an agency that another process has is not kept, and one that
   expect(made.holderByHash(key?.secretSha256 ?? '')).toBeNull()
   expect((await made.inventory(AGENCY.id)).size).toBe(0)
 })
+
+test('what a key finds by itself is the inventory as it is: changed, evicted, dropped, given up, and back again', async () => {
+  const { made } = catalogue()
+  const { key } = sampleKey()
+  const agency = { ...AGENCY, id: key.agencyId }
+  made.putPart({ agencies: [agency], keys: [key], accessTokens: [], people: [] })
+  const holder = made.holderByHash(key.secretSha256)
+  const found = () => made.peekInventory(agency.id, holder)
+  expect(found()).toBeNull()
+  const loaded = await made.inventory(agency.id)
+  expect([found() === loaded, found() === loaded]).toEqual([true, true])
+
+  made.putUnit(agency.id, sampleUnit({ id: sampleId('unt', '0'), slug: 'unit-0', name: 'New' }))
+  expect(found()?.unitBySlug('unit-0')?.name).toBe('New')
+  expect(found() === made.peekInventory(agency.id)).toBe(true)
+
+  // The key's own look at it counts as a use.
+  for (const other of ['b', 'c']) await made.inventory(other)
+  found()
+  await made.inventory('d')
+  expect([found() === null, made.peekInventory('b') === null]).toEqual([false, true])
+  for (const other of ['e', 'f', 'g', 'h', 'i', 'j']) await made.inventory(other)
+  expect([found() === null, made.peekInventory(agency.id) === null]).toEqual([true, true])
+
+  await made.inventory(agency.id)
+  expect(found() === null).toBe(false)
+  made.dropInventory(agency.id)
+  expect(found()).toBeNull()
+  await made.inventory(agency.id)
+  made.forget(agency.id)
+  expect(found()).toBeNull()
+})

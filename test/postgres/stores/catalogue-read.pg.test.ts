@@ -4,7 +4,7 @@ import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
 import { eventually } from '../../support/eventually.ts'
-import { makeKey } from '../../support/fixtures.ts'
+import { makeAccessToken, makeKey } from '../../support/fixtures.ts'
 import { holding } from '../../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
@@ -44,6 +44,24 @@ test('what has changed since the first read is read again, and nothing else', as
   await catalogue.load(earlier)
   expect(catalogue.agencyById(agency.id)?.name).toBe('Renamed')
   expect(catalogue.keysOf(agency.id)).toHaveLength(2)
+})
+
+test('what a start reads of agencies, keys and access tokens is what this process has in memory, whatever their texts are', async () => {
+  const plain = await addAgency(ledger)
+  const quoted = { id: sampleId('agc', 'b'), slug: 'quoted', name: 'à “x”, "y" \\ \u{1f3d6}' }
+  const agency = await addAgency(ledger, { ...quoted, clock: { now: 5, target: 5 }, sandboxOf: null })
+  await makeKey(ledger, agency, { name: quoted.name, expiresAt: Date.UTC(2090, 0, 1) })
+  await makeKey(ledger, plain, { name: null })
+  await makeAccessToken(ledger, plain, 'desk')
+  const { agencies, keys, accessTokens, people } = await store.read()
+  const { catalogue } = ledger
+  const inMemory = catalogue.agencies().map((each) => ({ sandboxOf: null, ...each }))
+  expect(agencies.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))).toEqual(inMemory)
+  for (const { id } of [plain, agency]) {
+    expect(keys.filter(({ agencyId }) => agencyId === id)).toEqual(catalogue.keysOf(id))
+    expect(accessTokens.filter(({ agencyId }) => agencyId === id)).toEqual(catalogue.accessTokensOf(id))
+  }
+  expect([keys.length, accessTokens.length, people]).toEqual([2, 1, []])
 })
 
 test('a transaction that was open during the first read, and committed after it, is read again', async () => {
