@@ -53,8 +53,8 @@ const READERS: Readonly<Record<string, readonly string[]>> = {
   'x-nightledger-page': ['POST /portal/session', 'POST /portal/v1/agencies/{agencySlug}/units'],
   'x-request-id': ['GET /partner/v1/me', 'GET /portal/v1/me', 'GET /healthz', 'POST /mcp'],
 }
-/** Read by a listener or an entry of a cluster, or before any of our code: each has a test of its own below. */
-const ELSEWHERE = ['x-forwarded-for', 'x-nightledger-hop', 'content-length', 'transfer-encoding']
+/** Read by a listener or an entry of a cluster, or before any of our code: each has a test of its own below, or in test/app/admin-relay.test.ts. */
+const ELSEWHERE = ['x-forwarded-for', 'x-nightledger-hop', 'x-nightledger-peer', 'content-length', 'transfer-encoding']
 /** Read from answers to requests of ours, which other nodes and receivers of webhooks give. */
 const OF_ANSWERS = [
   'x-nightledger-hop-refused',
