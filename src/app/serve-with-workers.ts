@@ -285,7 +285,10 @@ function openSocketFolder({ dataDir, workers }: Config): string {
  */
 function lockPort(port: number): { stop(): void } {
   try {
-    return Bun.listen({ unix: `\0nightledger-port-${port}`, socket: { data: () => {} } })
+    return Bun.listen({
+      unix: `\0nightledger-port-${port}`,
+      socket: { open: (socket) => socket.terminate(), data: () => {} },
+    })
   } catch (cause) {
     throw new ListenError(
       `Cannot listen on port ${port}: another nightledger with WORKERS is starting there. Stop it, or set PORT to a different port.`,

@@ -257,7 +257,8 @@ export class WorkerProcesses {
       },
       serving: () => {
         const running = this.#running.get(worker)
-        if (running !== undefined) running.isServing = true
+        // As a node of a cluster, it asks nobody here for its turn.
+        if (running !== undefined) running.isPrepared = running.isServing = true
         if (worker === 1) this.#firstServes.resolve()
         this.#allServe.arrive(worker)
       },

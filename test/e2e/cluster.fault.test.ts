@@ -6,6 +6,7 @@ import { NodeProcesses, settled, statusOf } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
 import { makeAgencyByPortal, startServiceOn } from '../support/service-process.ts'
+import { workersOf } from '../support/service-workers.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /* Nodes as processes of their own, on one Postgres and one etcd. */
@@ -76,6 +77,11 @@ describeWithEtcd('a cluster of processes', () => {
       }
     }
     expect(owners.size).toBeGreaterThan(1)
+    const killed = workersOf(a.pid).get(1)
+    if (killed === undefined) throw new Error('The first worker does not run')
+    process.kill(killed, 'SIGKILL')
+    await eventually('it was started again', () => ![undefined, killed].includes(workersOf(a.pid).get(1)))
+    await settled(b, 3)
     a.kill('SIGTERM')
     expect(await a.exited).toBe(0)
     await settled(b, 1)

@@ -36,7 +36,7 @@ export async function startWorkers(
 }
 
 /** The worker processes of a parent that lives: their command line ends with their number. */
-function workersOf(parent: number): ReadonlyMap<number, number> {
+export function workersOf(parent: number): ReadonlyMap<number, number> {
   const found = new Map<number, number>()
   for (const name of readdirSync('/proc')) {
     const pid = Number(name)
