@@ -43,7 +43,9 @@ export function adminRelay(options: {
     headers.set(PEER_HEADER, listener.peerOf(request) ?? '')
     if (!headers.has('accept-encoding')) headers.set('Accept-Encoding', 'identity')
     const { path, query } = targetOf(request.url)
-    const url = `http://${request.headers.get('host') ?? 'localhost'}${path}${query === '' ? '' : `?${query}`}`
+    const target = `${path}${query === '' ? '' : `?${query}`}`
+    // What a client says of its host may make no URL.
+    const url = URL.parse(`http://${request.headers.get('host')}${target}`)?.href ?? `http://localhost${target}`
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     // No more of a body is read than shows that it is too large.
     const body = isRead ? null : await new KeptBody(request).bytes().catch(() => undefined)
