@@ -13,12 +13,15 @@ RUN npm ci --no-audit --no-fund
 COPY --chown=node:node tsconfig.json ./
 COPY --chown=node:node sql ./sql
 COPY --chown=node:node src ./src
+# The commit for `nightledger --version`, because the build has no git: --build-arg COMMIT=$(git rev-parse HEAD).
+ARG COMMIT=unknown
 RUN npm run build
 
 # glibc, the certificates of public authorities, time zones, and the user `nonroot`. No shell.
 FROM gcr.io/distroless/base-nossl-debian12:nonroot
 COPY --from=build /home/node/nightledger/dist/nightledger /usr/local/bin/nightledger
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+# DATA_DIR holds the sockets between WORKERS: mount a tmpfs there if the root is read-only.
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/run/nightledger
 USER nonroot
 WORKDIR /
 EXPOSE 3000

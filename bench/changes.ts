@@ -8,9 +8,10 @@
  * Ten streams or requests of each of 100 agencies. Takes about 50 s.
  */
 import { loadavg } from 'node:os'
+import { Latencies } from '../src/lib/latencies.ts'
 import { writeResult } from './report.ts'
 import { cpuSecondsOf, cpuSecondsOfFamily, startPostgres, startService } from './support/processes.ts'
-import { Latencies, medianOf } from './support/statistics.ts'
+import { medianOf } from './support/statistics.ts'
 import { seedLedger } from './world/seed.ts'
 import { saleOf, secretOf, slugOf, type WorldSize } from './world/world.ts'
 

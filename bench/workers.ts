@@ -34,6 +34,8 @@ const LOADS = {
 } as const
 const LOAD_NAMES = ['reads', 'bookings'] as const
 const SETTLE_MS = 1_000
+/** Without a limit, until the connections of one agency each are at its worker: it takes hundreds of requests. */
+const PLACE_MS = 4_000
 const IDLE_MS = 3_000
 const LOG_LINES = 20
 const RUN_MS = 5_000
@@ -136,8 +138,8 @@ async function measureWorkers(databaseUrl: string, round: number, count: number)
     for (const load of loads) {
       await warm(service.baseUrl, load, count)
       for (const shape of round % 2 === 0 ? SHAPES : SHAPES.toReversed()) {
-        limit(cpus === 0 ? null : cpus)
-        const figures = await measure(service, { load, shape, groups })
+        const slowDown = () => limit(cpus === 0 ? null : cpus)
+        const figures = await measure(service, { load, shape, groups, slowDown })
         limit(null)
         all.push({ round, workers: count, load, shape, ...figures })
         say(`${count} workers, ${load}, ${shape}: ${JSON.stringify(figures)}`)
@@ -187,9 +189,11 @@ type Figures = Omit<Measured, 'round' | 'workers' | 'load' | 'shape'>
 
 async function measure(
   { baseUrl, pid }: { baseUrl: string; pid: number },
-  { load, shape, groups }: { load: Load; shape: Shape; groups: readonly CpuGroup[] },
+  { load, shape, groups, slowDown }: { load: Load; shape: Shape; groups: readonly CpuGroup[]; slowDown: () => void },
 ): Promise<Figures> {
   const running = await AgencyLoad.start(baseUrl, LOADS[load].requests, { shape, connections: AGENCIES.length })
+  await Bun.sleep(PLACE_MS)
+  slowDown()
   await Bun.sleep(SETTLE_MS)
   const use = () => ({
     answered: [...running.answered],

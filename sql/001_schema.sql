@@ -369,6 +369,8 @@ create table journal (
   link          bytea not null check (length(link) = 32),
   route         text not null,
   request_id    text,
+  -- Of a request that belongs to a trace (W3C Trace Context).
+  traceparent   text,
   payload       text not null,
   primary key (shard, seq, month)
 ) partition by range (month);
@@ -737,7 +739,7 @@ select j.agency_id, j.seq, j.month, j.entry_id, concat(
   coalesce(case j.actor_kind when 'access_token' then '","tok_' when 'person' then '","per_' else '","key_' end
              || encode(uuid_send(j.actor_id), 'hex') || '","',
            '",null,"'),
-  j.route, '",', coalesce(to_json(j.request_id)::text, 'null'), ',', j.payload, ']') as entry
+  j.route, '",', coalesce(to_json(j.request_id)::text, 'null'), ',', '"' || j.traceparent || '",', j.payload, ']') as entry
 from journal j
 $$;
 
@@ -968,6 +970,7 @@ create table audit_line (
   -- As the caller gave it: a refusal may name a booking that does not exist.
   booking_id text,
   request_id text,
+  traceparent text,
   primary key (agency_id, line_id, month)
 ) partition by range (month);
 -- GET {agency}/audit.
@@ -1042,6 +1045,7 @@ create type journal_row as (
   actor_id      uuid,
   route         text,
   request_id    text,
+  traceparent   text,
   checksum      bigint
 );
 
@@ -1093,14 +1097,16 @@ create type audit_row as (
   outcome    text,
   booking_id text,
   request_id text,
+  traceparent text,
   count      bigint
 );
 
 -- Stores lines that count many attempts; of lines with the same id the highest count is kept. The only way in which a line may change.
 create function keep_refusals(lines audit_row[]) returns void language sql
 security definer set search_path = public, pg_temp as $$
-  insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count, month)
-  select l.agency_id, l.line_id, l.at, l.actor_kind, l.actor_id, l.route, l.outcome, l.booking_id, l.request_id, l.count, storage_month(l.at)
+  insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, traceparent, count, month)
+  select l.agency_id, l.line_id, l.at, l.actor_kind, l.actor_id, l.route, l.outcome, l.booking_id, l.request_id, l.traceparent, l.count,
+         storage_month(l.at)
   from unnest(lines) l
   on conflict (agency_id, line_id, month) do update set count = greatest(audit_line.count, excluded.count)
 $$;
@@ -1287,14 +1293,14 @@ begin
     -- batch gets no epoch.
     begin
       insert into journal (seq, at, checksum, epoch, agency_id, unit_id, other_unit_id, booking_id, entry_id, actor_id, month, shard,
-                           is_announced, kind, actor_kind, link, route, request_id, payload)
+                           is_announced, kind, actor_kind, link, route, request_id, traceparent, payload)
       select e.seq, e.at, e.checksum, case when e.shard = shard_of(e.agency_id) then epochs[array_position(shards, e.shard)] end,
              e.agency_id, e.unit_id, e.other_unit_id, e.booking_id, e.entry_id, e.actor_id, e.month, e.shard,
              e.is_announced, e.kind, e.actor_kind, substring(links from (32 * e.place - 31)::integer for 32), e.route,
-             e.request_id, e.payload
+             e.request_id, e.traceparent, e.payload
       from rows from (unnest(entries), string_to_table(payloads, E'\x1e')) with ordinality as e (
         shard, seq, month, at, agency_id, unit_id, other_unit_id, booking_id, entry_id, kind, is_announced, actor_kind, actor_id,
-        route, request_id, checksum, payload, place);
+        route, request_id, traceparent, checksum, payload, place);
     exception
       when unique_violation then
         is_duplicate := are_written(entries);
@@ -1404,8 +1410,8 @@ begin
 
   -- The rows below may come without an entry, so each is safe to send twice by itself.
   if audit_lines is not null then
-    insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, count, month)
-    select a.agency_id, a.line_id, a.at, a.actor_kind, a.actor_id, a.route, a.outcome, a.booking_id, a.request_id, a.count,
+    insert into audit_line (agency_id, line_id, at, actor_kind, actor_id, route, outcome, booking_id, request_id, traceparent, count, month)
+    select a.agency_id, a.line_id, a.at, a.actor_kind, a.actor_id, a.route, a.outcome, a.booking_id, a.request_id, a.traceparent, a.count,
            storage_month(a.at)
     from unnest(audit_lines) a
     on conflict (agency_id, line_id, month) do nothing;
@@ -2095,7 +2101,7 @@ returns table (
   next_attempt_at timestamptz, is_sandbox boolean, url text, secret_sealed text, previous_secret_sealed text, previous_secret_until timestamptz,
   consecutive_failures integer, revision integer,
   seq bigint, at timestamptz, unit_id uuid, other_unit_id uuid, booking_id uuid, entry_kind text, payload text,
-  checksum bigint, source_ref text)
+  checksum bigint, source_ref text, traceparent text)
 language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_sort = off set enable_incremental_sort = off set plan_cache_mode = force_generic_plan
@@ -2140,11 +2146,11 @@ begin
   select c.agency_id, c.delivery_id, c.month, c.endpoint_id, c.event_id, c.kind, c.attempts, c.tries, c.next_attempt_at,
          exists (select from agency a where a.agency_id = c.agency_id and a.clock_now is not null),
          e.url, e.secret_sealed, e.previous_secret_sealed, e.previous_secret_until, e.consecutive_failures, e.revision,
-         t.seq, t.at, t.unit_id, t.other_unit_id, t.booking_id, t.kind, t.payload, t.checksum, t.source_ref
+         t.seq, t.at, t.unit_id, t.other_unit_id, t.booking_id, t.kind, t.payload, t.checksum, t.source_ref, t.traceparent
   from claimed c
   join webhook_endpoint e on e.agency_id = c.agency_id and e.endpoint_id = c.endpoint_id
   left join lateral (
-    select j.seq, j.at, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum, b.source_ref
+    select j.seq, j.at, j.unit_id, j.other_unit_id, j.booking_id, j.kind, j.payload, j.checksum, b.source_ref, j.traceparent
     from journal j
     left join booking b on b.agency_id = c.agency_id and b.booking_id = j.booking_id
     where j.shard = shard_of(c.agency_id) and j.seq = c.seq and j.month = c.entry_month and j.entry_id = c.event_id

@@ -1,7 +1,8 @@
 -- What the roles may do, table by table. `migrate` applies it at its end, as the owner of the tables. It changes only what differs:
 -- a GRANT makes every session plan its statements again, and a process may be serving.
 --
--- The setting nightledger.service_role names the role that serves, the user of DATABASE_URL. The owner needs no rights, nor does a member of
+-- The setting nightledger.schema_version says which schema this is for. The setting nightledger.service_role names the role that serves,
+-- the user of DATABASE_URL. The owner needs no rights, nor does a member of
 -- its role. nightledger_read is for reports: it reads no secrets, nothing personal of guests and people of the agencies, and no notes,
 -- references or reasons of bookings. It cannot log in; grant it to those who may read (`grant nightledger_read to …`).
 --
@@ -25,6 +26,10 @@ declare
   reader  regrole := to_regrole('nightledger_read');
   change  text;
 begin
+  -- An older program may be started on a newer schema: it must not take away what the newer one was granted.
+  if (select max(version) from public.schema_migration) > current_setting('nightledger.schema_version')::integer then
+    return;
+  end if;
   if pg_has_role(service, owner, 'member') then
     service := null;
   end if;

@@ -131,6 +131,7 @@ const MUST_NOT_IMPORT: Record<string, readonly string[]> = {
 
 /** Files that may also import these. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
+  'page/screens/account/account-screen.tsx': ['lib/version.ts'],
   // Verbs and flags are made from the operations' descriptions. Both are loaded only for a command line that needs them.
   'cli/operations.ts': ['api/portal/portal-surface.ts'],
   'cli/partner.ts': ['api/partner/search.ts'],

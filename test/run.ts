@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bundleProgram, PROGRAM_VARIABLE } from './support/bundled-program.ts'
+import { BINARY_VARIABLE, bundleProgram, compileProgram, PROGRAM_VARIABLE } from './support/bundled-program.ts'
 import { addCounts, type Counts, closingLine, countsOf, noCounts } from './support/junit.ts'
 import { SERVER_URL_VARIABLE } from './support/postgres.ts'
 import { kindOf, TEST_KINDS, type TestKind, testFiles } from './support/test-files.ts'
@@ -23,8 +23,10 @@ const KINDS: Record<string, readonly TestKind[] | undefined> = {
 /** Generous: machines are shared, and fault tests wait for real servers. */
 const TEST_MS_MAX = 180_000
 /** Files side by side: those that wait for processes and browsers leave room for those that compute. */
-const WORKERS = availableParallelism() + 1
+const WORKERS = availableParallelism() + 2
 const LONG_WORKERS = 2
+/** Saturates a core with one partner's searches, which other work would take it from. */
+const ALONE: readonly string[] = ['test/docs/monitoring.long.test.ts']
 /** Fewer files do without the bundle, unless they start the program again and again: it takes longer than a few starts from source. */
 const FILES_TO_BUNDLE_FOR = 10
 const startsProcesses = (file: string) => !['unit', 'postgres'].includes(kindOf(file))
@@ -76,11 +78,13 @@ async function run(files: readonly string[]): Promise<Counts> {
   const env: Record<string, string | undefined> = {
     ...process.env,
     NODE_ENV: 'test',
-    ...(isLong ? { NIGHTLEDGER_TEST_LONG: '1' } : {}),
+    NIGHTLEDGER_TEST_RUN: isLong ? 'long' : args[0] === '--push' ? 'push' : 'quick',
   }
   const bundling = files.length >= FILES_TO_BUNDLE_FOR || files.some(startsProcesses) ? bundleProgram() : undefined
-  // Awaited below; it may fail before.
-  bundling?.catch(() => undefined)
+  const starting = files.filter(startsProcesses).length
+  const compiling = starting >= FILES_TO_BUNDLE_FOR ? bundling?.then(({ folder }) => compileProgram(folder)) : undefined
+  // Awaited below; they may fail before.
+  for (const making of [bundling, compiling]) making?.catch(() => undefined)
   if (files.some((file) => kindOf(file) !== 'unit')) {
     server = await startTestServer((step) => console.log(step), { fills: isLong })
     if (server.templateFailure) console.error(`No migrated database to test on. ${server.templateFailure.message}`)
@@ -89,18 +93,16 @@ async function run(files: readonly string[]): Promise<Counts> {
   }
   program = await bundling
   if (program !== undefined) env[PROGRAM_VARIABLE] = program.folder
+  env[BINARY_VARIABLE] = await compiling
   reportFolder = mkdtempSync(join(tmpdir(), 'nightledger-report-'))
   const counts = noCounts()
   let exitCode = 0
   // The long ones load the machine by themselves.
-  for (const [isLongKind, workers] of [
-    [false, WORKERS],
-    [true, LONG_WORKERS],
-  ] as const) {
-    const part = files.filter((file) => (kindOf(file) === 'long') === isLongKind)
+  for (const [name, workers] of Object.entries({ short: WORKERS, long: LONG_WORKERS, alone: 1 })) {
+    const part = files.filter((file) => partOf(file) === name)
     if (part.length === 0) continue
-    const report = join(reportFolder, `junit-${isLongKind}.xml`)
-    // The second part runs although the first one failed: one run shows everything to fix.
+    const report = join(reportFolder, `junit-${name}.xml`)
+    // The next part runs although one failed: one run shows everything to fix.
     const code = await bunTest(part, { env, report, workers })
     exitCode ||= code
     addCounts(counts, countsOf(readReport(report)))
@@ -123,6 +125,11 @@ async function run(files: readonly string[]): Promise<Counts> {
     counts.failed++
   }
   return counts
+}
+
+function partOf(file: string): 'short' | 'long' | 'alone' {
+  if (ALONE.includes(file)) return 'alone'
+  return kindOf(file) === 'long' ? 'long' : 'short'
 }
 
 /** @returns the exit code of `bun test` */

@@ -28,6 +28,7 @@ export interface Run {
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LENGTH = /content-length: (\d+)/i
+const CLOSES = /\r\nconnection: close\r\n/i
 const PLACE_OF_STATUS = 'HTTP/1.1 '.length
 
 export class HttpConnection {
@@ -40,23 +41,34 @@ export class HttpConnection {
   #body: Buffer[] = []
   /** The beginning of an answer whose head came in pieces: a large answer leaves the server in several writes. */
   #begun: Buffer | null = null
+  /** The server closes the connection after this answer. */
+  #closes = false
+  readonly #address: { readonly hostname: string; readonly port: number }
 
-  private constructor(run: Run) {
+  private constructor(run: Run, address: { readonly hostname: string; readonly port: number }) {
     this.#run = run
+    this.#address = address
   }
 
   static async open(port: number, run: Run, hostname = '127.0.0.1'): Promise<HttpConnection> {
-    const connection = new HttpConnection(run)
-    connection.#socket = await Bun.connect({
-      hostname,
-      port,
+    const connection = new HttpConnection(run, { hostname, port })
+    await connection.#connect()
+    return connection
+  }
+
+  async #connect(): Promise<void> {
+    this.#closes = false
+    const socket = await Bun.connect({
+      ...this.#address,
       socket: {
-        data: (_, chunk) => connection.#receive(chunk),
-        close: () => connection.#closed(),
-        error: (_, error) => run.failed(String(error)),
+        data: (_, chunk) => this.#receive(chunk),
+        close: (closed) => {
+          if (closed === this.#socket) this.#closed()
+        },
+        error: (_, error) => this.#run.failed(String(error)),
       },
     })
-    return connection
+    this.#socket = socket
   }
 
   /** Sends the next request, if there is one. */
@@ -96,6 +108,7 @@ export class HttpConnection {
       if (status !== planned.status) return `${status} instead of ${planned.status}: ${chunk.toString('latin1', end)}`
       const length = Number(LENGTH.exec(head)?.[1] ?? Number.NaN)
       if (Number.isNaN(length)) return 'an answer without Content-Length'
+      this.#closes = CLOSES.test(`${head}\r\n`)
       this.#missing = length - (chunk.length - end - HEAD_END.length)
       if (planned.onAnswer !== undefined) this.#body.push(Buffer.from(chunk.subarray(end + HEAD_END.length)))
     } else {
@@ -107,6 +120,17 @@ export class HttpConnection {
   }
 
   #answered(planned: Planned): void {
+    if (this.#closes) {
+      this.#socket = null
+      this.#planned = null
+      this.#connect().then(
+        () => this.#continue(planned),
+        (error) => this.#run.failed(String(error)),
+      )
+    } else this.#continue(planned)
+  }
+
+  #continue(planned: Planned): void {
     const step = planned.onAnswer === undefined ? undefined : planned.onAnswer(this.#takeBody())
     if (step !== undefined) {
       this.#planned = step

@@ -1,8 +1,9 @@
 /** The load generator, a separate process: it reads a run's settings from each line of its input and prints the result. */
+
+import { Latencies } from '../../src/lib/latencies.ts'
+import type { OpenFigures } from '../../src/lib/open-loop.ts'
 import { answerQuestions } from '../support/json-child.ts'
-import { Latencies } from '../support/statistics.ts'
 import { HttpConnection, type Run } from './http-client.ts'
-import type { OpenFigures } from './open-loop.ts'
 import { runOpen } from './open-run.ts'
 import { type Asked, sourceOf } from './requests.ts'
 

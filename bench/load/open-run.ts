@@ -1,7 +1,8 @@
 /** A run of the load generator at a fixed rate. */
+
+import { Arrivals, OpenLoop } from '../../src/lib/open-loop.ts'
 import { HttpConnection, type Planned } from './http-client.ts'
 import type { OpenAsked, OpenResult } from './load-process.ts'
-import { Arrivals, OpenLoop } from './open-loop.ts'
 import { sourceOf } from './requests.ts'
 
 /** Between two looks at the clock and at the sockets: shorter than any latency of interest, and a core is not kept busy. */

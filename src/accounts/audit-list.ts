@@ -3,8 +3,9 @@ import type { BookingFacts, LedgerEvent, Pricing } from '../core/domain/booking.
 import type { Actor, AuditDraft } from '../core/journal/record.ts'
 
 /** A line of the audit trail as it is read. */
-export interface AuditEntry extends Omit<AuditDraft, 'auditId'> {
+export interface AuditEntry extends Omit<AuditDraft, 'auditId' | 'traceparent'> {
   readonly id: string
+  readonly traceId: string | null
   /** What has changed; null when the line has no journal entry, or when the entry cannot be read. */
   readonly event: LedgerEvent<BookingFacts> | null
   /** Of a stay that got other dates or another unit; null for everything else, and for moves that are older than the choice. */
@@ -23,6 +24,7 @@ export interface AuditFilter {
   readonly outcome: string | null
   readonly bookingId: string | null
   readonly requestId: string | null
+  readonly traceId: string | null
 }
 
 export interface AuditList {

@@ -223,7 +223,8 @@ export class OidcSignIn {
   }
 }
 
-async function discover({ issuer, clientId, clientSecret }: OidcProvider): Promise<Configuration> {
+/** Asks the provider for its configuration. @throws if it does not answer, or names another issuer */
+export async function discover({ issuer, clientId, clientSecret }: OidcProvider): Promise<Configuration> {
   const server = new URL(issuer)
   const config = await discovery(server, clientId, clientSecret, authenticationOf(clientSecret), {
     timeout: PROVIDER_S_MAX,

@@ -33,6 +33,7 @@ export interface RefusedWrite {
   /** Method and path template, `POST /partner/v1/bookings`. */
   readonly route: string
   readonly requestId: string
+  readonly traceparent: string | null
 }
 
 /** A line of an agency's audit trail. */
@@ -63,7 +64,7 @@ const REFUSAL_ROWS_MAX = 10_000
  * The audit lines of write attempts that ended in 401, 429 or 500, and of refusals beyond a token's own lines: one per key or token, outcome and minute of the wall
  * clock, with a count, so that a burst of refusals cannot fill the table (docs/design.md#audit). The audit trail covers write
  * attempts, so count only requests of write routes: `POST /bookings` and `POST /bookings/{id}/cancel`. A line contains
- * the route, request id and time of its first attempt.
+ * the route, request id, trace and time of its first attempt.
  *
  * An attempt gets a 500 when the journal, or a queue before it, has no room for the attempt's own line or cannot write
  * it. So these lines bypass the journal. They wait in memory until the database accepts them.
@@ -142,7 +143,11 @@ export class RefusalCounter {
   }
 
   /** Null when there is no room for another line. */
-  #newRow(name: string, { agencyId, actor, code, route, requestId }: RefusedWrite, at: number): Row | null {
+  #newRow(
+    name: string,
+    { agencyId, actor, code, route, requestId, traceparent }: RefusedWrite,
+    at: number,
+  ): Row | null {
     if (this.#rows.size >= this.#rowsMax) return null
     const row: Row = {
       agencyId,
@@ -155,6 +160,7 @@ export class RefusalCounter {
         outcome: code,
         bookingId: null,
         requestId,
+        traceparent,
         count: 0,
       },
       count: 0,

@@ -61,6 +61,18 @@ export class SmtpMailer implements Mailer {
     })
   }
 
+  /** Connects and logs in without sending mail. @returns null when the server accepts the login */
+  async knock(): Promise<MailFailure | null> {
+    try {
+      await this.#transport.verify()
+      return null
+    } catch (error) {
+      return failureOf(error)
+    } finally {
+      this.#transport.close()
+    }
+  }
+
   async send({ to, subject, text }: Mail): Promise<boolean> {
     if (this.#inFlight >= IN_FLIGHT_MAX) {
       this.#onFailure({ code: 'TOO_MANY', status: null })

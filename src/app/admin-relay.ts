@@ -27,12 +27,13 @@ const ANSWER_MS_MAX = 45_000
  */
 export function adminRelay(options: {
   readonly folder: string
-  readonly workers: Pick<WorkerProcesses, 'serving' | 'isStandby'>
+  readonly workers: Pick<WorkerProcesses, 'serving' | 'isStandby' | 'metricsPage'>
   readonly listener: Pick<Listener, 'peerOf' | 'withoutIdleTimeout'>
 }): Answering {
   const { folder, workers, listener } = options
-  const starting = withoutCors(notServing('starting', systemIds))
-  const standby = withoutCors(notServing('standby', systemIds))
+  const metrics = () => workers.metricsPage()
+  const starting = withoutCors(notServing('starting', systemIds, { metrics }))
+  const standby = withoutCors(notServing('standby', systemIds, { metrics }))
   let turn = 0
   const relay = async (request: Request): Promise<Response> => {
     const { serving } = workers
@@ -50,7 +51,7 @@ export function adminRelay(options: {
     // No more of a body is read than shows that it is too large.
     const body = isRead ? null : await new KeptBody(request).bytes().catch(() => undefined)
     const requestId = requestIdOf(headers.get('x-request-id'), systemIds)
-    if (body === undefined) return unanswered('unknown', requestId)
+    if (body === undefined) return unanswered('unknown', requestId, request)
     for (let tried = 0; tried < (isRead ? serving.length : 1); tried++) {
       const worker = serving[(turn + tried) % serving.length]?.worker ?? 1
       const init = { method: request.method, headers, body, signal: request.signal, redirect: 'manual' as const }
@@ -64,7 +65,7 @@ export function adminRelay(options: {
       for (const name of NOT_RELAYED) kept.delete(name)
       return new Response(answer.body, { status: answer.status, headers: kept })
     }
-    return unanswered(isRead ? 'no_owner' : 'unknown', requestId)
+    return unanswered(isRead ? 'no_owner' : 'unknown', requestId, request)
   }
   return relay
 }

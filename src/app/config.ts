@@ -4,8 +4,11 @@ import { RETENTION, type Retention } from '../accounts/retention.ts'
 import { CLUSTER_VALUES, type ClusterConfig, readClusterConfig } from '../cluster/cluster-config.ts'
 import { OUTCOME_KNOWN_MS_MAX } from '../core/bookings/booking-turns.ts'
 import { DAY_MS } from '../lib/clock.ts'
+import type { TraceSettings } from '../lib/tracer.ts'
 import { DatabaseUrlError, isSameDatabase, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { readSignInConfig, SIGN_IN_VALUES, type SignInConfig } from './sign-in-config.ts'
+import { readTracesConfig, TRACES_DEFAULTS, TRACES_VALUES } from './traces-config.ts'
+import { unknownVariables } from './unknown-variables.ts'
 
 /** How the service runs; read once at start, never changed. A limit's unit is the last word of its name. */
 export type Config = {
@@ -39,6 +42,8 @@ export type Config = {
   readonly workers: number
   /** null: this process is the only one that serves. */
   readonly cluster: ClusterConfig | null
+  /** null: tracing is off. */
+  readonly traces: TraceSettings | null
   readonly limits: Limits
 }
 
@@ -98,6 +103,20 @@ const PORTAL_TOKENS_MAX = 2
 export const SECRET_KEY_BYTES = 32
 const LOOPBACK = '127.0.0.1'
 
+/** Defaults. Variables that are not listed have none. */
+export const DEFAULTS = {
+  REQUIRE_SYNCHRONOUS_STANDBY: false,
+  HOST: LOOPBACK,
+  PORT: 3000,
+  ADMIN_HOST: LOOPBACK,
+  WORKERS: 1,
+  OIDC_ONLY: false,
+  DATA_DIR: './data',
+  LOG_LEVEL: 'info',
+  NODE_ENV: 'development',
+  ...TRACES_DEFAULTS,
+} as const satisfies Partial<Record<Variable, string | number | boolean>>
+
 /** The environment does not describe a service that can run. The message names every invalid variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
@@ -117,33 +136,35 @@ type Env = Readonly<Record<string, string | undefined>>
 export function readConfig(env: Env): Config {
   const faults: string[] = []
   const databaseUrl = readDatabaseUrl(env, 'DATABASE_URL', faults)
-  const environment = read(env, 'NODE_ENV', faults, (text) => oneOf(ENVIRONMENTS, text)) ?? 'development'
+  const environment = read(env, 'NODE_ENV', faults, (text) => oneOf(ENVIRONMENTS, text)) ?? DEFAULTS.NODE_ENV
   const webhookAllowHosts = read(env, 'WEBHOOK_ALLOW_HOSTS', faults, parseAllowHosts) ?? []
   if (env['WEBHOOK_ALLOW_HOSTS'] && environment === 'production') {
     faults.push(
       'WEBHOOK_ALLOW_HOSTS is not allowed when NODE_ENV is production, because it disables the webhook safety rules: remove one of them.',
     )
   }
-  const port = read(env, 'PORT', faults, parsePort) ?? 3000
+  const port = read(env, 'PORT', faults, parsePort) ?? DEFAULTS.PORT
   const config: Config = {
     port,
-    host: read(env, 'HOST', faults, parseHost) ?? LOOPBACK,
+    host: read(env, 'HOST', faults, parseHost) ?? DEFAULTS.HOST,
     admin: readAdmin(env, port, faults),
     trustedProxies: read(env, 'TRUSTED_PROXIES', faults, parseTrustedProxies) ?? [],
     databaseUrl,
     migrationDatabaseUrl: readMigrationUrl(env, databaseUrl, faults),
-    requireSynchronousStandby: read(env, 'REQUIRE_SYNCHRONOUS_STANDBY', faults, parseSwitch) ?? false,
-    dataDir: env['DATA_DIR'] || './data',
+    requireSynchronousStandby:
+      read(env, 'REQUIRE_SYNCHRONOUS_STANDBY', faults, parseSwitch) ?? DEFAULTS.REQUIRE_SYNCHRONOUS_STANDBY,
+    dataDir: read(env, 'DATA_DIR', faults, (text) => text) ?? DEFAULTS.DATA_DIR,
     portalTokens: read(env, 'PORTAL_TOKEN', faults, parsePortalTokens),
     publicUrl: read(env, 'PUBLIC_URL', faults, parsePublicUrl),
     secretKey: read(env, 'SECRET_KEY', faults, parseSecretKey),
-    erasuresFile: env['ERASURES_FILE'] || null,
-    logLevel: read(env, 'LOG_LEVEL', faults, (text) => oneOf(LOG_LEVELS, text)) ?? 'info',
+    erasuresFile: read(env, 'ERASURES_FILE', faults, (text) => text),
+    logLevel: read(env, 'LOG_LEVEL', faults, (text) => oneOf(LOG_LEVELS, text)) ?? DEFAULTS.LOG_LEVEL,
     environment,
     webhookAllowHosts,
     signIn: readSignInConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
-    workers: read(env, 'WORKERS', faults, parseWorkers) ?? 1,
+    workers: read(env, 'WORKERS', faults, parseWorkers) ?? DEFAULTS.WORKERS,
     cluster: readClusterConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
+    traces: readTracesConfig((name, parse) => read(env, name, faults, parse)),
     limits: readLimits(env, faults),
   }
   if (config.requireSynchronousStandby && !env['DATABASE_URL'])
@@ -154,6 +175,7 @@ export function readConfig(env: Env): Config {
       if (!env[name]) faults.push(`${name} is required when DATABASE_URL is set: use ${WHAT_PASSES[name]}.`)
     }
   }
+  faults.push(...unknownVariables(env, VARIABLES))
   if (faults.length > 0) throw new ConfigError(faults)
   return Object.freeze(config)
 }
@@ -174,17 +196,26 @@ const WHAT_PASSES = {
   TRUSTED_PROXIES:
     'comma-separated addresses, or networks that are not all addresses, such as 127.0.0.1,10.0.0.0/8,fd00::/8',
   WORKERS: 'auto, or a whole number from 1 to 64',
+  DATA_DIR: 'the path of a folder',
+  ERASURES_FILE: 'the path of a file',
   LOG_LEVEL: `one of ${LOG_LEVELS.join(', ')}`,
   NODE_ENV: `one of ${ENVIRONMENTS.join(', ')}`,
   WEBHOOK_ALLOW_HOSTS: 'comma-separated host:port pairs, such as localhost:9000,[::1]:9000',
   ...SIGN_IN_VALUES,
   ...CLUSTER_VALUES,
+  ...TRACES_VALUES,
 } as const
 
 type Variable = keyof typeof WHAT_PASSES
 
+/** Every variable that the service reads. */
+export const VARIABLES: readonly string[] = [
+  ...Object.keys(WHAT_PASSES),
+  ...Object.values(LIMITS).map(({ variable }) => variable),
+]
+
 /** Values that must not be seen in a log; a URL holds a password. */
-const SECRET: ReadonlySet<Variable> = new Set([
+export const SECRET: ReadonlySet<string> = new Set([
   ...([
     'DATABASE_URL',
     'MIGRATION_DATABASE_URL',
@@ -194,6 +225,8 @@ const SECRET: ReadonlySet<Variable> = new Set([
     'CLUSTER_SECRET',
     'OIDC_CLIENT_SECRET',
     'SMTP_URL',
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_HEADERS',
   ] as const),
 ])
 
@@ -219,7 +252,7 @@ function readAdmin(env: Env, publicPort: number, faults: string[]): Config['admi
     faults.push('ADMIN_HOST is set, but ADMIN_PORT is not: use both, or remove ADMIN_HOST.')
   if (port !== null && port !== 0 && port === publicPort)
     faults.push(`ADMIN_PORT is ${port}, like PORT: use a different port.`)
-  return port === null ? null : Object.freeze({ port, host: host ?? LOOPBACK })
+  return port === null ? null : Object.freeze({ port, host: host ?? DEFAULTS.ADMIN_HOST })
 }
 
 function readLimits(env: Env, faults: string[]): Limits {

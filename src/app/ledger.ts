@@ -15,6 +15,7 @@ import type { UnitDirectory } from '../core/units/unit-directory.ts'
 import type { ChangeFeed } from '../events/changes/change-feed.ts'
 import type { CheckpointBuilder } from '../events/checkpoints/checkpoint-builder.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Tracer } from '../lib/tracer.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import type { ListReads } from '../postgres/stores/list-reads.ts'
 
@@ -68,6 +69,8 @@ export interface Ledger extends PartnerLedger {
   readonly probes: Sql
   /** For child processes. */
   readonly databaseUrl: string
+  /** Null: tracing is off. */
+  readonly tracer: Tracer | null
   readonly directory: UnitDirectory
   readonly holdTimer: Pick<HoldTimer, 'failing'>
   readonly retention: RetentionJob
@@ -106,6 +109,7 @@ export interface LedgerOptions {
   secretKey: Uint8Array
   clock: Clock
   limits: LedgerLimits
+  tracer?: Tracer | null
   watch: LedgerWatch
   /** The name of this writer in `shard`: host and process. */
   holder: string

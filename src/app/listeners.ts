@@ -5,7 +5,13 @@ import { type NotServingReason, notServing } from '../http/server/not-serving.ts
 import { withoutCors } from '../http/server/served-routes.ts'
 import { systemIds } from '../lib/ids.ts'
 
-const PROBES = ['/healthz', '/readyz']
+const PROBES = ['/healthz', '/readyz', '/metrics']
+
+/** Why nothing is served; also a role in the metrics. `unconfirmed` is decided per request (whileConfirmed). */
+export type IdleReason = Exclude<NotServingReason, 'unconfirmed'>
+
+/** The `/metrics` response of a process that does not serve. */
+export type IdlePage = (reason: IdleReason) => Promise<string>
 
 /** The sockets that the process listens on: one for everything, or, with ADMIN_PORT, a second one for the operator. */
 export class Listeners {
@@ -15,23 +21,34 @@ export class Listeners {
   readonly node: Listener | null
   /** On ADMIN_PORT; null: PORT serves what is the operator's. */
   readonly admin: Listener | null
+  readonly #idlePage: IdlePage
+  #reason: IdleReason = 'starting'
 
   /**
    * Listens on both addresses, or on neither. Answers 503 until there is an app to serve.
    * @param addresses.isLate listens on the first address only when there is
    * @throws ListenError naming the address that cannot be listened on
    */
-  constructor(addresses: { main: Address; node?: Address | null; admin: Address | null; isLate?: boolean }) {
+  constructor(
+    addresses: { main: Address; node?: Address | null; admin: Address | null; isLate?: boolean },
+    idlePage: IdlePage,
+  ) {
     const { main, node = null, admin, isLate = false } = addresses
-    const starting = notServing('starting', systemIds, { hasProbes: admin === null })
+    this.#idlePage = idlePage
+    const starting = notServing('starting', systemIds, this.#optionsOf('starting', { hasProbes: admin === null }))
     this.public = new Listener(main, starting, { isLate })
     try {
       this.node = node === null ? null : new Listener(node, starting)
-      this.admin = admin === null ? null : openAdmin(admin)
+      this.admin = admin === null ? null : openAdmin(admin, () => idlePage('starting'))
     } catch (error) {
       void this.public.server?.stop(true)
       throw error
     }
+  }
+
+  /** Why it does not serve, or last did not. */
+  get reason(): IdleReason {
+    return this.#reason
   }
 
   get all(): readonly Listener[] {
@@ -69,11 +86,16 @@ export class Listeners {
   }
 
   /** From the next request on, every request is refused. */
-  refuse(reason: NotServingReason, options: { isDraining: boolean }): void {
-    const refused = notServing(reason, systemIds, { hasProbes: this.admin === null })
+  refuse(reason: IdleReason, options: { isDraining: boolean }): void {
+    this.#reason = reason
+    const refused = notServing(reason, systemIds, this.#optionsOf(reason, { hasProbes: this.admin === null }))
     this.public.answerWith(refused, options)
     this.node?.answerWith(refused, options)
-    this.admin?.answerWith(withoutCors(notServing(reason, systemIds)), options)
+    this.admin?.answerWith(withoutCors(notServing(reason, systemIds, this.#optionsOf(reason))), options)
+  }
+
+  #optionsOf(reason: IdleReason, { hasProbes = true }: { hasProbes?: boolean } = {}) {
+    return { hasProbes, metrics: () => this.#idlePage(reason) }
   }
 }
 
@@ -88,7 +110,8 @@ async function untilReplaced(listener: Listener, fetch: Listener['fetch']): Prom
   while (listener.fetch === fetch && performance.now() < until) await Bun.sleep(HELD_LOOK_MS)
 }
 
-export function openAdmin(address: Address): Listener {
-  const starting = withoutCors(notServing('starting', systemIds))
+/** @param metrics the `/metrics` response while nothing is served yet */
+export function openAdmin(address: Address, metrics: () => Promise<string>): Listener {
+  const starting = withoutCors(notServing('starting', systemIds, { metrics }))
   return new Listener(address, starting, { variables: { host: 'ADMIN_HOST', port: 'ADMIN_PORT' } })
 }

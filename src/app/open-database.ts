@@ -38,7 +38,7 @@ export async function openDatabase(
 ): Promise<Database> {
   const { ownerUrl, ...server } = config.databaseUrl === null ? await startOwn(config, onStep) : given(config)
   try {
-    return await onDatabase('DATABASE_URL', server.url, async (sql) => {
+    return await onServer('DATABASE_URL', server.url, async (sql) => {
       await checkServer(sql)
       const standbys = server.isEmbedded
         ? null
@@ -47,7 +47,7 @@ export async function openDatabase(
         await serviceRole(sql)
         await prepare(sql, { secretKey, onStep })
       } else
-        await onDatabase('MIGRATION_DATABASE_URL', ownerUrl, async (owner) => {
+        await onServer('MIGRATION_DATABASE_URL', ownerUrl, async (owner) => {
           await prepare(owner, { secretKey, onStep })
           await grantRoles(owner, { service: parseDatabaseUrl(server.url)?.user ?? '', onStep })
         })
@@ -71,7 +71,8 @@ async function prepare(
   await checkSecretKey(sql, secretKey)
 }
 
-async function onDatabase<T>(variable: string, url: string, use: (sql: Sql) => Promise<T>): Promise<T> {
+/** @throws UnreachableError naming the variable */
+export async function onServer<T>(variable: string, url: string, use: (sql: Sql) => Promise<T>): Promise<T> {
   const sql = connect(url, { purpose: 'admin' })
   try {
     return await use(sql)
@@ -104,13 +105,18 @@ type Server = Pick<Database, 'url' | 'isEmbedded' | 'stop'> & { readonly ownerUr
 /** A little more than one uses, with its sender; what is left is for commands. */
 const CONNECTIONS_OF_WORKER = 25
 
+/** Connections of a service with that many workers, including the parent process, if there is one. */
+export function connectionsOf(workers: number): number {
+  return CONNECTIONS_OF_WORKER * (workers > 1 ? workers + 1 : 1)
+}
+
 async function startOwn(config: Config, onStep: (step: string) => void): Promise<Server> {
   // Loaded on demand, because a binary without the embedded server's files must still run with DATABASE_URL.
   const { startEmbedded } = await import('../postgres/embedded/embedded.ts')
   const { url, ownerUrl, stop } = await startEmbedded({
     dataDir: config.dataDir,
     onStep,
-    ...(config.workers > 1 && { connectionsMax: CONNECTIONS_OF_WORKER * (config.workers + 1) }),
+    ...(config.workers > 1 && { connectionsMax: connectionsOf(config.workers) }),
   })
   return { url, ownerUrl, isEmbedded: true, stop }
 }

@@ -61,7 +61,7 @@ interface Writing {
  * @throws Error when the database does not answer
  */
 export async function prepareLedger(options: LedgerOptions): Promise<PreparedLedger> {
-  const { databaseUrl, clock, limits, watch } = options
+  const { databaseUrl, clock, limits, watch, tracer = null } = options
   let started: Writing | null = null
   const writing = (): Writing => {
     assert(started !== null, 'Cannot write: the ledger is not taken over')
@@ -122,6 +122,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     rows,
     clock,
     newId: systemIds,
+    tracer,
     queuedMsMax: limits.queuedMsMax,
     onDurable: (event, agency) => {
       if (isUnitSet(event)) {
@@ -228,6 +229,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     // The answer to a take-over of this process may have been lost.
     list: async () => (await writers.list()).filter((writer) => writer.writerId !== writerId),
     change: (waiting) => writers.change(waiting),
+    checkSchema: () => writers.checkSchema(),
     await: () => writers.await(),
   }
   const begin: PreparedLedger['begin'] = async (untilTurn) => {
@@ -322,6 +324,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   const ledger: Ledger = {
     sql,
     databaseUrl,
+    tracer,
     lists,
     probes,
     clock,

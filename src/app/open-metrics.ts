@@ -2,14 +2,14 @@
 
 import type { WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import type { SenderProcess } from '../events/webhooks/sender-process.ts'
-import type { MetricsPage } from '../http/server/health.ts'
+import { type Health, type MetricsPage, readinessFaults } from '../http/server/health.ts'
 import { EventLoopDelay } from '../lib/measures.ts'
-import { VERSION } from '../lib/version.ts'
+import { sharedCall } from '../lib/shared-call.ts'
 import { ALL_METRICS } from '../observability/all-metrics.ts'
-import { METRICS_CONTENT_TYPE, type MetricReading, metricsText, readMetrics } from '../observability/metric.ts'
+import { type MetricReading, metricsText, readMetrics } from '../observability/metric.ts'
+import { type Role, viewProcess } from '../observability/process-metrics.ts'
 import type { RequestStats } from '../observability/request-stats.ts'
 import type { ServiceStats } from '../observability/service-stats.ts'
-import { readProcess } from '../observability/service-stats.ts'
 import { poolStats } from '../postgres/client/client-pool.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
 import { deliveryBacklog } from '../postgres/stores/pending-deliveries.ts'
@@ -21,6 +21,8 @@ interface MetricsOptions {
   readonly sender: Pick<SenderProcess, 'stats'>
   readonly requestStats: RequestStats
   readonly throttle: Pick<WrongTokenThrottle, 'stats'>
+  readonly role: Role
+  readonly health: Pick<Health, 'stats' | 'faults'>
   /** Requests not yet answered. */
   openRequests(): number
   /** About other nodes. */
@@ -34,8 +36,11 @@ type Metrics = MetricsPage & { readings(): Promise<readonly MetricReading[]> }
 export function openMetrics(options: MetricsOptions): Metrics {
   const eventLoop = new EventLoopDelay(options.ledger.clock)
   eventLoop.start()
-  const readings = async () => [...readMetrics(ALL_METRICS, await read(options, eventLoop)), ...options.others()]
-  return { contentType: METRICS_CONTENT_TYPE, readings, text: async () => metricsText(await readings()) }
+  const readings = sharedCall(async () => [
+    ...readMetrics(ALL_METRICS, await read(options, eventLoop)),
+    ...options.others(),
+  ])
+  return { readings, text: async () => metricsText(await readings()) }
 }
 
 /** Reads all stats. If the database is unavailable or slow, its values are null and the rest is still reported. */
@@ -47,9 +52,12 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
   ])
   const epoch = ledger.ownership.epoch()
   return {
+    ...viewProcess({
+      role: options.role,
+      isReady: readinessFaults(options.health, fence).length === 0,
+      isDatabaseUp: fence !== null,
+    }),
     nowMs: ledger.clock.now(),
-    version: VERSION,
-    bun: Bun.version,
     epoch,
     routes: requestStats.counts(),
     openRequests: options.openRequests(),
@@ -71,10 +79,9 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
       probes: poolStats(ledger.probes),
     },
     sender: sender.stats,
-    isDatabaseUp: fence !== null,
     fenceEpoch: epoch === null ? null : (fence?.epoch ?? null),
     backlog,
+    spans: ledger.tracer?.stats ?? null,
     eventLoopDelay: eventLoop.read(),
-    process: readProcess(),
   }
 }

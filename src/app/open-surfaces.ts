@@ -10,6 +10,7 @@ import { healthRoutes, metricsRoute } from '../http/server/health.ts'
 import type { Listener } from '../http/server/listener.ts'
 import { withoutCors } from '../http/server/served-routes.ts'
 import { systemClock } from '../lib/clock.ts'
+import { sharedCall } from '../lib/shared-call.ts'
 import type { MetricReading } from '../observability/metric.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
@@ -25,7 +26,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies' | 'limits'>
+  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'cluster'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -52,7 +53,7 @@ export interface SharedSurfaces {
   subscribe(counted: (throttle: Throttled, key: string) => void): void
   /** The metrics of all. @throws when the parent does not answer */
   metricsPage(): Promise<string>
-  /** @param readings what this worker has measured, when the parent asks for it */
+  /** @param readings this worker's stats, called when the parent asks; replaces the previous function */
   measureWith(readings: () => Promise<readonly MetricReading[]>): void
 }
 
@@ -61,7 +62,7 @@ export interface SharedSurfaces {
  * @returns serves them from the next request on: on one listener, or, with ADMIN_PORT, on two
  */
 export function prepareSurfaces(options: SurfaceOptions): () => void {
-  const { app, adminApp } = makeSurfaces(options)
+  const { app, adminApp, metrics } = makeSurfaces(options)
   const { admin, public: listener } = options.listeners
   const { portalTokens: operatorTokens } = options.secrets
   const { entrance } = options
@@ -82,12 +83,14 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
   }
   return () => {
     for (const serve of served) serve()
+    options.shared?.measureWith(metrics.readings)
   }
 }
 
 function makeSurfaces(options: SurfaceOptions) {
   const { config, secrets, log, listeners, service, ledger, webhooks, entrance, shared } = options
-  const requestStats = new RequestStats({ clock: systemClock, log: log.isLevelEnabled('debug') ? log : null })
+  const lineLog = log.isLevelEnabled('debug') ? log : null
+  const requestStats = new RequestStats({ clock: systemClock, log: lineLog, tracer: ledger.tracer })
   const watch = {
     log,
     onBug: (error: unknown) => service.endAfterBug(error),
@@ -170,25 +173,25 @@ function makeSurfaces(options: SurfaceOptions) {
     rateLimit,
   })
   const adminPortal = admin === null ? null : portalOn(admin, { operatorTokens: portalTokens, catalogue: NO_MEMBERS })
+  const health = {
+    stats: () => ledger.journal.stats,
+    // Heartbeats use the same connections: a flood of probes must not delay them.
+    fence: sharedCall(() => probeFence(ledger.probes)),
+    faults: (fence: Parameters<Entrance['faults']>[0]) => entrance.faults(fence),
+  }
   const metrics = openMetrics({
     ledger,
+    role: config.cluster === null ? 'writer' : 'node',
+    health,
     sender: webhooks.sender,
     requestStats,
     throttle,
     openRequests,
     others: () => entrance.metrics(),
   })
-  shared?.measureWith(metrics.readings)
   const operating = [
-    healthRoutes(
-      {
-        stats: () => ledger.journal.stats,
-        fence: () => probeFence(ledger.probes),
-        faults: (fence) => entrance.faults(fence),
-      },
-      routeOptions,
-    ),
-    metricsRoute(shared === null ? metrics : { ...metrics, text: () => shared.metricsPage() }, routeOptions),
+    healthRoutes(health, routeOptions),
+    metricsRoute(shared === null ? metrics : { text: () => shared.metricsPage() }, routeOptions),
     ...entrance.routes({ ...routeOptions, ...(adminPortal ?? publicPortal) }),
   ]
   const app = createApp({
@@ -200,9 +203,9 @@ function makeSurfaces(options: SurfaceOptions) {
   })
   if (adminPortal === null) {
     for (const routes of operating) app.use(routes)
-    return { app, adminApp: null }
+    return { app, adminApp: null, metrics }
   }
-  return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }) }
+  return { app, adminApp: createAdminApp({ portal: adminPortal, operating, requestStats, ...watch }), metrics }
 }
 
 /**

@@ -10,6 +10,7 @@ import { SecretBox } from '../events/webhooks/secret-box.ts'
 import { type SenderExit, SenderProcess } from '../events/webhooks/sender-process.ts'
 import { WebhookCommands } from '../events/webhooks/webhook-commands.ts'
 import { AgenciesWithEndpoints } from '../events/webhooks/woken-agencies.ts'
+import type { TraceSettings } from '../lib/tracer.ts'
 import { PostgresEndpointRows } from '../postgres/stores/postgres-endpoint-rows.ts'
 import type { Ledger } from './ledger.ts'
 import { selfCommand } from './self-command.ts'
@@ -22,6 +23,8 @@ interface WebhookOptions {
   /** `host:port`, lower case. */
   readonly allowHosts: readonly string[]
   readonly logLevel: string
+  /** Left out or null: tracing is off. */
+  readonly traces?: TraceSettings | null
   /** PEM. Tests use their own authorities. */
   readonly trustedCa?: readonly string[]
   /** The sender ended unexpectedly and is restarted after `restartMs`. */
@@ -46,12 +49,13 @@ export function openWebhooks(
   ledger: Pick<Ledger, 'sql' | 'lists' | 'clock' | 'newId' | 'catalogue' | 'epochOf' | 'ownership'>,
   options: WebhookOptions,
 ): Webhooks {
-  const { databaseUrl, secretKey, allowHosts, logLevel, trustedCa = null } = options
+  const { databaseUrl, secretKey, allowHosts, logLevel, traces = null, trustedCa = null } = options
   const sender = new SenderProcess({
     settings: {
       databaseUrl,
       allowHosts,
       logLevel,
+      traces,
       trustedCa,
       secretKeyHex: Buffer.from(secretKey).toString('hex'),
       // A getter, because the epoch may have increased by the time the sender is restarted.

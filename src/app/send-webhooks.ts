@@ -3,6 +3,7 @@
  * (sender-process.ts).
  */
 import { accessSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { isAbsolute } from 'node:path'
 import { guardedPost } from '../events/webhooks/guarded-post.ts'
 import { DnsResolver } from '../events/webhooks/name-resolver.ts'
@@ -12,8 +13,10 @@ import { SenderReplacedError } from '../events/webhooks/sender-store.ts'
 import { SentShards } from '../events/webhooks/sent-shards.ts'
 import { WebhookSender } from '../events/webhooks/webhook-sender.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
+import type { OtlpTracer } from '../observability/otlp-tracer.ts'
 import { PostgresSenderStore } from '../postgres/stores/postgres-sender-store.ts'
 import { type Log, openLog } from './log.ts'
+import { openTracer } from './open-tracer.ts'
 import { selfCommand } from './self-command.ts'
 
 /** The argument that makes main.ts run the sender process. */
@@ -23,6 +26,8 @@ const STATS_EVERY_MS = 1_000
 const TAKE_OVER_AGAIN_MS = 500
 /** How long attempts in flight may take to finish when the service is gone. */
 const ORPHANED_MS_MAX = 2_000
+/** Time to send the last spans: the service kills a sender that exceeds its deadline by 500 ms. */
+const SPANS_MS_MAX = 300
 const EXIT_REPLACED = 3
 
 /** The program that sends webhooks no longer exists where it was when this process started. */
@@ -80,11 +85,18 @@ class SenderRun {
   readonly #store: PostgresSenderStore
   readonly #sender: WebhookSender
   readonly #shards: SentShards
+  readonly #tracer: Pick<OtlpTracer, 'stop'> | null
 
-  private constructor(store: PostgresSenderStore, sender: WebhookSender, shards: SentShards) {
+  private constructor(
+    store: PostgresSenderStore,
+    sender: WebhookSender,
+    shards: SentShards,
+    tracer: Pick<OtlpTracer, 'stop'> | null,
+  ) {
     this.#store = store
     this.#sender = sender
     this.#shards = shards
+    this.#tracer = tracer
   }
 
   static async start(settings: SenderSettings): Promise<SenderRun> {
@@ -95,6 +107,8 @@ class SenderRun {
         process.exit(1)
       })
     }
+    const { traces } = settings
+    const tracer = traces && openTracer(traces, { instance: `${hostname()} ${process.pid}`, log })
     const store = new PostgresSenderStore(settings.databaseUrl)
     const term = await takeOver(store, settings.epoch, log)
     const sender = new WebhookSender({
@@ -102,6 +116,7 @@ class SenderRun {
       term,
       clock: systemClock,
       dice: Math.random,
+      tracer,
       box: new SecretBox(Uint8Array.fromHex(settings.secretKeyHex)),
       post: guardedPost({
         resolver: new DnsResolver(),
@@ -125,7 +140,7 @@ class SenderRun {
     setInterval(report, STATS_EVERY_MS)
     sender.wake()
     const shards = new SentShards({ sendFor: (wanted) => store.sendFor(term, wanted), sender, clock: systemClock })
-    return new SenderRun(store, sender, shards)
+    return new SenderRun(store, sender, shards, tracer)
   }
 
   onMessage(message: ToSender): void {
@@ -137,7 +152,7 @@ class SenderRun {
 
   async end(withinMs: number): Promise<void> {
     await this.#sender.stop(withinMs)
-    await this.#store.close()
+    await Promise.all([this.#store.close(), this.#tracer?.stop(SPANS_MS_MAX)])
     process.exit(0)
   }
 }

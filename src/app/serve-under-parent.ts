@@ -24,6 +24,7 @@ export function serveUnderParent(): void {
         running = started
       })
     },
+    alive: () => {},
     standing: (_, standing: Standing) => {
       if (standing === 'standby') running?.listeners.refuse('standby', { isDraining: false })
       else running?.listeners.hold()

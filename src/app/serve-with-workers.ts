@@ -17,6 +17,7 @@ import { retryUntilAnswered } from '../postgres/client/failed-write.ts'
 import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
 import { adminRelay } from './admin-relay.ts'
 import { type Config, ConfigError } from './config.ts'
+import { IdleMetrics } from './idle-metrics.ts'
 import { openAdmin } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, mustHavePostgres, openDatabase, warnOfDatabase } from './open-database.ts'
@@ -47,7 +48,7 @@ export async function serveWithWorkers(config: Config, { takesOver }: { takesOve
   const port = await unusedPort(config)
   const lock = lockPort(port)
   const folder = openSocketFolder(config)
-  const admin = config.admin === null ? null : openAdmin(config.admin)
+  const admin = config.admin === null ? null : openAdmin(config.admin, () => new IdleMetrics().text('starting'))
   const parent = new Parent(config, { log, folder, port, admin, lock })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void parent.end(signal, 0))
   log.info(parent.addresses, 'starting')
@@ -187,7 +188,7 @@ class Parent {
         await refuseBesideNodes(writers)
         return null
       }
-      return awaitTurn({
+      const gone = await awaitTurn({
         writers: {
           list: async () => (await writers.list()).filter(({ writerId }) => writerId !== this.#self.writerId),
           change: (waiting) => writers.change(waiting),
@@ -212,6 +213,8 @@ class Parent {
           onFailure: (err) => log.warn({ err }, 'the standby cannot reach the database'),
         },
       })
+      await writers.checkSchema()
+      return gone
     }
     // As patient as a single process, and as durable.
     const taking = connect(database.url, { purpose: 'journal' })

@@ -15,6 +15,7 @@ import { linkOfDemoOwner } from '../demo/demo-owner.ts'
 import { ensureDemo } from '../demo/ensure-demo.ts'
 import { ListenError } from '../http/server/listener.ts'
 import { systemClock } from '../lib/clock.ts'
+import { ignoreProxies } from '../lib/ignore-proxies.ts'
 import { localUrl } from '../lib/local-url.ts'
 import { ServerError } from '../postgres/client/check-server.ts'
 import { EmbeddedError } from '../postgres/embedded/data-dir-lock.ts'
@@ -22,12 +23,14 @@ import { MigrationError } from '../postgres/schema/migrate.ts'
 import { SecretKeyError } from '../postgres/stores/stored-key-check.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { openErasuresFile } from './erasures-file.ts'
+import { IdleMetrics } from './idle-metrics.ts'
 import { Listeners } from './listeners.ts'
 import { type Log, openLog } from './log.ts'
 import { type Database, mustHavePostgres, openDatabase, UnreachableError, warnOfDatabase } from './open-database.ts'
 import { prepareLedger } from './open-ledger.ts'
 import { agencyStore, openPeople, usageKeeper } from './open-portal.ts'
 import { prepareSurfaces } from './open-surfaces.ts'
+import { openTracer } from './open-tracer.ts'
 import { openWebhooks } from './open-webhooks.ts'
 import { loadSecrets, SecretsError } from './secrets.ts'
 import { liftFetchLimit } from './self-command.ts'
@@ -111,7 +114,10 @@ async function run(
   const log = openLog(config.logLevel, worker?.settings)
   if (worker === null && config.databaseUrl === null) await mustHavePostgres()
   const { host, port, admin } = config
-  const listeners = worker?.listeners(config) ?? new Listeners({ main: { host, port }, admin })
+  const idle = new IdleMetrics()
+  const listeners =
+    worker?.listeners(config) ?? new Listeners({ main: { host, port }, admin }, (reason) => idle.text(reason))
+  worker?.surfaces.measureWith(() => idle.readings(listeners.reason))
   const service = new Service(log, listeners, config.dataDir)
   onOpen({ service, listeners })
   log.info(
@@ -119,7 +125,7 @@ async function run(
     worker === null ? 'starting' : 'worker starts',
   )
   try {
-    await start(config, { log, listeners, service, ...options })
+    await start(config, { log, listeners, service, idle, ...options })
   } catch (error) {
     await service.giveUp()
     throw error
@@ -132,9 +138,15 @@ async function start(
     log,
     listeners,
     service,
+    idle,
     takesOver,
     worker,
-  }: RunOptions & { readonly log: Log; readonly listeners: Listeners; readonly service: Service },
+  }: RunOptions & {
+    readonly log: Log
+    readonly listeners: Listeners
+    readonly service: Service
+    readonly idle: IdleMetrics
+  },
 ): Promise<void> {
   const secrets = loadSecrets(config)
   checkSenderCommand()
@@ -145,15 +157,20 @@ async function start(
   if (worker === null) warnOfDatabase(database, log)
   const membership: Membership =
     worker?.membership(config, log) ?? (config.cluster === null ? new Alone() : new ClusterMember(config.cluster, log))
+  const { traces } = config
+  const instance = `${hostname()} ${process.pid}`
+  const tracer = traces && openTracer(traces, { instance, log })
+  if (tracer !== null) service.has({ tracer })
   const listErasure = config.erasuresFile === null ? null : await openErasuresFile(config.erasuresFile)
   const preparing = prepareLedger({
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
     clock: systemClock,
     limits: config.limits,
+    tracer,
     onBookingChange: (agencyId) => service.bookingChanged(agencyId),
     onUnitChange: (agencyId) => service.unitChanged(agencyId),
-    holder: `${hostname()} ${process.pid}`,
+    holder: instance,
     watch: {
       onFenced: (cause, settled) => {
         worker?.replaced()
@@ -180,12 +197,14 @@ async function start(
     openOwnership: (parts) => membership.openOwnership(parts),
   })
   const { ledger, begin } = await service.during(preparing)
+  idle.watch(ledger.probes)
   const entrance = await service.during(membership.enter(ledger, service.draining))
   const webhooks = openWebhooks(ledger, {
     databaseUrl: database.url,
     secretKey: secrets.secretKey,
     allowHosts: allowHostsOf(config, database),
     logLevel: config.logLevel,
+    traces,
     onSenderExit: (fields) => log.error(fields, 'webhook sender ended'),
   })
   const { oidc, mail } = config.signIn
@@ -287,14 +306,6 @@ async function start(
 function addressesOf({ host, admin }: Config, listeners: Listeners) {
   const own = { host, port: listeners.public.port }
   return admin === null ? own : { ...own, adminHost: admin.host, adminPort: listeners.admin?.port }
-}
-
-/** A proxy from the environment would take the webhooks' address check out of our hands (docs/decisions.md#webhooks). */
-function ignoreProxies(): void {
-  for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
-    delete process.env[name]
-    delete process.env[name.toLowerCase()]
-  }
 }
 
 /** The demo's endpoint resolves nowhere, so nothing is sent to it; in production, there are no exceptions but those of our own database. */

@@ -3,6 +3,7 @@
 import type { Membership } from '../cluster/membership.ts'
 import { drain } from '../http/server/drain.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
+import type { OtlpTracer } from '../observability/otlp-tracer.ts'
 import type { Ledger } from './ledger.ts'
 import type { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
@@ -28,6 +29,9 @@ const STEP_MS_MAX = 5_000
 
 const ANNOUNCED_MS_MAX = 100
 
+/** Time to send the last spans. */
+const SPANS_MS_MAX = 500
+
 /** Time to finish sending answers; nothing more can be written. */
 const FENCED_MS = 200
 
@@ -41,6 +45,7 @@ export class Service {
   #ledger: Ledger | null = null
   #webhooks: Webhooks | null = null
   #membership: Membership | null = null
+  #tracer: Pick<OtlpTracer, 'stop'> | null = null
   #isEnding = false
   #isFenced = false
   readonly #draining = new AbortController()
@@ -76,11 +81,18 @@ export class Service {
   }
 
   /** Registers open resources, to be closed at the end. */
-  has(open: { database?: Database; ledger?: Ledger; webhooks?: Webhooks; membership?: Membership }): void {
+  has(open: {
+    database?: Database
+    ledger?: Ledger
+    webhooks?: Webhooks
+    membership?: Membership
+    tracer?: Pick<OtlpTracer, 'stop'>
+  }): void {
     this.#database = open.database ?? this.#database
     this.#ledger = open.ledger ?? this.#ledger
     this.#webhooks = open.webhooks ?? this.#webhooks
     this.#membership = open.membership ?? this.#membership
+    this.#tracer = open.tracer ?? this.#tracer
   }
 
   bookingChanged(agencyId: string): void {
@@ -150,6 +162,7 @@ export class Service {
       await this.#ledger?.close()
     }
     await Promise.all([senderEnded, closed()])
+    await this.#tracer?.stop(SPANS_MS_MAX)
     await this.#membership?.close()
     await this.#database?.stop()
     clearTimeout(overdue)

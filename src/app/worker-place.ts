@@ -30,12 +30,15 @@ export class WorkerPlace {
   /** PORT is shared by the workers, ADMIN_PORT is the parent's: what comes in there arrives through a socket. */
   listeners({ host, admin, cluster }: Config): Listeners {
     const { worker, port, folder, isSuccessor } = this.settings
-    return new Listeners({
-      main: { host, port, isShared: true },
-      node: cluster === null ? null : { host, port: port + worker },
-      admin: admin === null ? null : { unix: adminSocketOf(folder, worker) },
-      isLate: isSuccessor,
-    })
+    return new Listeners(
+      {
+        main: { host, port, isShared: true },
+        node: cluster === null ? null : { host, port: port + worker },
+        admin: admin === null ? null : { unix: adminSocketOf(folder, worker) },
+        isLate: isSuccessor,
+      },
+      () => this.parent.metricsPage(),
+    )
   }
 
   /** The parent has opened it. */
@@ -60,7 +63,7 @@ export class WorkerPlace {
     },
   }
 
-  /** What this worker has measured; nothing until its surfaces are open. */
+  /** The stats of this worker. */
   readings(): Promise<readonly MetricReading[]> {
     return this.#readings()
   }

@@ -8,6 +8,7 @@ import { ProcessChannel, type Remote } from '../cluster/workers/process-channel.
 import { WORKERS_PREFIX } from '../cluster/workers/worker-member.ts'
 import { type Clock, sleep } from '../lib/clock.ts'
 import { withDeadline } from '../lib/deadline.ts'
+import { sharedCall } from '../lib/shared-call.ts'
 import { SummedMetrics } from '../observability/summed-metrics.ts'
 import { selfCommand } from './self-command.ts'
 
@@ -40,7 +41,7 @@ interface WorkerProcess {
   /** It had what it needs, and its turn could come. */
   isPrepared: boolean
   isServing: boolean
-  /** Since it last renewed its lease; null before it has one. */
+  /** Since it last answered; null before its first answer. */
   silentLooks: number | null
 }
 
@@ -78,7 +79,6 @@ export class WorkerProcesses {
   readonly #firstServes = Promise.withResolvers<void>()
   readonly #allServe: Gathering
   readonly #metrics = new SummedMetrics()
-  #page: Promise<string> | null = null
   #standing: Standing | null = null
   #restarts = 0
   #isStopping = false
@@ -113,13 +113,8 @@ export class WorkerProcesses {
     return this.#allServe.complete
   }
 
-  /** The metrics of all workers, as they are now; asked for once by all who ask meanwhile. One that does not answer is shown as it was. */
-  metricsPage(): Promise<string> {
-    this.#page ??= this.#readMetrics().finally(() => {
-      this.#page = null
-    })
-    return this.#page
-  }
+  /** The metrics of all workers, as they are now. One that does not answer is shown as it was. */
+  readonly metricsPage = sharedCall(() => this.#readMetrics())
 
   /** Whether this service waits until another one ends. */
   get isStandby(): boolean {
@@ -169,6 +164,9 @@ export class WorkerProcesses {
   #lookLater(): void {
     this.#options.clock.after(LOOK_MS, () => {
       for (const running of this.#running.values()) {
+        void running.calls.alive().then(() => {
+          running.silentLooks = 0
+        }, ignoreEnd)
         if (running.silentLooks === null) continue
         running.silentLooks += 1
         if (running.silentLooks < SILENT_LOOKS_MAX) continue
@@ -220,22 +218,14 @@ export class WorkerProcesses {
 
   #answers(worker: number, leases: Set<string>, { isSuccessor }: { isSuccessor: boolean }): ParentCalls {
     const store = this.#store
-    const renewed = () => {
-      const running = this.#running.get(worker)
-      if (running !== undefined) running.silentLooks = 0
-    }
     const group = Math.min(worker - 1, this.#ready.length - 1)
     return {
       grant: (_, ttlS) => {
         const lease = store.grant(ttlS)
         leases.add(lease)
-        renewed()
         return lease
       },
-      keepAlive: (_, lease) => {
-        renewed()
-        return store.keepAlive(lease)
-      },
+      keepAlive: (_, lease) => store.keepAlive(lease),
       revoke: (_, lease) => store.revoke(lease),
       read: (_, prefix) => store.read(prefix),
       commit: async (_, changes) => {

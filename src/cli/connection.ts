@@ -17,6 +17,9 @@ export interface Connection {
 
 type Env = Readonly<Record<string, string | undefined>>
 
+/** As `TOKEN_PREFIX` and `KEY_PREFIX` in the catalogue: served where partners and people are, which is never ADMIN_PORT. */
+const OF_AGENCY = /^(?:hp_live|hr_live|hr_test)_/
+
 /** As `TOKEN_PREFIX` in the catalogue: the token is one of an agency, and not the operator's. */
 const ACCESS_TOKEN = /^hp_live_/
 
@@ -32,7 +35,7 @@ export function isAccessToken(token: string): boolean {
 export function connectionOf(options: ConnectionOptions, env: Env): Connection {
   const dataDir = env['DATA_DIR'] || './data'
   const given = options.token ?? (env['PORTAL_TOKEN'] || undefined)
-  const url = serviceUrl(options, env, { isPublic: given !== undefined && isAccessToken(given) })
+  const url = serviceUrl(options, env, { isPublic: given !== undefined && OF_AGENCY.test(given) })
   if (given !== undefined) return { url, token: tokenIn(given) }
   const tokenFile = join(dataDir, 'portal-token')
   const { hostname, host } = new URL(url)

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { reasonOf } from '../lib/reason-of.ts'
 import { serviceUrl } from './connection.ts'
 import { CliError, EXIT } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
@@ -25,7 +26,6 @@ async function ask(url: string): Promise<{ status: number; text: string }> {
     const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(DEADLINE_MS) })
     return { status: response.status, text: await response.text() }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new CliError(`Cannot reach the service at ${url}: ${reason}`, EXIT.unreachable)
+    throw new CliError(`Cannot reach the service at ${url}: ${reasonOf(error)}`, EXIT.unreachable)
   }
 }

@@ -37,10 +37,16 @@ const SILENCE_MS_MAX = 60_000
 /** The partner API over HTTP, with an API key. */
 export class PartnerClient {
   readonly #connection: Connection
+  #leftOfMinute: number | null = null
 
   /** @throws UsageError when there is no key, or the address is not a URL */
   constructor(options: PartnerOptions, env: Terminal['env']) {
     this.#connection = connectionOf({ url: options.url, token: keyOf(options, env) }, env)
+  }
+
+  /** Requests that the key has left in the rolling minute, from the last response; null if it did not say. */
+  get leftOfMinute(): number | null {
+    return this.#leftOfMinute
   }
 
   /**
@@ -98,6 +104,8 @@ export class PartnerClient {
     signal: AbortSignal,
   ): Promise<Response> {
     const response = await send(this.#connection, `/partner/v1${path}`, { ...request, signal })
+    const left = Number(response.headers.get('x-ratelimit-remaining') ?? Number.NaN)
+    if (left >= 0) this.#leftOfMinute = left
     if (response.ok) return response
     if (response.status === 401)
       throw new CliError(

@@ -1,3 +1,4 @@
+import { reasonOf } from '../lib/reason-of.ts'
 import { type Connection, isAccessToken } from './connection.ts'
 import { CliError, EXIT, RefusedError } from './exit-codes.ts'
 
@@ -115,8 +116,7 @@ export async function answerOf(response: Response, connection: Connection): Prom
 }
 
 export function unreachable({ url }: Connection, error: unknown): CliError {
-  const reason = error instanceof Error ? error.message : String(error)
-  return new CliError(`Cannot reach the service at ${url}: ${reason}`, EXIT.unreachable)
+  return new CliError(`Cannot reach the service at ${url}: ${reasonOf(error)}`, EXIT.unreachable)
 }
 
 /** A query string with its question mark; empty without parameters. */

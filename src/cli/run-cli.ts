@@ -1,11 +1,13 @@
 import { Command, CommanderError } from 'commander'
-import { VERSION } from '../lib/version.ts'
+import { COMMIT, VERSION } from '../lib/version.ts'
 import { afterRestore } from './after-restore.ts'
 import { calendar } from './calendar.ts'
 import { cluster } from './cluster.ts'
+import { config } from './config-check.ts'
 import { serviceUrl } from './connection.ts'
 import { migrateCommand } from './database.ts'
 import { demo } from './demo.ts'
+import { doctor } from './doctor.ts'
 import { erasures } from './erasures.ts'
 import { CliError, EXIT, RefusedError, UsageError } from './exit-codes.ts'
 import { exportFolder } from './export-folder.ts'
@@ -22,7 +24,7 @@ A service that runs on this machine with the built-in database is found automati
 or set NIGHTLEDGER_URL and PORTAL_TOKEN. The token is the operator's, or an access token of an agency.
 
 Exit codes: 0 success, 1 failure, 2 usage error, 3 refused by the service, 4 service unreachable. For verify: 1 differences
-found, 4 no result.
+found, 4 no result. For doctor: 1 errors found.
 
 Examples:
   $ nightledger agencies create --slug harbour --name "Harbour Stays" --currency EUR --timezone Europe/Lisbon
@@ -35,7 +37,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   const program = new Command('nightledger')
     .description('Manage agencies and operate nightledger.')
     .addHelpText('after', HELP)
-    .version(VERSION)
+    .version(`${VERSION} (commit ${COMMIT}, Bun ${Bun.version})`)
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
   // What is made from operations is loaded only for a command line that names it: they bring the service's handlers with them.
@@ -59,13 +61,26 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
     .command('trigger <event>')
     .summary('make an event happen in a sandbox')
     .description('Make an event really happen in a sandbox, through the partner API.')
+  const sbom = program
+    .command('sbom')
+    .summary('print the software bill of materials as CycloneDX')
+    .description('Print the software bill of materials, with versions, licences and hashes, as CycloneDX 1.6 JSON.')
+  // It reads the lock file when it runs from source.
+  if (args.includes('sbom')) (await import('./sbom.ts')).addSbom(sbom, terminal)
+  const bench = program
+    .command('bench')
+    .summary('load-test a deployment and report its latencies')
+    .description(
+      'Send requests to a deployment at a steady rate, within the limits of an API key, and report the latencies.',
+    )
+  if (args.includes('bench')) (await import('./bench/bench.ts')).addBench(bench, terminal)
   if (args.includes('listen')) (await import('./listen.ts')).addListen(listen, terminal)
   if (args.includes('trigger')) (await import('./trigger.ts')).addTrigger(trigger, terminal)
   if (args.includes('search')) (await import('./partner.ts')).addSearch(search, terminal)
   if (args.includes('changes')) (await import('./partner.ts')).addChanges(changes, terminal)
   for (const add of [
     ...[calendar, importFolder, exportFolder, demo, migrateCommand, verifyCommand],
-    ...[health, cluster, rotateSecretKey, afterRestore, erasures, journal],
+    ...[health, config, doctor, cluster, rotateSecretKey, afterRestore, erasures, journal],
   ])
     add(program, terminal)
   program

@@ -1,4 +1,4 @@
-import { whileConfirmed } from '../http/server/not-serving.ts'
+import { UNCONFIRMED_FAULT, whileConfirmed } from '../http/server/not-serving.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isOver } from '../lib/process-run.ts'
 import { type PostgresWriters, servingNodes } from '../postgres/stores/postgres-writers.ts'
@@ -31,17 +31,23 @@ export class Alone implements Membership {
           whileConfirmed(() => ledger.isConfirmed, answer, newId, { hasProbes }),
       peerOf: (listener, request) => listener.peerOf(request),
       agencies: { allAgencies: () => catalogue.agencies(), newAgencyId: () => newId('agc') },
-      faults: (fence) =>
-        fence !== null && fence.epoch !== ledger.epoch ? ['fence: another writer has taken over'] : [],
+      faults: (fence) => [
+        ...(ledger.isConfirmed ? [] : [UNCONFIRMED_FAULT]),
+        ...(fence !== null && fence.epoch !== ledger.epoch ? ['fence: another writer has taken over'] : []),
+      ],
       routes: () => [],
       metrics: () => [],
     }
   }
 
   async turn({ writers }: Turn, { takesOver, ...options }: TurnOptions): Promise<readonly string[] | null> {
-    if (!takesOver) return awaitTurn({ writers, clock: systemClock, isOver, ...options })
-    await refuseBesideNodes(writers)
-    return null
+    if (takesOver) {
+      await refuseBesideNodes(writers)
+      return null
+    }
+    const gone = await awaitTurn({ writers, clock: systemClock, isOver, ...options })
+    await writers.checkSchema()
+    return gone
   }
 
   async join(): Promise<void> {}

@@ -21,7 +21,7 @@ const LOOK_MS = 50
 /** What a process needs while it waits for its turn. */
 export interface Turn {
   /** Without this process. */
-  readonly writers: Pick<PostgresWriters, 'list' | 'change' | 'await'>
+  readonly writers: Pick<PostgresWriters, 'list' | 'change' | 'await' | 'checkSchema'>
   /** Repeats what a booking after the take-over will need first, so that it finds connections, caches and plans in place. */
   warmUp(): Promise<void>
 }
@@ -46,7 +46,7 @@ interface Seen {
 
 /** Resolves when it is this process's turn, or when `isCancelled`. @returns the ids of the writers that are gone */
 export async function awaitTurn(options: {
-  writers: Turn['writers']
+  writers: Omit<Turn['writers'], 'checkSchema'>
   clock: Clock
   isOver: (run: string) => boolean
   isCancelled: () => boolean

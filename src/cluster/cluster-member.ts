@@ -25,7 +25,7 @@ const LEAVE_MS_MAX = 4_000
 
 /**
  * How long a node that leaves takes requests at least. Until load balancers have seen that it is not ready they send it requests, which would
- * wait while its connections are being closed: they ask every half second, and twice (docs/operating/cluster/haproxy.cfg).
+ * wait while its connections are being closed: they ask every half second, and twice (deploy/cluster/haproxy.cfg).
  */
 const NOTICED_MS = 1_200
 

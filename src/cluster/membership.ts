@@ -9,6 +9,7 @@ import type { Listener, Wrap } from '../http/server/listener.ts'
 import type { Answering } from '../http/server/served-routes.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
+import type { Tracer } from '../lib/tracer.ts'
 import type { MetricReading } from '../observability/metric.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import type { ListReads } from '../postgres/stores/list-reads.ts'
@@ -38,6 +39,7 @@ export interface EnteredLedger {
   readonly lists: ListReads
   readonly clock: Clock
   readonly newId: IdSource
+  readonly tracer: Tracer | null
   readonly catalogue: Pick<Catalogue, 'agencies'>
   readonly sessions: PortalSessions
   /** P3 */

@@ -37,13 +37,14 @@ export function openEntrance({
   readonly leaving: AbortSignal
   readonly log: { error(fields: object, message: string): void }
 }): { readonly entrance: Entrance; readonly requests: RequestEntry } {
-  const { sql, clock, newId, sessions } = ledger
+  const { sql, clock, newId, sessions, tracer } = ledger
   const directory = new AgencyDirectory(new PostgresDirectoryRows(sql), clock)
   const sessionRows = new PostgresSessionRows(sql)
   const requests = new RequestEntry({
     owners: node.owners,
     clock,
     newId,
+    tracer,
     leaving,
     calls,
     onRefused: ({ id, url }) =>
@@ -64,6 +65,7 @@ export function openEntrance({
           name,
           homes: new RequestHomes({ directory, operatorTokens }),
           peerOf: (request) => listener.peerOf(request),
+          connectionOf: (request) => listener.connectionOf(request),
           withoutIdleTimeout: (request, answer) => listener.withoutIdleTimeout(request, answer),
         },
         any,

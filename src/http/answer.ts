@@ -4,6 +4,7 @@
  */
 
 import type { RateDecision } from '../accounts/rate-limit.ts'
+import { traceIdIn } from '../lib/traceparent.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { type Problem, problemBody } from './problems.ts'
 
@@ -128,11 +129,18 @@ function setOfKind(headers: Headers, kind: keyof typeof OF_KIND): void {
     else headers.set(name, value)
 }
 
-/** A refusal as an answer. `headers` are taken over. */
-export function problemAnswer(problem: Problem, requestId: string, headers: Headers): Response {
+/** A refusal as a response. Takes ownership of `headers`. @param request left out if the body need not name its trace */
+export function problemAnswer(
+  problem: Problem,
+  requestId: string,
+  headers: Headers,
+  request?: Pick<Request, 'headers'>,
+): Response {
   if (problem.retryAfterS !== null) headers.set('Retry-After', String(problem.retryAfterS))
   if (problem.status === 401) headers.set('WWW-Authenticate', 'Bearer')
-  return new Response(problemBody(problem, requestId), { status: problem.status, headers })
+  // Failures are looked up in traces; refusals explain themselves.
+  const ids = request !== undefined && problem.status >= 500 ? { requestId, ...traceIdIn(request) } : { requestId }
+  return new Response(problemBody(problem, ids), { status: problem.status, headers })
 }
 
 /**
@@ -210,6 +218,7 @@ function withoutWeakness(tag: string): string {
 export interface FailureReport {
   readonly error: unknown
   readonly requestId: string
+  readonly traceId?: string
   readonly route: string
   /** A broken invariant: the process must end. */
   readonly isBug: boolean

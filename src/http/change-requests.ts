@@ -90,6 +90,8 @@ async function stream<C extends ChangeInLog>(params: ChangeRequest<C>): Promise<
     const first = await rendered(params, opened.first)
     const headers = params.stream.headers()
     headers.set('Content-Type', 'text/event-stream')
+    // nginx holds a response back until its buffer is full, and an idle agency's stream never fills it.
+    headers.set('X-Accel-Buffering', 'no')
     const body = eventStream(
       {
         first,

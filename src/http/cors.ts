@@ -12,6 +12,7 @@ export const ALLOWED_HEADERS = [
   'If-None-Match',
   'Last-Event-ID',
   'X-Request-Id',
+  'traceparent',
 ] as const
 
 /** Answer headers a browser's script may read. */

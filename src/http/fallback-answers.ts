@@ -3,6 +3,7 @@ import type { Admission } from '../accounts/partner-access.ts'
 import { JournalError } from '../core/journal/journal-error.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
+import { traceIdIn } from '../lib/traceparent.ts'
 import { type RequestStats, UNKNOWN_ROUTE } from '../observability/request-stats.ts'
 import type { FailureReport } from './answer.ts'
 import { plainHeaders, problemAnswer, rateHeaders } from './answer.ts'
@@ -53,20 +54,21 @@ export function fallbackAnswers(
   return {
     onFailure,
     notFound: (request, admission) => {
-      const arrivedMs = unknown.arrived()
+      const arrivedMs = unknown.arrived(request)
       const requestId = requestIdFor(request)
       const headers = admission === null ? plainHeaders(requestId) : rateHeaders(requestId, admission.rate, clock.now())
       const response = problemAnswer(notFound('route'), requestId, headers)
-      unknown.answered({ arrivedMs, requestId, admission }, response.status)
+      unknown.answered({ request, arrivedMs, requestId, admission }, response.status)
       return response
     },
     fault: (request, error) => {
-      const arrivedMs = unknown.arrived()
+      const arrivedMs = unknown.arrived(request)
       const { problem, isBug } = failureOf(error, { isWrite: request.method !== 'GET' && request.method !== 'HEAD' })
       const requestId = requestIdFor(request)
-      onFailure({ error, isBug, requestId, route: `${request.method} ${targetOf(request.url).path}` })
-      unknown.answered({ arrivedMs, requestId, admission: null }, problem.status)
-      return problemAnswer(problem, requestId, plainHeaders(requestId))
+      const route = `${request.method} ${targetOf(request.url).path}`
+      onFailure({ error, isBug, requestId, ...traceIdIn(request), route })
+      unknown.answered({ request, arrivedMs, requestId, admission: null }, problem.status)
+      return problemAnswer(problem, requestId, plainHeaders(requestId), request)
     },
   }
 }

@@ -364,7 +364,9 @@ export const PROBLEMS = {
   INTERNAL: {
     status: 500,
     when: 'The service failed; `title` says what is known about the outcome. Safe to retry with backoff.',
-    members: {},
+    members: {
+      traceId: Type.Optional(Type.String({ description: 'Trace ID of a request with a `traceparent` header.' })),
+    },
     example: { title: 'Nothing was changed: the database did not answer in time. Try again' },
   },
 } as const satisfies Record<ProblemCode, Row>
@@ -421,8 +423,11 @@ export function refusedStays(refused: readonly RefusedStay[]): Problem {
 }
 
 /** The error body: `code`, `title`, `requestId`, then the members of the code (docs/contract.md#error-body). */
-export function problemBody({ code, title, members }: Problem, requestId: string): string {
-  return JSON.stringify({ code, title, requestId, ...members })
+export function problemBody(
+  { code, title, members }: Problem,
+  ids: { readonly requestId: string; readonly traceId?: string },
+): string {
+  return JSON.stringify({ code, title, ...ids, ...members })
 }
 
 /** At most this many are listed: a body can be wrong in thousands of places. */

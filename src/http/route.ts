@@ -10,6 +10,7 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { assert } from '../lib/assert.ts'
 import type { IdSource } from '../lib/ids.ts'
+import { traceIdIn } from '../lib/traceparent.ts'
 import type { OpenRequest, RequestStats, RouteName, Surface } from '../observability/request-stats.ts'
 import {
   charsOf,
@@ -127,9 +128,9 @@ export function admitted<A>(
   }
 
   function refusal(open: Open<A>, problem: Problem): Response {
-    const { requestId } = open
+    const { requestId, request } = open
     const headers = problem === unauthorized ? plainHeaders(requestId) : admission.headersOf(open)
-    return problemAnswer(problem, requestId, headers)
+    return problemAnswer(problem, requestId, headers, request)
   }
 
   function fail(open: Open<A>, error: unknown): Response {
@@ -138,17 +139,18 @@ export function admitted<A>(
     // Its owner answers it, and records that.
     if (isNotOwner(error)) return answer(open, problem)
     if (records) admission.recordFailure(open, outcome)
-    onFailure({ error, requestId: open.requestId, route: `${name.method} ${name.path}`, isBug })
+    const { request, requestId } = open
+    onFailure({ error, requestId, ...traceIdIn(request), route: `${name.method} ${name.path}`, isBug })
     return answer(open, problem)
   }
 
   return (request) => {
-    const arrivedMs = watch.arrived()
+    const arrivedMs = watch.arrived(request)
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const found = admission.admit(request, requestId)
     if (found === null) {
       const refused = admission.refused(request)
-      watch.answered({ arrivedMs, requestId, admission: null }, refused.status)
+      watch.answered({ request, arrivedMs, requestId, admission: null }, refused.status)
       return problemAnswer(refused, requestId, plainHeaders(requestId))
     }
     const open = { request, arrivedMs, requestId, admission: found } as Open<A>
@@ -246,12 +248,12 @@ export function streamCall<A>(
   admission: RouteAdmission<A>,
   open: Open<A>,
 ): StreamCall {
-  const { requestId } = open
+  const ids = { requestId: open.requestId, ...traceIdIn(open.request) }
   const route = routeNameOf(operation)
   return {
     open,
     headers: () => admission.headersOf(open),
-    onFailure: (error) => onFailure({ error, requestId, route, isBug: failureOf(error, { isWrite: false }).isBug }),
+    onFailure: (error) => onFailure({ error, ...ids, route, isBug: failureOf(error, { isWrite: false }).isBug }),
   }
 }
 
@@ -315,15 +317,16 @@ export function countedRoute(
   answer: (request: Request, requestId: string) => Response | Promise<Response>,
 ): (request: Request) => Response | Promise<Response> {
   const watch = requestStats.route(name)
-  const ended = (arrivedMs: number, requestId: string, response: Response): Response => {
-    watch.answered({ arrivedMs, requestId, admission: null }, response.status)
+  const ended = (open: OpenRequest, response: Response): Response => {
+    watch.answered(open, response.status)
     return response
   }
   return (request) => {
-    const arrivedMs = watch.arrived()
+    const arrivedMs = watch.arrived(request)
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
+    const open = { request, arrivedMs, requestId, admission: null }
     const response = answer(request, requestId)
-    if (response instanceof Response) return ended(arrivedMs, requestId, response)
-    return response.then((settled) => ended(arrivedMs, requestId, settled))
+    if (response instanceof Response) return ended(open, response)
+    return response.then((settled) => ended(open, settled))
   }
 }

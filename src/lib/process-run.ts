@@ -95,6 +95,13 @@ export function isOver(run: string): boolean {
   return current !== null && current.startedAt !== startedAt
 }
 
+/** The process ID of a run in the same namespace as `own`, the run of this process; null: elsewhere, or unknown. */
+export function pidHere(run: string, own: string | null): number | null {
+  if (own === null) return null
+  const [its, ours] = [run, own].map((text) => JSON.parse(text) as { namespace: string; pid: number })
+  return its?.namespace === ours?.namespace ? (its?.pid ?? null) : null
+}
+
 /** Of the boot and the pids: two containers have different ones, and so have two machines. */
 function ownNamespace(): string | null {
   try {

@@ -1,2 +1,7 @@
+import { buildCommit } from './build-commit.ts' with { type: 'macro' }
+
 /** As in package.json; a test compares them. */
-export const VERSION = '0.1.0'
+export const VERSION = '1.0.0'
+
+/** The full hash, with `-dirty` if files were changed since; `source`: not a build. */
+export const COMMIT: string = buildCommit()

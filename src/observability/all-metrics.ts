@@ -1,47 +1,11 @@
 import { LEDGER_METRICS } from './ledger-metrics.ts'
-import { byLabel, FROM_MS, type Metric, only } from './metric.ts'
+import { byLabel, FROM_MS, type Metric } from './metric.ts'
+import { PROCESS_METRICS } from './process-metrics.ts'
 import { REQUEST_METRICS } from './request-metrics.ts'
 import type { ServiceStats } from './service-stats.ts'
 import { WEBHOOK_METRICS } from './webhook-metrics.ts'
 
-const PROCESS_METRICS: readonly Metric<ServiceStats>[] = [
-  {
-    name: 'nightledger_build_info',
-    type: 'gauge',
-    help: 'Always 1; the labels have the versions of nightledger and Bun.',
-    labels: ['version', 'bun'],
-    across: 'max',
-    read: ({ version, bun }) => [{ labels: { version, bun }, value: 1 }],
-  },
-  {
-    name: 'nightledger_process_start_time_seconds',
-    type: 'gauge',
-    help: 'Start time of the process, in seconds since 1970-01-01T00:00:00Z.',
-    across: 'each',
-    read: ({ process }) => only(process.startedAtS),
-  },
-  {
-    name: 'nightledger_process_cpu_seconds_total',
-    type: 'counter',
-    help: 'CPU time of the process, not counting the webhook sender.',
-    labels: ['mode'],
-    across: 'each',
-    read: ({ process }) => byLabel('mode', { user: process.cpuUserS, system: process.cpuSystemS }),
-  },
-  {
-    name: 'nightledger_process_resident_memory_bytes',
-    type: 'gauge',
-    help: 'Resident memory of the process, not counting the webhook sender.',
-    across: 'each',
-    read: ({ process }) => only(process.residentBytes),
-  },
-  {
-    name: 'nightledger_process_heap_used_bytes',
-    type: 'gauge',
-    help: 'Memory used by JavaScript objects.',
-    across: 'each',
-    read: ({ process }) => only(process.heapUsedBytes),
-  },
+const EVENT_LOOP_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_event_loop_delay_seconds',
     type: 'histogram',
@@ -51,10 +15,31 @@ const PROCESS_METRICS: readonly Metric<ServiceStats>[] = [
   },
 ]
 
-/** What `GET /metrics` reports. No label contains a name, an address or a key (T1). */
+const NO_SPANS = { sent: 0, dropped: 0 }
+
+/** Reported from the start, so that a collector that accepts nothing is visible. */
+const TRACE_METRICS: readonly Metric<ServiceStats>[] = [
+  {
+    name: 'nightledger_trace_spans_total',
+    type: 'counter',
+    help: 'Spans sent to the collector, and spans dropped because it was slow or unreachable, by the process that made them.',
+    labels: ['process', 'outcome'],
+    read: ({ spans, sender: { sender } }) =>
+      Object.entries({ service: spans, sender: sender?.spans ?? null }).flatMap(([process, of]) =>
+        byLabel('outcome', { ...(of ?? NO_SPANS) }).map(({ labels, value }) => ({
+          labels: { process, ...labels },
+          value,
+        })),
+      ),
+  },
+]
+
+/** What `GET /metrics` of a process that serves reports. No label contains a name, an address or a key (T1). */
 export const ALL_METRICS: readonly Metric<ServiceStats>[] = [
+  ...PROCESS_METRICS,
   ...REQUEST_METRICS,
   ...LEDGER_METRICS,
   ...WEBHOOK_METRICS,
-  ...PROCESS_METRICS,
+  ...EVENT_LOOP_METRICS,
+  ...TRACE_METRICS,
 ]

@@ -145,13 +145,6 @@ const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
 
 const WRITER_METRICS: readonly Metric<ServiceStats>[] = [
   {
-    name: 'nightledger_database_up',
-    type: 'gauge',
-    help: 'Whether the database answered a query during this scrape: 1 or 0.',
-    across: 'min',
-    read: ({ isDatabaseUp }) => only(isDatabaseUp ? 1 : 0),
-  },
-  {
     name: 'nightledger_writer_epoch',
     type: 'gauge',
     help: 'Writer epoch of this process.',
@@ -196,7 +189,7 @@ const POOL_METRICS: readonly Metric<ServiceStats>[] = [
     name: 'nightledger_database_connections_lost_total',
     type: 'counter',
     labels: ['pool'],
-    help: "Connections that were lost, or discarded because they no longer responded; not counting the journal's.",
+    help: "Connections that were lost, or discarded because they no longer responded; not counting failed attempts to connect, nor the journal's.",
     across: 'each',
     read: ({ pools }) => byPool(pools, ({ lost }) => lost),
   },

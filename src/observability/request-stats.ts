@@ -6,9 +6,12 @@
  * - T1 Labels are bounded: a route is named by its template, never by the requested path, and is known when the service
  *   is composed.
  */
+import { isSandbox } from '../core/catalogue/agency.ts'
 import type { KeyHolder } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Histogram, type HistogramReading } from '../lib/measures.ts'
+import { traceIdIn, traceparentIn } from '../lib/traceparent.ts'
+import type { Span, Tracer } from '../lib/tracer.ts'
 
 /**
  * Upper bounds of the latency histogram, in milliseconds, inclusive. Reads are answered from memory in tens of microseconds,
@@ -18,8 +21,11 @@ export const LATENCY_BOUNDS_MS = [
   0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
 ] as const
 
-const SURFACES = ['partner', 'portal', 'mcp', 'page', 'docs', 'operating', 'none'] as const
+const SURFACES = ['partner', 'sandbox', 'portal', 'mcp', 'page', 'docs', 'operating', 'none'] as const
 export type Surface = (typeof SURFACES)[number]
+
+/** Surfaces whose requests get spans. Probes and files are frequent, and not worth tracing. */
+const TRACED: ReadonlySet<Surface> = new Set(['partner', 'portal', 'mcp'])
 
 /** `path`: the template, `/partner/v1/bookings/{id}`; never the requested path (T1). */
 export interface RouteName {
@@ -31,8 +37,12 @@ export interface RouteName {
 /** Requests for which there is no route. */
 export const UNKNOWN_ROUTE: RouteName = { surface: 'none', method: 'any', path: 'unknown' }
 
+/** The part of a request that carries its trace. */
+type TracedRequest = Pick<Request, 'headers'>
+
 /** A request that is being served. */
 export interface OpenRequest {
+  readonly request: TracedRequest
   /** As `arrived` returned it. */
   readonly arrivedMs: number
   readonly requestId: string
@@ -45,7 +55,7 @@ export interface OpenRequest {
 /** Called for each request of one route. */
 interface RouteWatch {
   /** The moment a request arrives, milliseconds of the monotonic clock. */
-  arrived(): number
+  arrived(request: TracedRequest): number
   /** Its answer is ready. To be called once, last. */
   answered(request: OpenRequest, status: number): void
 }
@@ -68,12 +78,14 @@ interface RequestLog {
 export class RequestStats {
   readonly #clock: Clock
   readonly #log: RequestLog | null
+  readonly #tracer: Tracer | null
   readonly #routes = new Map<string, RouteStats>()
 
-  /** @param options.log null for no line per request */
-  constructor(options: { clock: Clock; log: RequestLog | null }) {
+  /** @param options.log null: no log line per request @param options.tracer null or left out: no span per request */
+  constructor(options: { clock: Clock; log: RequestLog | null; tracer?: Tracer | null }) {
     this.#clock = options.clock
     this.#log = options.log
+    this.#tracer = options.tracer ?? null
   }
 
   /** The watch of a route; the same counts for the same name. Call it when the service is composed (T1). */
@@ -81,11 +93,12 @@ export class RequestStats {
     const key = `${name.surface} ${name.method} ${name.path}`
     const requestStats = this.#routes.get(key) ?? new RouteStats(name, this.#clock)
     this.#routes.set(key, requestStats)
-    return this.#log === null ? requestStats : new LoggedRoute(requestStats, this.#clock, this.#log)
+    const watch = this.#log === null ? requestStats : new LoggedRoute(requestStats, this.#clock, this.#log)
+    return this.#tracer === null || !TRACED.has(name.surface) ? watch : new TracedRoute(watch, name, this.#tracer)
   }
 
   counts(): RouteCounts[] {
-    return [...this.#routes.values()].map((requestStats) => requestStats.counts())
+    return [...this.#routes.values()].flatMap((requestStats) => requestStats.counts())
   }
 }
 
@@ -98,6 +111,8 @@ class RouteStats implements RouteWatch {
   readonly #clock: Clock
   readonly #statuses = new Float64Array(STATUS_COUNT)
   readonly #latencies = new Histogram(LATENCY_BOUNDS_MS)
+  /** Sandboxes are counted separately, because partners can request failures and slow responses there. */
+  #ofSandboxes: RouteStats | null = null
 
   constructor(route: RouteName, clock: Clock) {
     this.route = route
@@ -109,20 +124,32 @@ class RouteStats implements RouteWatch {
   }
 
   answered(request: OpenRequest, status: number): void {
-    this.count(status, this.#clock.monotonicMs() - request.arrivedMs - (request.waitedMs ?? 0))
+    this.count(request, status, this.#clock.monotonicMs() - request.arrivedMs - (request.waitedMs ?? 0))
   }
 
-  count(status: number, latencyMs: number): void {
+  count({ admission }: Pick<OpenRequest, 'admission'>, status: number, latencyMs: number): void {
+    const agency = admission?.holder?.agency
+    if (agency === undefined || !isSandbox(agency)) {
+      this.#count(status, latencyMs)
+      return
+    }
+    this.#ofSandboxes ??= new RouteStats({ ...this.route, surface: 'sandbox' }, this.#clock)
+    this.#ofSandboxes.#count(status, latencyMs)
+  }
+
+  #count(status: number, latencyMs: number): void {
     const place = status - STATUS_MIN
     this.#statuses[place] = (this.#statuses[place] ?? 0) + 1
     this.#latencies.count(latencyMs)
   }
 
-  counts(): RouteCounts {
+  /** Of the route, and separately of sandboxes. */
+  counts(): RouteCounts[] {
     const statuses = [...this.#statuses.entries()]
       .filter(([, count]) => count > 0)
       .map(([place, count]) => ({ status: place + STATUS_MIN, count }))
-    return { route: this.route, statuses, latencies: this.#latencies.read() }
+    const own = { route: this.route, statuses, latencies: this.#latencies.read() }
+    return [own, ...(this.#ofSandboxes?.counts() ?? [])]
   }
 }
 
@@ -144,13 +171,53 @@ class LoggedRoute implements RouteWatch {
   }
 
   /** Of the caller, only ids: a name or an e-mail would be personal data, a path or a query may hold a secret. */
-  answered({ arrivedMs, requestId, admission, waitedMs = 0 }: OpenRequest, status: number): void {
+  answered(open: OpenRequest, status: number): void {
+    const { request, arrivedMs, requestId, admission, waitedMs = 0 } = open
     const latencyMs = this.#clock.monotonicMs() - arrivedMs - waitedMs
-    this.#requestStats.count(status, latencyMs)
+    this.#requestStats.count(open, status, latencyMs)
     const holder = admission?.holder
     const who = holder === undefined ? {} : { agencyId: holder.agency.id, keyId: holder.key.id }
     const durationMs = Math.round(latencyMs * 1_000) / 1_000
     const waited = waitedMs === 0 ? {} : { waitedMs: Math.round(waitedMs) }
-    this.#log.debug({ route: this.#route, status, durationMs, ...waited, requestId, ...who }, 'request answered')
+    const ids = { requestId, ...traceIdIn(request), ...who }
+    this.#log.debug({ route: this.#route, status, durationMs, ...waited, ...ids }, 'request answered')
+  }
+}
+
+class TracedRoute implements RouteWatch {
+  readonly #watch: RouteWatch
+  readonly #name: RouteName
+  readonly #tracer: Tracer
+  readonly #spans = new WeakMap<TracedRequest, Span>()
+
+  constructor(watch: RouteWatch, name: RouteName, tracer: Tracer) {
+    this.#watch = watch
+    this.#name = name
+    this.#tracer = tracer
+  }
+
+  /** From here on, the request carries the span, and so do its log lines, entries and webhooks. */
+  arrived(request: TracedRequest): number {
+    const span = this.#tracer.start('request', traceparentIn(request))
+    request.headers.set('traceparent', span.traceparent)
+    this.#spans.set(request, span)
+    return this.#watch.arrived(request)
+  }
+
+  answered(open: OpenRequest, status: number): void {
+    this.#watch.answered(open, status)
+    const { method, path } = this.#name
+    const agencyId = open.admission?.holder?.agency.id
+    this.#spans.get(open.request)?.end({
+      name: `${method} ${path}`,
+      attributes: {
+        'http.request.method': method,
+        'http.route': path,
+        'http.response.status_code': status,
+        'nightledger.request_id': open.requestId,
+        ...(agencyId !== undefined && { 'nightledger.agency_id': agencyId }),
+      },
+      isError: status >= 500,
+    })
   }
 }

@@ -8,46 +8,24 @@ import type { FeedStats } from '../events/changes/change-feed.ts'
 import type { SenderProcessStats } from '../events/webhooks/sender-process.ts'
 import type { DeliveryBacklog } from '../events/webhooks/sender-store.ts'
 import type { HistogramReading } from '../lib/measures.ts'
+import type { Tracer } from '../lib/tracer.ts'
+import type { ProcessView } from './process-metrics.ts'
 import type { RouteCounts } from './request-stats.ts'
-
-/** What the process uses of its machine. */
-interface ProcessStats {
-  readonly cpuUserS: number
-  readonly cpuSystemS: number
-  readonly residentBytes: number
-  readonly heapUsedBytes: number
-  /** Wall clock, seconds since 1970-01-01T00:00:00Z. */
-  readonly startedAtS: number
-}
-
-export function readProcess(): ProcessStats {
-  const { user, system } = process.cpuUsage()
-  const { rss, heapUsed } = process.memoryUsage()
-  return {
-    cpuUserS: user / 1e6,
-    cpuSystemS: system / 1e6,
-    residentBytes: rss,
-    heapUsedBytes: heapUsed,
-    startedAtS: performance.timeOrigin / 1_000,
-  }
-}
 
 /** The connections of one pool. */
 export interface PoolStats {
   /** Statements in progress, and those waiting for a connection. */
   readonly running: number
   readonly waiting: number
-  /** Connections lost so far, and statements that got no connection in time. */
+  /** Connections lost so far, without failed connection attempts, and statements that got no connection in time. */
   readonly lost: number
   readonly refused: number
 }
 
 /** Everything that the metrics page reports, at one moment. */
-export interface ServiceStats {
+export interface ServiceStats extends ProcessView {
   /** Wall clock. */
   readonly nowMs: Instant
-  readonly version: string
-  readonly bun: string
   /** Null for a node of a cluster, whose epochs rise and fall with its shards. */
   readonly epoch: number | null
   readonly routes: readonly RouteCounts[]
@@ -72,13 +50,12 @@ export interface ServiceStats {
   /** By purpose. The journal's own connection is not one of them. */
   readonly pools: Readonly<Record<'queries' | 'lists' | 'probes', PoolStats>>
   readonly sender: SenderProcessStats
-  /** Whether the database answered in time. */
-  readonly isDatabaseUp: boolean
   /** The epoch that may write now, according to the database; null when it did not answer in time, and on a node: its shards have one each. */
   readonly fenceEpoch: number | null
   /** Null when the database did not answer in time. */
   readonly backlog: DeliveryBacklog | null
+  /** Null: tracing is off. */
+  readonly spans: Tracer['stats'] | null
   /** Milliseconds. */
   readonly eventLoopDelay: HistogramReading
-  readonly process: ProcessStats
 }

@@ -15,6 +15,7 @@ const REFUSED: RefusedWrite = {
   code: 'RATE_LIMITED',
   route: 'POST /partner/v1/bookings',
   requestId: 'req_1',
+  traceparent: null,
 }
 
 let database: TestDatabase

@@ -12,6 +12,7 @@ const REFUSED: RefusedWrite = {
   code: 'RATE_LIMITED',
   route: 'POST /partner/v1/bookings',
   requestId: 'req_1',
+  traceparent: null,
 }
 /** At the start of a minute. */
 const NOON = Date.UTC(2027, 0, 15, 12)
@@ -49,6 +50,7 @@ describe('refused write attempts', () => {
         outcome: 'RATE_LIMITED',
         bookingId: null,
         requestId: 'req_1',
+        traceparent: null,
         count: 1_001,
       },
     ])

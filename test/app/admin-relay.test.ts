@@ -27,7 +27,11 @@ async function told(request: Request): Promise<Response> {
 function relayTo(numbers: readonly number[], { isStandby = false } = {}) {
   return adminRelay({
     folder,
-    workers: { serving: numbers.map((number) => ({ worker: number, calls: {} as never })), isStandby },
+    workers: {
+      serving: numbers.map((number) => ({ worker: number, calls: {} as never })),
+      isStandby,
+      metricsPage: async () => 'nightledger_workers 2\n',
+    },
     listener: { peerOf: () => '10.1.2.3', withoutIdleTimeout: (_, answer) => answer() },
   })
 }
@@ -98,5 +102,6 @@ test('while no worker serves, probes are answered, and everything else is refuse
   expect(await asked('/healthz')).toMatchObject([200, expect.stringContaining('ok')])
   expect(await asked('/readyz')).toMatchObject([503, expect.stringContaining('starting')])
   expect(await asked('/readyz', { isStandby: true })).toMatchObject([503, expect.stringContaining('standby')])
+  expect(await asked('/metrics', { isStandby: true })).toEqual([200, 'nightledger_workers 2\n'])
   expect(await asked('/portal/v1/agencies')).toMatchObject([503, expect.stringContaining('was not handled')])
 })

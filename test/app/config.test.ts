@@ -38,6 +38,7 @@ describe('readConfig', () => {
       signIn: { oidc: null, mail: null },
       workers: 1,
       cluster: null,
+      traces: null,
       limits: {
         residentUnitsMax: 20_000,
         unitIdleMs: 600_000,
@@ -93,6 +94,10 @@ describe('readConfig', () => {
       OIDC_ONLY: 'yes',
       SMTP_URL: 'mail.example',
       MAIL_FROM: 'desk',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
+      OTEL_EXPORTER_OTLP_HEADERS: 'api-key',
+      OTEL_SERVICE_NAME: 'x'.repeat(256),
+      OTEL_TRACES_SAMPLER_ARG: '2',
       ...Object.fromEntries(Object.values(LIMITS).map(({ variable }) => [variable, '0'])),
     }
     const faults = faultsOf(env)
@@ -370,5 +375,57 @@ describe('a node of a cluster', () => {
     expect(fault).toStartWith(name)
     expect(fault).not.toContain('hunter3')
     expect(fault.includes(value)).toBe(!['CLUSTER_ETCD', 'CLUSTER_SECRET'].includes(name))
+  })
+})
+
+describe('where traces are sent', () => {
+  const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }
+
+  test('is nowhere without an endpoint, and by default all of them under our name', () => {
+    expect(readConfig({ OTEL_SERVICE_NAME: 'desk', OTEL_TRACES_SAMPLER_ARG: '0.5' }).traces).toBeNull()
+    expect(readConfig(ENDPOINT).traces).toEqual({
+      ...{ url: 'http://127.0.0.1:4318/v1/traces', headers: {}, serviceName: 'nightledger', ratio: 1 },
+    })
+  })
+
+  test.each([
+    [
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      ['https://otlp.example', 'http://[::1]:4318/', 'https://otlp.example/a/b'],
+      ['otlp.example:4318', 'grpc://otlp.example', 'https://u:p@otlp.example', 'https://otlp.example?x=1', 'http://'],
+    ],
+    [
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      ['api-key=x', 'a=1, b=2', 'authorization=Basic%20dTpw', 'a=b=c'],
+      ['api-key', 'a b=c', 'a=%', 'a=1,', 'a=x%0d%0aX: y'],
+    ],
+    ['OTEL_TRACES_SAMPLER_ARG', ['0', '1', '0.25', '1.0'], ['1.1', '-1', '1e-3', 'NaN', '50%']],
+  ])('%s: what passes and what does not', (name, good, bad) => {
+    for (const value of good) expect([value, faultsOf({ ...ENDPOINT, [name]: value })]).toEqual([value, []])
+    for (const value of bad) expect([value, faultsOf({ ...ENDPOINT, [name]: value }).length]).toEqual([value, 1])
+  })
+
+  test('without an endpoint nothing is read that other programs may have been given', () => {
+    const others = { OTEL_TRACES_SAMPLER_ARG: 'endpoint=http://jaeger:14250', OTEL_EXPORTER_OTLP_HEADERS: 'a=1,' }
+    expect(faultsOf(others)).toEqual([])
+    expect(faultsOf({ ...others, ...ENDPOINT })).toHaveLength(2)
+  })
+
+  test('is one path below the endpoint, and headers are decoded', () => {
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otlp.example/tenant/',
+      OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Basic%20dTpw, x-tenant=a=b',
+    }
+    expect(readConfig(env).traces).toMatchObject({
+      ...{ url: 'https://otlp.example/tenant/v1/traces', headers: { authorization: 'Basic dTpw', 'x-tenant': 'a=b' } },
+    })
+  })
+
+  test('no message contains a secret of the collector', () => {
+    const faults = faultsOf({
+      ...{ OTEL_EXPORTER_OTLP_ENDPOINT: 'https://u:hunter2@otlp', OTEL_EXPORTER_OTLP_HEADERS: 'hunter2' },
+    })
+    expect(faults).toHaveLength(2)
+    expect(faults.join()).not.toContain('hunter')
   })
 })

@@ -13,7 +13,7 @@ afterEach(async () => {
 })
 
 function listen(options: ConstructorParameters<typeof Listeners>[0]): Listeners {
-  const listeners = new Listeners(options)
+  const listeners = new Listeners(options, async (reason) => `${reason}\n`)
   opened.push(listeners)
   return listeners
 }
@@ -44,6 +44,27 @@ test('with ADMIN_PORT only its listener has the probes, while the process starts
   }
 })
 
+test('a process that does not serve shows its metrics where the probes are, and says why it does not, also while it holds requests', async () => {
+  const listeners = listen({ main: LOOPBACK, admin: LOOPBACK })
+  const metrics = async () => {
+    const answer = await fetch(`http://127.0.0.1:${listeners.operating.port}/metrics`)
+    expect(answer.headers.get('content-type')).toStartWith('text/plain; version=0.0.4')
+    return [answer.status, await answer.text()]
+  }
+  expect(await metrics()).toEqual([200, 'starting\n'])
+  listeners.refuse('standby', { isDraining: false })
+  expect(await metrics()).toEqual([200, 'standby\n'])
+  expect(await statuses(listeners, '/metrics')).toEqual([503, 200])
+  listeners.hold()
+  expect(await metrics()).toEqual([200, 'standby\n'])
+})
+
+test('metrics that cannot be read are refused as everything else is', async () => {
+  const unreadable = new Listeners({ main: LOOPBACK, admin: null }, () => Promise.reject(new Error('no parent')))
+  opened.push(unreadable)
+  expect(await statuses(unreadable, '/metrics')).toEqual([503])
+})
+
 test('while requests are held, a probe is answered, whatever it says about its host', async () => {
   const listeners = listen({ main: LOOPBACK, admin: null })
   listeners.hold()
@@ -54,7 +75,7 @@ test('while requests are held, a probe is answered, whatever it says about its h
 test('it listens on both addresses or on neither', () => {
   const taken = listen({ main: LOOPBACK, admin: null }).public.port
   const free = freePort()
-  expect(() => new Listeners({ main: { ...LOOPBACK, port: free }, admin: { ...LOOPBACK, port: taken } })).toThrow(
+  expect(() => listen({ main: { ...LOOPBACK, port: free }, admin: { ...LOOPBACK, port: taken } })).toThrow(
     /another program is listening there, .* set ADMIN_PORT to a different port/,
   )
   expect(listen({ main: { ...LOOPBACK, port: free }, admin: null }).public.port).toBe(free)

@@ -1,7 +1,7 @@
 /** What the benchmark of latencies at a fixed rate counts, without a server. */
 import { describe, expect, test } from 'bun:test'
-import { Arrivals, OpenLoop } from '../../bench/load/open-loop.ts'
 import { highestRate } from '../../bench/support/rate-search.ts'
+import { Arrivals, OpenLoop } from '../../src/lib/open-loop.ts'
 
 const MS = 1e6
 

@@ -101,6 +101,21 @@ test('after-restore waits for an entry that is being written, and continues afte
   expect(end?.['mark']).toBeGreaterThanOrEqual(seq + 1_000_000)
 })
 
+test('the moment of the newest entry is not that of a sandbox, whose clock may be ahead', async () => {
+  const restored = await copyOf(database)
+  const [newest] = await restored.sql<{ at: Date }[]>`select max(at) as at from journal`
+  await restored.sql`
+    insert into agency select (jsonb_populate_record(a, jsonb_build_object('slug', 'sandbox', 'sandbox_of', a.agency_id,
+      'clock_now', '2040-01-01T00:00:00Z', 'clock_target', '2040-01-01T00:00:00Z', 'agency_id', (
+        select id from (select gen_random_uuid() as id from generate_series(1, 10000)) g
+        where shard_of(id) = shard_of(a.agency_id) limit 1)))).* from agency a`
+  await restored.sql`
+    insert into journal select (jsonb_populate_record(j, jsonb_build_object('seq', j.seq + 1, 'entry_id', gen_random_uuid(),
+      'at', '2040-01-01T00:00:00Z', 'agency_id', (select agency_id from agency where sandbox_of is not null)))).*
+    from journal j order by seq desc limit 1`
+  expect(await afterRestoreOf(restored)).toContain(`Its newest entry is of ${newest?.at.toISOString()}. `)
+})
+
 test('each kind of what a restore gives up is named with what was done about it, in text and as JSON', async () => {
   const restored = await testDatabase()
   const outcome = JSON.parse(await afterRestoreOf(restored, '--json'))

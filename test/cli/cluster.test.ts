@@ -25,7 +25,7 @@ test('a node that is not there is another matter', async () => {
 })
 
 test('status shows the nodes, the shards that nobody serves, and that etcd is away', async () => {
-  const node = { id: 'host1', url: 'http://host1:3000', version: '0.1.0', startedAt: '2026-11-22T09:12:31.840Z' }
+  const node = { id: 'host1', url: 'http://host1:3000', version: '1.0.0', startedAt: '2026-11-22T09:12:31.840Z' }
   answer = Response.json({
     node: 'host1',
     nodes: [{ ...node, state: 'up', serving: 254, wanted: 256 }],
@@ -36,7 +36,7 @@ test('status shows the nodes, the shards that nobody serves, and that etcd is aw
     code: 0,
     stdout: [
       'NODE   STATE  SHARDS  WANTED  URL                VERSION  STARTED',
-      'host1  up     254     256     http://host1:3000  0.1.0    2026-11-22T09:12:31.840Z',
+      'host1  up     254     256     http://host1:3000  1.0.0    2026-11-22T09:12:31.840Z',
       '254 of 256 shards are served.',
       'Not served: 7, 9',
       'etcd does not answer node host1, so this may be out of date; PostgreSQL confirms what the node serves.',

@@ -47,6 +47,10 @@ describe('with ADMIN_PORT', () => {
     expect(connectionOf({}, { ...env, PORTAL_TOKEN: ACCESS_TOKEN }).url).toBe('http://127.0.0.1:8080')
   })
 
+  test.each(['hr_live_', 'hr_test_'])('an API key that begins with %s is sent to PORT', (prefix) => {
+    expect(connectionOf({ token: `${prefix}${'a'.repeat(43)}` }, env).url).toBe('http://127.0.0.1:8080')
+  })
+
   test('so it is to a service that has left its addresses in its folder', () => {
     const folder = mkdtempSync(join(tmpdir(), 'nightledger-cli-'))
     writeFileSync(join(folder, 'portal-token'), 'local-token\n')

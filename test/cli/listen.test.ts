@@ -12,7 +12,7 @@ import type { PostResult } from '../../src/events/webhooks/guarded-post.ts'
 import { serviceSignature } from '../../src/events/webhooks/secret-box.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/* What `listen` does with changes, answers and time, all of them the test's. With the real service: desk.pg.test.ts. */
+/* What `listen` does with changes, answers and time, all of them the test's. With the real service: desk.fault.test.ts. */
 
 const bodyOf = (id: string, event = 'booking.created') => `{"id":"${id}","event":"${event}","data":{"id":"bkg_${id}"}}`
 const reading = (id: string, event?: string): Reading => ({

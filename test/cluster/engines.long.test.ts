@@ -3,6 +3,7 @@ import { SHARDS } from '../../src/core/journal/shard.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { checkSecretKey } from '../../src/postgres/stores/stored-key-check.ts'
+import { breakFunction } from '../support/cluster/broken-function.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTestLedger } from '../support/ledger.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -170,11 +171,7 @@ describe('a build is caught that', () => {
   }, 180_000)
 
   test('claims shards without raising their epochs', async () => {
-    const [row] = await sql<{ text: string }[]>`
-      select pg_get_functiondef('take_shards(smallint[], text, uuid, text, text)'::regprocedure) as text`
-    const broken = row?.text.replace('epoch = s.epoch + 1, ', '')
-    expect(broken).not.toBe(row?.text)
-    await sql.unsafe(broken ?? '')
+    await breakFunction(sql, 'take_shards', 'epoch = s.epoch + 1, ', '')
     const fault = 'a stale engine still owns shards'
     expect(await faultsOfStaleEngines(2, fault)).toContain(fault)
   }, 180_000)

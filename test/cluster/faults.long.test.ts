@@ -1,5 +1,5 @@
 /*
- * Three hosts in network namespaces with real etcd, Patroni, PostgreSQL and HAProxy, from the files of docs/operating/cluster/. Each test is a row of
+ * Three hosts in network namespaces with real etcd, Patroni, PostgreSQL and HAProxy, from the files of deploy/cluster/. Each test is a row of
  * the table in docs/reliability.md. `CLUSTER_ROUNDS=3` runs several rounds of each. Waits are reported, counts are asserted.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

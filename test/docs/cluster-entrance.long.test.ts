@@ -1,4 +1,4 @@
-/** HAProxy with docs/operating/cluster/haproxy.cfg: what it lets through, and what it learns. */
+/** HAProxy with deploy/cluster/haproxy.cfg: what it lets through, and what it learns. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { sendRaw } from '../support/raw-http.ts'
 
-const FOLDER = resolve('docs/operating/cluster')
+const FOLDER = resolve('deploy/cluster')
 /** Longer than HAProxy waits before it sends a read to another node. */
 const LONG_MS = 3_500
 const KEY = { authorization: 'Bearer a key' }

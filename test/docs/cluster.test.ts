@@ -1,4 +1,4 @@
-/** The files of docs/operating/cluster/ and compose.cluster.yaml: what the tests of three hosts do not run. Those run the files themselves. */
+/** The files of deploy/cluster/ and compose.cluster.yaml: what the tests of three hosts do not run. Those run the files themselves. */
 import { describe, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { HOSTS } from '../support/cluster/documented-files.ts'
 import { readUnit } from '../support/cluster/unit-file.ts'
 import { sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
 
-const FOLDER = 'docs/operating/cluster'
+const FOLDER = 'deploy/cluster'
 const DOCUMENT = readFileSync('docs/cluster.md', 'utf8')
 
 interface Service {
@@ -56,32 +56,15 @@ test('with the secrets of the document, every host has a valid node of the same 
   for (const host of HOSTS) {
     const folder = mkdtempSync(join(tmpdir(), 'nightledger-unit-'))
     const unit = join(folder, 'nightledger.service')
-    const text = readFileSync(`${FOLDER}/nightledger.service`, 'utf8')
+    const text = readFileSync('deploy/systemd/nightledger.service', 'utf8')
     writeFileSync(unit, text.replace(/^EnvironmentFile=.*$/m, ''))
-    const { environment } = readUnit([unit], { host, unit: 'nightledger', root: folder })
+    const { environment } = readUnit([unit, `${FOLDER}/nightledger.conf`], { host, unit: 'nightledger', root: folder })
     rmSync(folder, { recursive: true, force: true })
     const config = readConfig({ ...environment, ...secrets['nightledger.env'] })
     expect(config.cluster).toMatchObject({ nodeId: host, nodeUrl: `http://${host}:3000` })
     expect(config).toMatchObject({ host: '0.0.0.0', port: 3000, requireSynchronousStandby: true })
   }
   expect(Object.keys(secrets['patroni.env'] ?? {})).toHaveLength(8)
-})
-
-test.skipIf(Bun.which('systemd-analyze') === null)('systemd knows every line of the unit and of the drop-ins', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'nightledger-units-'))
-  for (const file of ['nightledger.service', 'etcd.conf', 'patroni.conf']) {
-    const unit = join(folder, file.replace('.conf', '.service'))
-    const text = readFileSync(join(FOLDER, file), 'utf8').replace('/usr/local/bin/nightledger', '/bin/true')
-    // A drop-in lacks what its unit says.
-    writeFileSync(unit, file.endsWith('.conf') ? `${text}\nExecStart=/bin/true\n` : text)
-    const { stderr } = Bun.spawnSync(['systemd-analyze', 'verify', '--man=no', unit])
-    const said = stderr
-      .toString()
-      .split('\n')
-      .filter((line) => line.includes(`${unit}:`))
-    expect(said).toEqual([])
-  }
-  rmSync(folder, { recursive: true, force: true })
 })
 
 describe('compose.cluster.yaml', () => {
@@ -102,7 +85,7 @@ describe('compose.cluster.yaml', () => {
     for (const [part, file] of [
       ['etcd', 'etcd.conf'],
       ['postgres', 'patroni.conf'],
-      ['nightledger', 'nightledger.service'],
+      ['nightledger', 'nightledger.conf'],
     ] as const) {
       for (const [i, host] of HOSTS.entries()) {
         const assignments = [...readFileSync(`${FOLDER}/${file}`, 'utf8').matchAll(/^Environment=(\w+)=(.*)$/gm)]
@@ -140,7 +123,7 @@ describe('compose.cluster.yaml', () => {
     ['a name of a host', 'hostname: host2', 'hostname: host3', /host2: is called host3/],
     ['a network of a host', 'network_mode: service:host1', 'network_mode: service:host4', /service:host4 is no host/],
     ['a network', 'networks: [cluster]', 'networks: [clusters]', /no network clusters/],
-    ['a folder to build', 'build: docs/operating/cluster', 'build: docs/operating', /no Dockerfile in docs.operating/],
+    ['a folder to build', 'build: deploy/cluster', 'build: deploy', /no Dockerfile in deploy/],
     ['a user', 'user: postgres', 'user: patroni', /postgres1: runs as patroni/],
     ['a program', 'command: [etcd]', 'command: [etcdd]', /etcdd is not a program/],
     [
@@ -149,12 +132,7 @@ describe('compose.cluster.yaml', () => {
       'patroni, /etc/patroni/c.yml',
       /c.yml is not mounted/,
     ],
-    [
-      'a file that is mounted',
-      './docs/operating/cluster/owner.map',
-      './docs/operating/cluster/o.map',
-      /no file .*o.map/,
-    ],
+    ['a file that is mounted', './deploy/cluster/owner.map', './deploy/cluster/o.map', /no file .*o.map/],
     ['where it is mounted', ':/etc/haproxy/owner.map', ':/etc/haproxy/o.map', /owner.map is not mounted/],
     ['where a file of a file is', ':/etc/patroni/database.sql', ':/etc/database.sql', /database.sql is not mounted/],
     ['where a volume is', 'etcd1:/var/lib/etcd', 'etcd1:/var/lib/etc', /var.lib.etcd.nightledger is on no volume/],

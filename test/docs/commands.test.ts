@@ -16,15 +16,21 @@ const RUN_BY: Record<string, readonly string[]> = {
   'README.md': ['test/docs/readme.fault.test.ts', 'test/docs/newcomer.long.test.ts'],
   'CONTRIBUTING.md': ['test/docs/newcomer.long.test.ts'],
   'docs/agency-guide.md': ['test/cli/agency-guide.long.test.ts'],
-  'docs/partner-guide.md': ['test/docs/partner-guide.pg.test.ts'],
+  'docs/partner-guide.md': ['test/docs/partner-guide.fault.test.ts'],
   'docs/agents.md': ['test/api/mcp/agents-doc.long.test.ts'],
   'docs/operating.md': [
     'test/docs/operating.long.test.ts',
+    'test/e2e/containers.long.test.ts',
+    'test/e2e/systemd.long.test.ts',
     'test/app/month-archive.pg.test.ts',
     'test/api/portal/retention.pg.test.ts',
+    'test/cli/bench/bench.fault.test.ts',
   ],
-  'docs/operating/personal-data.md': ['test/cli/guest-data.pg.test.ts'],
-  'docs/cluster.md': ['test/docs/cluster.test.ts'],
+  'docs/operating/doctor.md': ['test/docs/doctor.pg.test.ts'],
+  'docs/operating/alerts.md': ['test/docs/monitoring.long.test.ts'],
+  'docs/operating/personal-data.md': ['test/cli/guest-data.fault.test.ts'],
+  'docs/operating/kubernetes.md': ['test/docs/kubernetes.test.ts'],
+  'docs/cluster.md': ['test/docs/cluster.test.ts', 'test/e2e/containers-cluster.long.test.ts'],
 }
 
 /** What a block may be in. `json call` and the like are of docs/agents.md; `diagram` is drawn in letters. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Glob } from 'bun'
+import packageLock from '../../package-lock.json'
 
 const DOCUMENT = readFileSync('docs/dependencies-audit.md', 'utf8')
 const MCP_SERVER = 'node_modules/@modelcontextprotocol/server/dist'
@@ -16,4 +17,13 @@ test('docs/dependencies-audit.md names the versions of what other packages bring
   const inside = readFileSync(`${MCP_SERVER}/${validator}`, 'utf8')
   expect(inside).toContain(`/ajv@${versionOf('ajv in @modelcontextprotocol/server')}/`)
   expect(inside).toContain(`/fast-uri@${versionOf('fast-uri in @modelcontextprotocol/server')}/`)
+})
+
+test('no package asks for a newer Node than the one of the Dockerfile: npm would warn', () => {
+  const [, node = ''] = /^FROM node:([\d.]+)/m.exec(readFileSync('Dockerfile', 'utf8')) ?? []
+  const picky = Object.entries(packageLock.packages).flatMap(([folder, entry]) => {
+    const wanted = 'engines' in entry && 'node' in entry.engines ? entry.engines.node : '*'
+    return Bun.semver.satisfies(node, wanted) ? [] : [`${folder} wants ${wanted}`]
+  })
+  expect(picky).toEqual([])
 })

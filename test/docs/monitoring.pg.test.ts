@@ -2,18 +2,20 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runCli } from '../../src/cli/run-cli.ts'
 import { CLUSTER_METRICS } from '../../src/cluster/cluster-metrics.ts'
 import type { ClusterStats } from '../../src/cluster/cluster-status.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
 import { type MetricReading, metricsText, readMetrics, type Series } from '../../src/observability/metric.ts'
 import { SummedMetrics, WORKER_METRICS } from '../../src/observability/summed-metrics.ts'
-import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
 import { readQuery } from '../support/promql.ts'
 import { Scrape } from '../support/scrape.ts'
+import { fencesOf } from '../support/shell-blocks.ts'
 
-const FOLDER = join(import.meta.dir, '../../docs/operating')
+const ROOT = join(import.meta.dir, '../..')
+const FOLDER = join(ROOT, 'docs/operating')
 
 interface Rule {
   readonly alert: string
@@ -33,13 +35,22 @@ interface Panel {
 }
 
 function read(name: string): string {
-  return readFileSync(join(FOLDER, name), 'utf8')
+  return readFileSync(join(ROOT, name), 'utf8')
 }
 
-const GROUPS = (Bun.YAML.parse(read('alerts.yaml')) as { groups: { name: string; rules: Rule[] }[] }).groups
-const RULES = GROUPS.flatMap(({ rules }) => rules)
-const ALERTS_MD = read('alerts.md')
-const DASHBOARD = JSON.parse(read('grafana-dashboard.json'))
+interface Recorded {
+  readonly record: string
+  readonly expr: string
+}
+
+const GROUPS = (
+  Bun.YAML.parse(read('deploy/prometheus/alerts.yaml')) as { groups: { name: string; rules: (Rule | Recorded)[] }[] }
+).groups
+const ALL_RULES = GROUPS.flatMap(({ rules }) => rules)
+const RULES = ALL_RULES.filter((rule) => 'alert' in rule)
+const RECORDED = ALL_RULES.filter((rule) => 'record' in rule)
+const ALERTS_MD = read('docs/operating/alerts.md')
+const DASHBOARD = JSON.parse(read('deploy/grafana/nightledger.json'))
 const PANELS: readonly Panel[] = DASHBOARD.panels
 const QUERIES = PANELS.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr, legendFormat }) => ({ title, expr: inNumbers(expr), legendFormat })),
@@ -65,7 +76,7 @@ function faultsIn(expression: string, page: Scrape): string[] {
   // Which only several workers have.
   const known = new Set([...TARGET_LABELS, 'worker'])
   const faults = errors.map((error) => `does not parse ${error}`)
-  for (const { name, matchers } of selectors) {
+  for (const { name, matchers } of selectors.filter(({ name }) => !RECORDED.some(({ record }) => record === name))) {
     const samples = page.samplesOf(name)
     if (samples.length === 0) faults.push(`asks for ${name}, which is not there`)
     const labels = new Set([...TARGET_LABELS, ...samples.flatMap((sample) => Object.keys(sample.labels))])
@@ -172,6 +183,15 @@ describe('the page', () => {
   })
 })
 
+test.each(RECORDED.map(({ record, expr }) => [record, expr] as const))(
+  'the recording rule %s asks for what there is',
+  (name, expr) => {
+    expect(faultsIn(expr, page)).toEqual([])
+    expect(faultsIn(expr, workersPage)).toEqual([])
+    expect(name).toMatch(/^nightledger:[a-z_]+:[a-z0-9]+$/)
+  },
+)
+
 describe('the alert', () => {
   test.each(RULES.map((rule) => [rule.alert, rule] as const))(
     '%s asks for what there is, and says what it means',
@@ -209,11 +229,18 @@ describe('alerts.md', () => {
     expect([...named].filter((name) => !RULES.some(({ alert }) => alert === name))).toEqual([])
   })
 
-  test('has a scrape configuration that is YAML, for the rules beside it', () => {
-    const block = /```yaml\n([\s\S]*?)```/.exec(ALERTS_MD)?.[1] ?? ''
-    expect(Bun.YAML.parse(block)).toMatchObject({
+  test('has a configuration for Prometheus and one for Alertmanager, for the rules beside them', () => {
+    const [prometheus, alertmanager] = fencesOf(ALERTS_MD)
+      .filter(({ info }) => info === 'yaml')
+      .map(({ text }) => Bun.YAML.parse(text))
+    expect(prometheus).toMatchObject({
       rule_files: ['alerts.yaml'],
-      scrape_configs: [{ job_name: 'nightledger', static_configs: [{ targets: ['nightledger:3000'] }] }],
+      alerting: { alertmanagers: [{ static_configs: [{ targets: ['127.0.0.1:9093'] }] }] },
+      scrape_configs: [{ job_name: 'nightledger', static_configs: [{ targets: ['10.0.0.1:9090', '10.0.0.2:9090'] }] }],
+    })
+    expect(alertmanager).toMatchObject({
+      route: { receiver: 'operators', group_by: ['alertname'] },
+      receivers: [{ name: 'operators' }],
     })
   })
 
@@ -228,18 +255,12 @@ describe('alerts.md', () => {
     )
     expect(commands.size).toBeGreaterThan(5)
     for (const words of commands) {
-      const child = Bun.spawn([process.execPath, 'run', programFile(), ...words.split(' '), '--help'], {
-        stdout: 'pipe',
-        stderr: 'pipe',
-      })
-      const usage = await child.stdout.text()
-      expect([words, await child.exited, usage.split('\n')[0]]).toEqual([
-        words,
-        0,
-        expect.stringContaining(` ${words} `),
-      ])
+      let usage = ''
+      const terminal = { env: {}, isTty: false, err: () => {}, readInput: async () => '' }
+      const code = await runCli([...words.split(' '), '--help'], { ...terminal, out: (text) => (usage += text) })
+      expect([words, code, usage.split('\n')[0]]).toEqual([words, 0, expect.stringContaining(` ${words} `)])
     }
-  }, 60_000)
+  })
 })
 
 describe('the dashboard', () => {

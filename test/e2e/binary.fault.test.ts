@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { version } from '../../package.json'
@@ -18,6 +18,8 @@ import { type ServiceProcess, startService, TEST_PORTAL_TOKEN, TEST_SECRET_KEY }
 
 const CLIENTS = 48
 const THINK_MS = 20
+/** Of the build, instead of the real one. */
+const COMMIT = 'c0ffee0000000000000000000000000000000000'
 
 const BOOK = { surface: 'partner', method: 'POST', route: '/partner/v1/bookings' }
 
@@ -26,7 +28,8 @@ let database: TestDatabase
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'nightledger-binary-'))
-  const build = Bun.spawnSync([process.execPath, 'run', 'build'], { stdout: 'pipe', stderr: 'pipe' })
+  const env = { ...process.env, COMMIT }
+  const build = Bun.spawnSync([process.execPath, 'run', 'build'], { env, stdout: 'pipe', stderr: 'pipe' })
   if (build.exitCode !== 0) throw new Error(`The build ended with ${build.exitCode}: ${build.stderr}`)
   cpSync('dist/nightledger', join(folder, 'nightledger'))
   database = await testDatabase()
@@ -63,14 +66,31 @@ describe('the binary, from an empty folder,', () => {
     expect(readdirSync(folder)).toEqual(['nightledger'])
   })
 
-  test('knows its version and its commands, and reads no .env and no bunfig.toml of the folder it is started in', async () => {
+  test('knows its version, its commit and its commands, and reads no .env and no bunfig.toml of the folder it is started in', async () => {
     writeFileSync(join(folder, '.env'), 'PORT=no-port\n')
     writeFileSync(join(folder, 'bunfig.toml'), 'preload = ["./not-there.ts"]\n')
-    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+    expect(await run(['--version'])).toEqual({
+      code: 0,
+      stdout: `${version} (commit ${COMMIT}, Bun ${Bun.version})\n`,
+      stderr: '',
+    })
     const { stdout } = await run(['--help'])
     for (const command of ['serve', 'migrate', 'verify', 'health', 'rotate-secret-key', 'bookings', 'import'])
       expect(stdout).toContain(`\n  ${command} `)
     expect((await run([])).stderr).not.toContain('PORT is')
+  })
+
+  test('prints what it contains: every package that the compiler put into it, and the commit', async () => {
+    const sbom = JSON.parse((await run(['sbom'])).stdout)
+    expect(sbom.metadata.component).toMatchObject({
+      version,
+      properties: [{ name: 'nightledger:commit', value: COMMIT }],
+    })
+    const named = new Set(sbom.components.map(({ name }: { name: string }) => name))
+    const { sources } = JSON.parse(readFileSync('dist/nightledger.map', 'utf8')) as { sources: string[] }
+    const compiled = sources.flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [])
+    expect(new Set(compiled).size).toBeGreaterThan(40)
+    expect(compiled.filter((name) => !named.has(name))).toEqual([])
   })
 
   test('migrates an empty database, once', async () => {
@@ -114,6 +134,7 @@ describe('the binary, from an empty folder,', () => {
     expect(tools.body.result.structuredContent.units.length).toBeGreaterThan(0)
     const metrics = await scrape(service.baseUrl)
     expect(metrics.value('nightledger_http_requests_total', { ...BOOK, status: '201' })).toBe(1)
+    expect(metrics.value('nightledger_build_info', { version, commit: COMMIT, bun: Bun.version })).toBe(1)
 
     expect(await run(['health', '--url', service.baseUrl])).toMatchObject({ code: 0 })
     service.kill('SIGTERM')

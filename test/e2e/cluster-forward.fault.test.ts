@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
+import { longTest } from '../support/long-run.ts'
 import { type NodeProcess, NodeProcesses, settled } from '../support/node-processes.ts'
 import { signIn, signOut } from '../support/page-sessions.ts'
 import { accept, cookieOf, secretIn, signInWith } from '../support/people.ts'
@@ -281,65 +282,71 @@ describeWithEtcd('two nodes', () => {
 })
 
 describeWithEtcd('CLUSTER_SECRET', () => {
-  test('is changed node by node in two rounds, and no request fails; a node without it gets a clear answer', async () => {
-    const etcd = await EtcdServers.start()
-    const database = await testDatabase()
-    const processes = new NodeProcesses(database.url, etcd)
-    try {
-      const [before, after] = ['before', 'after'].map((text) => text.padEnd(32, '-')) as [string, string]
-      const withSecret = (id: string, CLUSTER_SECRET: string) => processes.start(id, { CLUSTER_SECRET })
-      const nodes = new Map<string, NodeProcess>()
-      for (const id of ['a', 'b']) nodes.set(id, await withSecret(id, before))
-      const node = (id: string) => nodes.get(id) as NodeProcess
-      await settled(node('a'), 2)
-      const keys = new Map<string, string>()
-      for (let made = 0; keys.size < 2; made++) {
-        const key = await makeAgencyByPortal(node('a'), { slug: `agency-${made}`, scopes: SCOPES })
-        keys.set((await node('a').ask('/partner/v1/units', { token: key })).headers.get('x-served-by') ?? '', key)
-      }
-      const restart = async (id: string, secret: string) => {
-        node(id).kill('SIGTERM')
-        expect(await node(id).exited).toBe(0)
-        nodes.set(id, await withSecret(id, secret))
+  longTest(
+    'is changed node by node in two rounds, and no request fails; a node without it gets a clear answer',
+    async () => {
+      const etcd = await EtcdServers.start()
+      const database = await testDatabase()
+      const processes = new NodeProcesses(database.url, etcd)
+      try {
+        const [before, after] = ['before', 'after'].map((text) => text.padEnd(32, '-')) as [string, string]
+        const withSecret = (id: string, CLUSTER_SECRET: string) => processes.start(id, { CLUSTER_SECRET })
+        const nodes = new Map<string, NodeProcess>()
+        for (const id of ['a', 'b']) nodes.set(id, await withSecret(id, before))
+        const node = (id: string) => nodes.get(id) as NodeProcess
         await settled(node('a'), 2)
-      }
-      const answers = async () => {
-        const all = [...nodes.values()].flatMap((entry) =>
-          [...keys.values()].map((token) => entry.ask('/partner/v1/units', { token })),
-        )
-        return (await Promise.all(all)).map(({ status }) => status)
-      }
-      let night = 0
-      for (const secret of [`${after},${before}`, after])
-        for (const id of ['a', 'b']) {
-          await restart(id, secret)
-          expect(await answers()).toEqual([200, 200, 200, 200])
-          night += 3
-          for (const entry of nodes.values())
-            for (const token of keys.values()) {
-              night += 3
-              expect((await entry.ask('/partner/v1/bookings', { token, json: stay(night) })).status).toBe(201)
-            }
+        const keys = new Map<string, string>()
+        for (let made = 0; keys.size < 2; made++) {
+          const key = await makeAgencyByPortal(node('a'), { slug: `agency-${made}`, scopes: SCOPES })
+          keys.set((await node('a').ask('/partner/v1/units', { token: key })).headers.get('x-served-by') ?? '', key)
         }
-      // The first round is left out.
-      await restart('b', 'another'.padEnd(32, '-'))
-      expect((await answers()).toSorted()).toEqual([200, 200, 500, 500])
-      const { body } = await node('a').ask('/partner/v1/units', { token: keys.get('b') as string })
-      expect(body).toMatchObject({ code: 'INTERNAL', title: expect.stringContaining('not accept each other') })
-      const reported = node('a')
-        .log()
-        .split('\n')
-        .filter((line) => line.includes('CLUSTER_SECRET'))
-      expect(reported.map((line) => JSON.parse(line))).toMatchObject([{ level: 50, node: 'b', url: node('b').baseUrl }])
-      expect((await node('a').ask('/metrics')).text).toContain(
-        'nightledger_cluster_requests_total{outcome="refused"} 2',
-      )
-    } finally {
-      await processes.stop()
-      await database.drop()
-      await etcd.stop()
-    }
-  }, 180_000)
+        const restart = async (id: string, secret: string) => {
+          node(id).kill('SIGTERM')
+          expect(await node(id).exited).toBe(0)
+          nodes.set(id, await withSecret(id, secret))
+          await settled(node('a'), 2)
+        }
+        const answers = async () => {
+          const all = [...nodes.values()].flatMap((entry) =>
+            [...keys.values()].map((token) => entry.ask('/partner/v1/units', { token })),
+          )
+          return (await Promise.all(all)).map(({ status }) => status)
+        }
+        let night = 0
+        for (const secret of [`${after},${before}`, after])
+          for (const id of ['a', 'b']) {
+            await restart(id, secret)
+            expect(await answers()).toEqual([200, 200, 200, 200])
+            night += 3
+            for (const entry of nodes.values())
+              for (const token of keys.values()) {
+                night += 3
+                expect((await entry.ask('/partner/v1/bookings', { token, json: stay(night) })).status).toBe(201)
+              }
+          }
+        // The first round is left out.
+        await restart('b', 'another'.padEnd(32, '-'))
+        expect((await answers()).toSorted()).toEqual([200, 200, 500, 500])
+        const { body } = await node('a').ask('/partner/v1/units', { token: keys.get('b') as string })
+        expect(body).toMatchObject({ code: 'INTERNAL', title: expect.stringContaining('not accept each other') })
+        const reported = node('a')
+          .log()
+          .split('\n')
+          .filter((line) => line.includes('CLUSTER_SECRET'))
+        expect(reported.map((line) => JSON.parse(line))).toMatchObject([
+          { level: 50, node: 'b', url: node('b').baseUrl },
+        ])
+        expect((await node('a').ask('/metrics')).text).toContain(
+          'nightledger_cluster_requests_total{outcome="refused"} 2',
+        )
+      } finally {
+        await processes.stop()
+        await database.drop()
+        await etcd.stop()
+      }
+    },
+    180_000,
+  )
 })
 
 describeWithEtcd('two nodes with ADMIN_PORT', () => {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { cliOn } from '../support/cli-terminal.ts'
 import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { eventually } from '../support/eventually.ts'
+import { rounds } from '../support/long-run.ts'
 import { NodeProcesses, settled, statusOf } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
@@ -82,6 +83,13 @@ describeWithEtcd('a cluster of processes', () => {
     process.kill(killed, 'SIGKILL')
     await eventually('it was started again', () => ![undefined, killed].includes(workersOf(a.pid).get(1)))
     await settled(b, 3)
+    if (rounds({ push: false, long: true })) {
+      const hung = workersOf(a.pid).get(2)
+      if (hung === undefined) throw new Error('The second worker does not run')
+      process.kill(hung, 'SIGSTOP')
+      await eventually('it was killed and started again', () => ![undefined, hung].includes(workersOf(a.pid).get(2)))
+      await settled(b, 3)
+    }
     a.kill('SIGTERM')
     expect(await a.exited).toBe(0)
     await settled(b, 1)

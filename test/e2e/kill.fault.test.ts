@@ -5,7 +5,7 @@ import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { startServiceOn } from '../support/service-process.ts'
 
-const ROUNDS = rounds({ push: 3, long: 20 })
+const ROUNDS = rounds({ push: 2, long: 20 })
 const CLIENTS = 64
 const LOAD_MS = 250
 

@@ -9,7 +9,7 @@ import { type ServiceProcess, startServiceOn } from '../support/service-process.
 import { byId, copyAndOriginal, SyncClient } from '../support/sync-client.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 
-const CHANGES = rounds({ push: 2_000, long: 10_000 })
+const CHANGES = rounds({ push: 800, long: 10_000 })
 const CLIENTS = 16
 const SEED = Number(process.env['SYNC_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 

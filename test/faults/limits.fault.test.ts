@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
+import { longTest } from '../support/long-run.ts'
 import { makeAgencyByPortal, type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 import { unlessGone } from '../support/unless-gone.ts'
 
@@ -92,7 +93,8 @@ for (const [how, goAway] of [
     },
   ],
 ] as const) {
-  test(`SIGTERM with Postgres ${how}: the stop is clean, and only what was counted since is lost`, async () => {
+  const run = how === 'stopped' ? test : longTest
+  run(`SIGTERM with Postgres ${how}: the stop is clean, and only what was counted since is lost`, async () => {
     const key = await addKey(AMPLE)
     await passed(key, 40)
     await eventually('what was counted is written', async () => (await storedUse()) === 40)

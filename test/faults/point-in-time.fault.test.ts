@@ -5,6 +5,7 @@ import { idOf } from '../../src/lib/ids.ts'
 import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
+import { longTest } from '../support/long-run.ts'
 import { ReplicatedPostgres } from '../support/replicated-postgres.ts'
 import { AGENCY } from '../support/samples.ts'
 import { type ServiceProcess, startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -32,8 +33,10 @@ const NIGHTLEDGER = 'nightledger() { "$BUN" run "$MAIN" "$@"; }\n'
 /** Bookings that are under way while a moment is noted. */
 const CLIENTS = 16
 
-for (const target of ['a moment', 'a restore point', 'the end of the archive, its disk being lost'] as const) {
-  test(`restored to ${target}: what was there is there, what came after is not, and readers are told`, async () => {
+const TARGETS = ['a restore point', 'a moment', 'the end of the archive, its disk being lost'] as const
+for (const [i, target] of TARGETS.entries()) {
+  const pushed = i === 0 ? test : longTest
+  pushed(`restored to ${target}: what was there is there, what came after is not, and readers are told`, async () => {
     pair = await ReplicatedPostgres.start({ hasStandby: false })
     const { primary, standby: restored } = pair
     const folder = join(primary.folder, '..')

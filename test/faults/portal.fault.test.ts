@@ -27,6 +27,10 @@ beforeEach(async () => {
     json: { slug: 'harbour', name: 'Harbour', currency: 'EUR', timezone: 'Europe/Lisbon' },
   })
   await ask('POST', `${HARBOUR}/units`, { json: { slug: 'sea-view', name: 'Sea view', basePrice: 10_000 } })
+  // Until then, the service cannot know that no standby waits, and would refuse everything once Postgres is away (P3).
+  const beat = async () => (await sql<{ at: string }[]>`select beat_at::text as "at" from writer`)[0]?.at
+  const first = await beat()
+  await eventually('a heartbeat was answered', async () => (await beat()) !== first)
 })
 afterEach(async () => {
   service.kill('SIGKILL')

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { PROCESS_METRICS } from '../../src/observability/process-metrics.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
 import { answersText, expectNoLies, FailoverLoad } from '../support/failover-load.ts'
@@ -6,6 +7,7 @@ import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
+import { type Scrape, scrape } from '../support/scrape.ts'
 import {
   credentialsFor,
   makeAgencyByPortal,
@@ -52,6 +54,17 @@ async function forgetRuns(): Promise<void> {
   await sql`update writer set run = null`
 }
 
+/** What is seen from outside of a process, whether it serves or not. */
+function seenIn(page: Scrape) {
+  const roles = page.samplesOf('nightledger_role').filter(({ value }) => value === 1)
+  expect(roles).toHaveLength(1)
+  return {
+    ready: page.value('nightledger_ready'),
+    role: roles[0]?.labels['role'],
+    database: page.value('nightledger_database_up'),
+  }
+}
+
 async function msUntilBooked(service: StartingService): Promise<number> {
   const since = performance.now()
   const load = new Load(() => service.baseUrl)
@@ -72,6 +85,12 @@ describe('a second process', () => {
       const ready = await second.ask('/readyz')
       expect([ready.status, ready.body]).toMatchObject([503, { faults: ['standby: another process is the writer'] }])
       expect((await second.ask('/healthz')).status).toBe(200)
+      const page = await scrape(second.baseUrl)
+      expect(page.families.map(({ name, samples }) => [name, samples.length > 0])).toEqual(
+        PROCESS_METRICS.map(({ name }) => [name, true]),
+      )
+      expect(seenIn(page)).toEqual({ ready: 0, role: 'standby', database: 1 })
+      expect(seenIn(await scrape(first.baseUrl))).toEqual({ ready: 1, role: 'writer', database: 1 })
       await new Load(() => first.baseUrl).book()
       await Bun.sleep(2_500)
     }
@@ -123,7 +142,7 @@ test('an idle writer that was taken over from notices by its heartbeat', async (
 test('a rolling restart loses nothing and leaves no request open for clients that continue to the other process', async () => {
   let current: StartingService = await writer()
   let next = await standby()
-  // Refused connections and 503 are asked again, with the same key. Through a proxy there are none: rolling-restart.fault.test.ts.
+  // Refused connections and 503 are asked again, with the same key. Through a proxy there are none: rolling-restart.long.test.ts.
   const load = new FailoverLoad(() => current.baseUrl)
   const swap = () => {
     ;[current, next] = [next, current]
@@ -264,6 +283,7 @@ describe('P3: a writer that alone loses the database', () => {
       expect.stringContaining('another process may have taken over'),
     ])
     expect([(await service.ask('/healthz')).status, (await service.ask('/readyz')).status]).toEqual([200, 503])
+    expect(seenIn(await scrape(service.baseUrl))).toEqual({ ready: 0, role: 'writer', database: 0 })
     expect((await waiting).body.changes).toEqual([])
     await stream.text()
     expect(service.log()).toContain('heartbeat not confirmed')

@@ -40,8 +40,10 @@ describe('the service refuses to start, and says what to do,', () => {
     await sql.unsafe(`alter role ${SERVICE_ROLE} reset synchronous_commit`)
   })
 
-  test('when the schema is newer than it knows', async () => {
-    await sql`insert into schema_migration (version, name, checksum) select max(version) + 1, 'later', 'x' from schema_migration`
+  test('when the schema is too new for it', async () => {
+    await sql`
+      insert into schema_migration (version, name, checksum, runs_from)
+      select max(version) + 1, 'later', 'x', max(version) + 1 from schema_migration`
     expect(await refusalOf(startServiceOn(postgres.url))).toContain('Start the newer program')
     await sql`delete from schema_migration where name = 'later'`
   })

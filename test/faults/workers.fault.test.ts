@@ -8,7 +8,7 @@ import { LOAD_AGENCY_IDS, LOAD_SECRET, Load, prepareForLoad } from '../support/l
 import { longTest, rounds } from '../support/long-run.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
-import { Scrape } from '../support/scrape.ts'
+import { Scrape, scrape } from '../support/scrape.ts'
 import {
   credentialsFor,
   makeAgencyByPortal,
@@ -75,12 +75,26 @@ describe('a service with workers', () => {
     expect([...load.answers.keys()].filter((answer) => answer !== 201 && answer !== 409)).toEqual([])
   })
 
+  test('gets the connections of partners to the workers that own their agencies', async () => {
+    const service = await start()
+    const forwarded = async () =>
+      (await scrape(service.baseUrl)).value('nightledger_cluster_requests_total', { outcome: 'forwarded' })
+    await eventually('no request is forwarded any more', async () => {
+      const before = await forwarded()
+      for (let i = 0; i < 100; i++) {
+        const { status } = await service.ask('/partner/v1/units', { token: LOAD_SECRET })
+        expect(status).toBe(200)
+      }
+      return (await forwarded()) === before
+    })
+  })
+
   test('goes on when a worker is killed: nothing is lost or sold twice, its agencies are answered by others, and it comes back', async () => {
     const service = await start()
     const load = new FailoverLoad(() => service.baseUrl)
     load.start(CLIENTS)
     const gaps: number[] = []
-    for (let round = 0; round < rounds({ push: 2, long: 10 }); round++) {
+    for (let round = 0; round < rounds({ push: 1, long: 10 }); round++) {
       await load.more(200)
       const worker = service.ownerOf(LOAD_AGENCY_IDS[round % LOAD_AGENCY_IDS.length] ?? '')
       const pid = service.workers().get(worker)
@@ -140,6 +154,10 @@ describe('a service with workers', () => {
     started.add(standby)
     await eventually('it waits', () => standby.log().includes('waiting as a standby'))
     expect((await askAnew(standby, '/partner/v1/units')).status).toBe(503)
+    const waiting = await scrape(standby.baseUrl)
+    expect([waiting.value('nightledger_ready'), waiting.value('nightledger_role', { role: 'standby' })]).toEqual([0, 1])
+    expect([waiting.value('nightledger_database_up'), waiting.value('nightledger_workers')]).toEqual([1, 2])
+    expect(waiting.seriesNames().has('nightledger_journal_entries_total')).toBe(false)
     let current: StartingService = first
     const load = new FailoverLoad(() => current.baseUrl)
     load.start(CLIENTS)
@@ -151,6 +169,9 @@ describe('a service with workers', () => {
     await load.stop()
     await expectNoLies(sql, load)
     expect((await askAnew(standby, '/readyz')).status).toBe(200)
+    const serving = await scrape(standby.baseUrl)
+    expect([serving.value('nightledger_ready'), serving.value('nightledger_role', { role: 'writer' })]).toEqual([1, 1])
+    expect(serving.value('nightledger_role', { role: 'standby' })).toBe(0)
   })
 
   test('ends when another service takes over by force, and serves nothing meanwhile', async () => {

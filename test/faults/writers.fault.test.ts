@@ -37,7 +37,7 @@ describe('two writers (J5)', () => {
     let service = await startServiceOn(database.url)
     const load = new Load(() => service.baseUrl)
     load.start(24)
-    for (let round = 0; round < rounds({ push: 4, long: 20 }); round++) {
+    for (let round = 0; round < rounds({ push: 2, long: 20 }); round++) {
       const older = service
       const both = new Load(() => older.baseUrl)
       both.start(8)

@@ -54,6 +54,22 @@ test('a stream whose first page cannot be answered gives up its place', async ()
   expect(seen.isClosed).toBe(true)
 })
 
+test('a stream tells proxies not to hold it back', async () => {
+  const { stream } = endless()
+  const answer = await answerChanges({
+    feed: { stream: async () => stream } as unknown as ChangeFeed,
+    request: new Request('http://localhost/', { headers: { accept: 'text/event-stream' } }),
+    query: {},
+    of: 'person',
+    reader: { agencyId: 'agc_a', keyId: 'key_a', isServed: () => true },
+    render: async (changes) => changes,
+    stream: { open: {}, headers: () => new Headers(), onFailure: () => {} },
+  })
+  if (!(answer instanceof Response)) throw new Error('no stream')
+  expect(answer.headers.get('x-accel-buffering')).toBe('no')
+  await answer.body?.cancel()
+})
+
 test('of a stream that its client does not read, no more is read than the sockets take in, and it is cut off', async () => {
   const { stream, seen } = endless()
   const server = Bun.serve({

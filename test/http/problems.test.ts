@@ -55,7 +55,7 @@ describe('a rejection becomes', () => {
   test.each(rows)('%j → %i', (rejection, status, members) => {
     const problem = problemOfRejection(rejection)
     expect(problem).toMatchObject({ code: rejection.code, status })
-    expect(JSON.parse(problemBody(problem, 'req_1'))).toEqual({
+    expect(JSON.parse(problemBody(problem, { requestId: 'req_1' }))).toEqual({
       code: rejection.code,
       title: problem.title,
       requestId: 'req_1',

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import type { KeyHolder } from '../../src/core/catalogue/catalogue.ts'
-import { LATENCY_BOUNDS_MS, type OpenRequest, RequestStats } from '../../src/observability/request-stats.ts'
+import {
+  LATENCY_BOUNDS_MS,
+  type OpenRequest,
+  RequestStats,
+  type Surface,
+} from '../../src/observability/request-stats.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { RecordedSpans } from '../support/recorded-spans.ts'
 import { AGENCY } from '../support/samples.ts'
 
 const ROUTE = { surface: 'partner', method: 'GET', path: '/partner/v1/bookings/{id}' } as const
@@ -15,7 +21,7 @@ function opened({ isLogged = false }: { isLogged?: boolean } = {}) {
 }
 
 function request(change: Partial<OpenRequest> = {}): OpenRequest {
-  return { arrivedMs: 0, requestId: 'req_1', admission: null, ...change }
+  return { request: new Request('http://localhost/'), arrivedMs: 0, requestId: 'req_1', admission: null, ...change }
 }
 
 describe('counts', () => {
@@ -33,6 +39,19 @@ describe('counts', () => {
         ],
       ],
       [OTHER, [{ status: 201, count: 1 }]],
+    ])
+  })
+
+  test('of sandboxes are apart, because there partners ask for failures', () => {
+    const { requestStats } = opened()
+    const book = requestStats.route(OTHER)
+    const by = (agency: object) =>
+      request({ admission: { holder: { agency, key: { id: 'key_1' } } } as unknown as OpenRequest['admission'] })
+    book.answered(by(AGENCY), 201)
+    for (const status of [500, 500]) book.answered(by({ ...AGENCY, clock: null }), status)
+    expect(requestStats.counts().map(({ route, statuses }) => [route.surface, statuses])).toEqual([
+      ['partner', [{ status: 201, count: 1 }]],
+      ['sandbox', [{ status: 500, count: 2 }]],
     ])
   })
 
@@ -73,7 +92,7 @@ describe('latency', () => {
     const { requestStats, clock } = opened()
     const watch = requestStats.route(ROUTE)
     await clock.advance(1_000)
-    const arrivedMs = watch.arrived()
+    const arrivedMs = watch.arrived(request().request)
     await clock.advance(30)
     watch.answered(request({ arrivedMs }), 200)
     const latencies = requestStats.counts()[0]?.latencies
@@ -90,7 +109,7 @@ describe('the log', () => {
   test('has one line per request at debug: route template, status, duration, request id, agency and key, and nothing else', async () => {
     const { requestStats, clock, lines } = opened({ isLogged: true })
     const watch = requestStats.route(ROUTE)
-    const arrivedMs = watch.arrived()
+    const arrivedMs = watch.arrived(request().request)
     await clock.advance(2)
     watch.answered(request({ arrivedMs, admission: { holder } }), 409)
     expect(lines).toEqual([
@@ -108,6 +127,13 @@ describe('the log', () => {
     ])
   })
 
+  test('names the trace of a request that belongs to one', () => {
+    const { requestStats, lines } = opened({ isLogged: true })
+    const headers = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
+    requestStats.route(ROUTE).answered(request({ request: new Request('http://localhost/', { headers }) }), 200)
+    expect(lines[0]?.fields).toMatchObject({ requestId: 'req_1', traceId: '4bf92f3577b34da6a3ce929d0e0e4736' })
+  })
+
   test('names nobody for a request without a valid key', () => {
     const { requestStats, lines } = opened({ isLogged: true })
     requestStats.route(ROUTE).answered(request(), 401)
@@ -118,5 +144,41 @@ describe('the log', () => {
     const { requestStats } = opened({ isLogged: true })
     requestStats.route(ROUTE).answered(request(), 200)
     expect(requestStats.counts()[0]?.statuses).toEqual([{ status: 200, count: 1 }])
+  })
+})
+
+describe('a tracer', () => {
+  const traced = (surface: Surface, headers: Record<string, string> = {}) => {
+    const tracer = new RecordedSpans()
+    const requestStats = new RequestStats({ clock: new FakeClock(), log: null, tracer })
+    const open = request({ request: new Request('http://localhost/', { headers }) })
+    const watch = requestStats.route({ ...ROUTE, surface })
+    const arrivedMs = watch.arrived(open.request)
+    watch.answered({ ...open, arrivedMs }, 503)
+    expect(requestStats.counts()[0]?.statuses).toEqual([{ status: 503, count: 1 }])
+    return { spans: tracer.spans, traceparent: open.request.headers.get('traceparent') }
+  }
+
+  test('has a span for each request, to which whatever the request does belongs', () => {
+    const parent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const { spans, traceparent } = traced('partner', { traceparent: parent })
+    const attributes = {
+      'http.request.method': 'GET',
+      'http.route': '/partner/v1/bookings/{id}',
+      'http.response.status_code': 503,
+      'nightledger.request_id': 'req_1',
+    }
+    const end = { name: 'GET /partner/v1/bookings/{id}', attributes, isError: true }
+    expect(spans).toEqual([{ kind: 'request', parent, traceparent: traceparent ?? '', end }])
+  })
+
+  test('begins a trace for a request without one, or with one that is malformed', () => {
+    for (const headers of [{}, { traceparent: 'x' }])
+      expect(traced('portal', headers).spans).toMatchObject([{ kind: 'request', parent: null }])
+  })
+
+  test('has no span for probes and files', () => {
+    for (const surface of ['operating', 'page', 'docs', 'none'] as const)
+      expect(traced(surface)).toEqual({ spans: [], traceparent: null })
   })
 })

@@ -1,6 +1,7 @@
 /** People sign in with passkeys: links, devices, lost and copied ones, in a browser with virtual authenticators. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
+import { version } from '../../package.json'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import {
   describeInBrowser,
@@ -139,6 +140,7 @@ describeInBrowser('people with passkeys', () => {
         .getByRole('row', { name: /Chrome on Linux.*just now/ })
         .first()
         .waitFor()
+      await page.getByText(`nightledger ${version} (source)`).waitFor()
       const add = page.getByRole('button', { name: 'Add passkey' })
       await add.click()
       const dialog = page.getByRole('dialog')

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { dayOf, isoOf, monthStart } from '../../src/page/format/days.ts'
 import {
+  beforeNextWrite,
   describeInBrowser,
   expectAccessible,
   openPortalInBrowser,
@@ -119,24 +120,11 @@ describeInBrowser('restrictions', () => {
   })
 
   test('if two people change the same restrictions, the second is told and loses nothing', async () => {
-    await portal.visit({ as: 'manager', mayFail: true }, async (page) => {
-      // The second does not learn of the first.
-      await page.route(/\/changes/, (route) => route.abort())
-      const { promise: isSent, resolve: sent } = Promise.withResolvers<void>()
-      let isHeld = false
-      await page.route(
-        (url) => url.pathname === path('chiado-suite'),
-        async (route) => {
-          if (route.request().method() === 'PUT') sent()
-          else if (isHeld) await isSent
-          await route.continue()
-        },
-      )
-      await page.goto(`${portal.service.baseUrl}/portal/${at('chiado-suite')}`)
-      await page.reload()
+    await portal.visit({ as: 'manager', at: at('chiado-suite'), mayFail: true }, async (page) => {
       await page.getByLabel('Booking window').fill('365')
-      isHeld = true
-      await set('chiado-suite', { restrictions: [{ rule: 'maxStay', value: 28 }] })
+      await beforeNextWrite(page, path('chiado-suite'), () =>
+        set('chiado-suite', { restrictions: [{ rule: 'maxStay', value: 28 }] }),
+      )
       await saveBar(page).getByRole('button', { name: 'Save restrictions' }).click()
       await page.getByText('Someone else has changed these restrictions in the meantime.').waitFor()
       await page.getByText('New: Maximum stay on arrival: 28 nights · Always').waitFor()

@@ -8,7 +8,7 @@ import { SimWorld } from './sim-world.ts'
 const ONCE_BROKEN: readonly number[] = [9_994, 301_668]
 
 /* `SIM_FIRST=1234 SIM_SEEDS=1 bun test test/sim/sim.test.ts` runs one seed again, exactly. */
-const { first, count } = seedsOf({ push: 40, long: 5_000 })
+const { first, count } = seedsOf({ quick: 10, push: 100, long: 5_000 })
 const STEPS = 300
 
 async function brokenBy(seeds: readonly number[]): Promise<string[]> {

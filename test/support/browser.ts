@@ -66,6 +66,14 @@ export interface PortalInBrowser {
   close(): Promise<void>
 }
 
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    ...(EXECUTABLE === undefined ? {} : { executablePath: EXECUTABLE }),
+    // The tests run as root, in containers with a small /dev/shm.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'],
+  })
+}
+
 /** `timezone`: what the demo agency is moved to, for tests of today. */
 export async function openPortalInBrowser(
   env: Record<string, string> = {},
@@ -75,11 +83,7 @@ export async function openPortalInBrowser(
   await database.sql`update agency set timezone = ${timezone}`
   // Unset: the page's own address, with the port that the service is given.
   const service = await startServiceOn(database.url, { PUBLIC_URL: '', ...env })
-  const browser = await chromium.launch({
-    ...(EXECUTABLE === undefined ? {} : { executablePath: EXECUTABLE }),
-    // The tests run as root, in containers with a small /dev/shm.
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'],
-  })
+  const browser = await openBrowser()
   return {
     database,
     service,
@@ -106,7 +110,10 @@ export async function openPortalInBrowser(
   }
 }
 
-async function openContext(browser: Browser, options: VisitOptions): Promise<BrowserContext> {
+export async function openContext(
+  browser: Browser,
+  options: Pick<VisitOptions, 'viewport' | 'colorScheme'>,
+): Promise<BrowserContext> {
   const { viewport = DESK, colorScheme = 'light' } = options
   const context = await browser.newContext({ viewport, colorScheme, locale: 'en-GB', reducedMotion: 'reduce' })
   schemes.set(context, colorScheme)
@@ -114,6 +121,21 @@ async function openContext(browser: Browser, options: VisitOptions): Promise<Bro
   // As an init script it is not subject to the page's policy.
   await context.addInitScript({ content: AXE })
   return context
+}
+
+/** Makes `change` once, after the page has sent its next write to `path` and before that arrives: no earlier read can show it. */
+export async function beforeNextWrite(page: Page, path: string, change: () => Promise<unknown>): Promise<void> {
+  let isMade = false
+  await page.route(
+    (url) => url.pathname === path,
+    async (route) => {
+      if (!isMade && route.request().method() !== 'GET') {
+        isMade = true
+        await change()
+      }
+      await route.continue()
+    },
+  )
 }
 
 /** Everything that no visit may do, as texts; grows while the visit lasts. */

@@ -1,4 +1,4 @@
-import { programFile } from './bundled-program.ts'
+import { programCommand } from './bundled-program.ts'
 
 export interface CliRun {
   readonly code: number
@@ -19,7 +19,7 @@ export async function runCliProcess(
     killedBy,
   }: { env?: Record<string, string>; input?: string; cwd?: string; killedBy?: AbortSignal } = {},
 ): Promise<CliRun> {
-  const child = Bun.spawn([process.execPath, 'run', programFile(), ...args], {
+  const child = Bun.spawn([...programCommand(env), ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdin: new TextEncoder().encode(input),
     stdout: 'pipe',

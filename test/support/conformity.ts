@@ -79,3 +79,8 @@ export class Conformity {
   }
 }
 /* biome-ignore-end lint/suspicious/noExplicitAny: see above */
+
+/** A list had to wait for longer than a list may: not a fault of the service, should the machine be that busy. */
+export function isOfBusyMachine(problem: string): boolean {
+  return /"title":"Cannot read the list: (this agency has too many list requests|it took longer)/.test(problem)
+}

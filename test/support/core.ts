@@ -9,6 +9,7 @@ import type { JournalStore } from '../../src/core/journal/journal-store.ts'
 import { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
+import type { Tracer } from '../../src/lib/tracer.ts'
 import { CHAIN_KEYS } from './samples.ts'
 
 type OfJournal = ConstructorParameters<typeof Journal>[0]
@@ -45,6 +46,7 @@ export function openCore(options: {
   onDefect: OfDirectory['onDefect']
   onSnapshotFailure: OfDirectory['onSnapshotFailure']
   onDurable: OfCommands['onDurable']
+  tracer?: Tracer
   /** Of the journal. */
   onEntries?: NonNullable<OfJournal['onDurable']>
   /** Puts another one in the journal's place. */
@@ -87,6 +89,7 @@ export function openCore(options: {
     clock,
     newId,
     onDurable,
+    tracer: options.tracer ?? null,
     queuedMsMax: QUEUED_MS_MAX,
   })
   return { catalogue, journal, directory, commands }

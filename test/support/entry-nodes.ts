@@ -14,6 +14,7 @@ import { SERVE_OPTIONS, withoutIdleTimeout } from '../../src/http/server/listene
 import type { Answering } from '../../src/http/server/served-routes.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { sha256Hex, systemIds } from '../../src/lib/ids.ts'
+import type { Tracer } from '../../src/lib/tracer.ts'
 import type { Naming } from '../../src/postgres/stores/postgres-directory-rows.ts'
 
 export const CLUSTER_SECRET = 's'.repeat(32)
@@ -81,6 +82,7 @@ export class EntryCluster {
       forwardedOfShardMax?: number
       forwardedFeedsMax?: number
       refreshSession?: (request: Request) => Promise<void>
+      tracer?: Tracer
     } = {},
   ): EntryNode {
     const asks: Request[] = []
@@ -132,6 +134,7 @@ export class EntryCluster {
       name,
       homes: new RequestHomes({ directory: DIRECTORY, operatorTokens: [OPERATOR_TOKEN], random: () => 0 }),
       peerOf: (request: Request) => server.requestIP(request)?.address ?? null,
+      connectionOf: (request: Request) => `${server.requestIP(request)?.port}`,
       withoutIdleTimeout: <T>(request: Request, run: () => Promise<T>) => withoutIdleTimeout(server, request, run),
     })
     const listen = entry.wrap(listener('public'), app)(app)

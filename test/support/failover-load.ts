@@ -23,7 +23,8 @@ export class FailoverLoad {
   #lastAt = performance.now()
   #gapMs = 0
   readonly #load: Load
-  readonly #run = crypto.randomUUID().slice(0, 8)
+  /** Begins every reference of its bookings. */
+  readonly run = crypto.randomUUID().slice(0, 8)
   #clients: Promise<void>[] = []
   #isStopping = false
 
@@ -34,7 +35,7 @@ export class FailoverLoad {
   start(clients: number): void {
     this.#isStopping = false
     const from = this.outcomes.size
-    this.#clients = Array.from({ length: clients }, (_, client) => this.#book(`${this.#run}-${from}-${client}`))
+    this.#clients = Array.from({ length: clients }, (_, client) => this.#book(`${this.run}-${from}-${client}`))
   }
 
   async stop(): Promise<void> {
@@ -115,7 +116,8 @@ export function answersText({ answers }: FailoverLoad): string {
 
 /** Of what the clients were told, what is not so. */
 async function countLies(sql: Sql, load: FailoverLoad) {
-  const rows = await sql<{ ref: string }[]>`select source_ref as ref from booking where source_ref is not null`
+  const rows = await sql<{ ref: string }[]>`
+    select source_ref as ref from booking where starts_with(source_ref, ${load.run})`
   const present = new Set(rows.map(({ ref }) => ref))
   const reported = [...load.outcomes]
   const twice = await sql`

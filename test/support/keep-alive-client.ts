@@ -20,20 +20,24 @@ const dice = new SeededRandom(1)
 
 /** `thinkMs`: the longest pause between an answer and the next request. */
 interface KeepAliveOptions {
+  /** This machine, unless told. */
+  readonly host?: string
   readonly port: number
   readonly nextRequest: () => string
   readonly thinkMs: number
   readonly outcomes: Outcomes
+  /** Whether to send no more. */
+  readonly isOver?: () => boolean
 }
 
 /**
  * A client of HTTP/1.1 that uses a connection for as long as it may and sees what `fetch` would hide by repeating: whether a
- * request that it sent was answered. Ends when connections are refused.
+ * request that it sent was answered. Ends when connections are refused, or `isOver`.
  */
 export async function keepAliveClient(options: KeepAliveOptions): Promise<void> {
-  const { outcomes } = options
-  for (;;) {
-    const socket = await open(options.port)
+  const { outcomes, isOver = () => false } = options
+  while (!isOver()) {
+    const socket = await open(options.port, options.host)
     if (socket === null) {
       outcomes.refused += 1
       return
@@ -42,11 +46,16 @@ export async function keepAliveClient(options: KeepAliveOptions): Promise<void> 
   }
 }
 
-async function useConnection(socket: Socket, { nextRequest, thinkMs, outcomes }: KeepAliveOptions): Promise<void> {
+async function useConnection(socket: Socket, options: KeepAliveOptions): Promise<void> {
+  const { nextRequest, thinkMs, outcomes, isOver = () => false } = options
   const connection = new Connection(socket)
   for (;;) {
     await Bun.sleep(dice.next() * thinkMs)
     if (connection.isOver) return
+    if (isOver()) {
+      socket.destroy()
+      return
+    }
     const head = await connection.ask(nextRequest())
     if (head === null) {
       outcomes.lost.push(connection.end)
@@ -108,9 +117,9 @@ class Connection {
   }
 }
 
-function open(port: number): Promise<Socket | null> {
+function open(port: number, host = '127.0.0.1'): Promise<Socket | null> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
+    const socket = connect(port, host)
     socket.once('connect', () => resolve(socket))
     socket.once('error', () => resolve(null))
   })

@@ -4,6 +4,7 @@ import type { Unit } from '../../src/core/domain/unit.ts'
 import type { Journal } from '../../src/core/journal/journal.ts'
 import type { UnitDirectory } from '../../src/core/units/unit-directory.ts'
 import type { IdSource } from '../../src/lib/ids.ts'
+import type { Tracer } from '../../src/lib/tracer.ts'
 import { openCore } from './core.ts'
 import { FakeClock } from './fake-clock.ts'
 import { MemoryJournalStore } from './memory-journal-store.ts'
@@ -41,11 +42,13 @@ export class MemoryLedger {
   /** As after a crash: all memory is gone, the store is taken over by a new process. */
   async takeOver({
     onSnapshotFailure,
+    tracer,
     ...limits
   }: {
     residentMax?: number
     snapshotEvery?: number
     onSnapshotFailure?: (error: unknown) => void
+    tracer?: Tracer
   } = {}): Promise<void> {
     if (this.catalogue !== undefined) this.units = [...(await this.catalogue.inventory(AGENCY.id)).units]
     const newId: IdSource = (prefix) => `${prefix}_${String(++this.#ids).padStart(32, '0')}`
@@ -65,6 +68,7 @@ export class MemoryLedger {
         onSnapshotFailure(error)
       },
       onDurable: () => {},
+      ...(tracer && { tracer }),
     })
     this.catalogue = core.catalogue
     this.directory = core.directory

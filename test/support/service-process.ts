@@ -1,4 +1,4 @@
-import { programFile } from './bundled-program.ts'
+import { programCommand } from './bundled-program.ts'
 import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
 import { asService } from './postgres.ts'
 
@@ -38,9 +38,9 @@ export type StartingService = Omit<ServiceProcess, 'readyMs'>
  */
 export async function startListening(
   env: Record<string, string>,
-  { takesOver = false }: Pick<StartOptions, 'takesOver'> = {},
+  { command = programCommand(env), takesOver = false }: Pick<StartOptions, 'command' | 'takesOver'> = {},
 ): Promise<StartingService> {
-  const { child, log, failed } = spawn([process.execPath, 'run', programFile(), ...takeOver(takesOver)], env)
+  const { child, log, failed } = spawn([...command, ...takeOver(takesOver)], env)
   return serviceOf(child, await Promise.race([failed, portsFrom(log, 'starting')]), log)
 }
 
@@ -62,7 +62,7 @@ interface StartOptions {
  */
 export async function startService(
   env: Record<string, string>,
-  { command = [process.execPath, 'run', programFile()], takesOver = false, cwd }: StartOptions = {},
+  { command = programCommand(env), takesOver = false, cwd }: StartOptions = {},
 ): Promise<ServiceProcess> {
   const since = performance.now()
   const { child, log, failed } = spawn([...command, ...takeOver(takesOver)], env, cwd)

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from .errors import ApiError, NightledgerError, NoAnswerError, RawAnswer, api_error_of
 
-VERSION = '0.1.0'
+VERSION = '1.0.0'
 RETRIED = (408, 429, 500, 502, 503, 504)
 PAUSE_S = 0.5
 PAUSE_S_MAX = 8.0

@@ -34,7 +34,11 @@ GuestWithStaysStays = TypedDict('GuestWithStaysStays', {'id': 'str', 'unitSlug':
 GuestWithStays = TypedDict('GuestWithStays', {'id': 'str', 'firstName': 'str', 'lastName': 'str', 'email': 'Union[str, None]', 'phone': 'Union[str, None]', 'nationality': 'Union[str, None]', 'createdAt': 'str', 'stays': 'List[GuestWithStaysStays]'})
 HistoryExpiredProblem = TypedDict('HistoryExpiredProblem', {'code': 'Literal["HISTORY_EXPIRED"]', 'title': 'str', 'requestId': 'str'})
 IdempotencyKeyReusedProblem = TypedDict('IdempotencyKeyReusedProblem', {'code': 'Literal["IDEMPOTENCY_KEY_REUSED"]', 'title': 'str', 'requestId': 'str'})
-InternalProblem = TypedDict('InternalProblem', {'code': 'Literal["INTERNAL"]', 'title': 'str', 'requestId': 'str'})
+_InternalProblem = TypedDict('_InternalProblem', {'code': 'Literal["INTERNAL"]', 'title': 'str', 'requestId': 'str'})
+_InternalProblemOptional = TypedDict('_InternalProblemOptional', {'traceId': 'str'}, total=False)
+class InternalProblem(_InternalProblem, _InternalProblemOptional):
+    pass
+
 Key = TypedDict('Key', {'id': 'str', 'name': 'Union[str, None]', 'prefix': 'Union[str, None]', 'scopes': 'List[Literal["read:units", "read:availability", "read:rates", "read:bookings", "read:guests", "write:bookings"]]', 'createdAt': 'Union[str, None]', 'expiresAt': 'Union[str, None]'})
 MinStayProblem = TypedDict('MinStayProblem', {'code': 'Literal["MIN_STAY"]', 'title': 'str', 'requestId': 'str', 'minStay': 'int'})
 MinStayProblemOfStays = TypedDict('MinStayProblemOfStays', {'code': 'Literal["MIN_STAY"]', 'title': 'str', 'requestId': 'str', 'minStay': 'int', 'stay': 'int', 'refusals': 'List[Dict[str, Any]]'})

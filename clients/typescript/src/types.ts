@@ -291,6 +291,8 @@ export interface InternalProblem {
   title: string
   /** Same as the `X-Request-Id` header. */
   requestId: string
+  /** Trace ID of a request with a `traceparent` header. */
+  traceId?: string
 }
 
 export interface Key {

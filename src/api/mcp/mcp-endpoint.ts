@@ -18,6 +18,7 @@ import type { Open } from '../../http/route.ts'
 import { admitted } from '../../http/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import { traceIdIn } from '../../lib/traceparent.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
 import { BATCH_VERSION, eraOf } from './era.ts'
 import {
@@ -89,11 +90,11 @@ export function mcpEndpoint(options: {
     if (request.method === 'POST') return post(request)
     const isPreflight = request.method === 'OPTIONS'
     const watch = isPreflight ? preflights : others
-    const arrivedMs = watch.arrived()
+    const arrivedMs = watch.arrived(request)
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const found = isPreflight ? null : admission.admit(request, requestId)
     const response = isPreflight ? preflightAnswer(requestId) : methodNotAllowed(requestId, found)
-    watch.answered({ arrivedMs, requestId, admission: found }, response.status)
+    watch.answered({ request, arrivedMs, requestId, admission: found }, response.status)
     return response
   }
 
@@ -136,7 +137,7 @@ export function mcpEndpoint(options: {
       if (current === null) return UNAUTHORIZED
       call.admission = current
       const refused = admission.refusalOf(current, call.request)
-      if (refused !== null) return problemAnswer(refused, call.requestId, admission.headersOf(call))
+      if (refused !== null) return problemAnswer(refused, call.requestId, admission.headersOf(call), call.request)
     }
     return null
   }
@@ -173,12 +174,12 @@ export function mcpEndpoint(options: {
 
   /** Never the error's own message: it may hold what a caller must not see. */
   function failed(call: Call, { id, method }: RpcRequest, error: unknown): RpcError {
-    const { requestId } = call
+    const ids = { requestId: call.requestId, ...traceIdIn(call.request) }
     const { problem, isBug } = failureOf(error, { isWrite: false })
-    onFailure({ error, requestId, route: `POST ${MCP_PATH} ${method.slice(0, 64)}`, isBug })
+    onFailure({ error, ...ids, route: `POST ${MCP_PATH} ${method.slice(0, 64)}`, isBug })
     call.retryAfterS = problem.retryAfterS
     const message = 'The request could not be answered because of an error in the service: try again'
-    return { id, code: RPC_CODES.internal, message, data: { requestId }, httpStatus: 200 }
+    return { id, code: RPC_CODES.internal, message, data: ids, httpStatus: 200 }
   }
 
   async function answer(call: Call, { httpStatus, text }: Reply): Promise<Response> {

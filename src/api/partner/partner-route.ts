@@ -23,6 +23,7 @@ import { isIdShaped, type PathValues } from '../../http/read-request.ts'
 import { type DescribedRoute, type Open, type StreamCall, served, streamCall } from '../../http/route.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import { traceparentIn } from '../../lib/traceparent.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
 
 /** What the partner surface needs from the running core. */
@@ -92,14 +93,17 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
     serve: ({ ledger, sandboxEvents, requestStats, onFailure }) => {
       const serving = { operation, surface: 'partner', requestStats, newId: ledger.newId, onFailure } as const
       const route = routeNameOf(operation)
-      const admission = isWrite(operation)
+      const writes = isWrite(operation)
+      const admission = writes
         ? new WriteAdmission(ledger, operation)
         : new KeyAdmission(ledger, operation.scope, operation.scopesWith)
       return served(serving, admission, (open, path, query, body) => {
         const { agency, key } = open.admission.holder
-        const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId: open.requestId }
+        const { request, requestId } = open
+        // Reads record nothing that would need the trace.
+        const traceparent = writes ? traceparentIn(request) : null
+        const caller: Caller = { actor: { kind: 'key', id: key.id }, route, requestId, traceparent }
         const stream = () => streamCall(serving, admission, open)
-        const { request } = open
         return handle({
           ledger,
           sandboxEvents,
@@ -118,6 +122,9 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
   }
 }
 
+/** The request fields of an audit line that counts attempts. */
+type Identified = Pick<Open<Admission>, 'request' | 'requestId'>
+
 /** Admits as for reads, and records refused writes: in the audit trail, or counted. */
 class WriteAdmission extends KeyAdmission {
   readonly #ledger: PartnerLedger
@@ -131,44 +138,46 @@ class WriteAdmission extends KeyAdmission {
 
   override admit(request: Request, requestId: string): Admission | null {
     const admission = super.admit(request, requestId)
-    if (admission === null) this.#countUnauthorized(request.headers.get('authorization'), requestId)
+    if (admission === null) this.#countUnauthorized(request, requestId)
     return admission
   }
 
   override readmit(open: Open<Admission>): Admission | null {
     const current = super.readmit(open)
-    if (current === null) this.#count(open.admission.holder, 'UNAUTHORIZED', open.requestId)
+    if (current === null) this.#count(open.admission.holder, 'UNAUTHORIZED', open)
     return current
   }
 
   /** Refusals beyond the key's budget or the agency's quota are counted instead (docs/design.md#audit). */
   override recordRefusal(open: Open<Admission>, { code }: Problem, path: PathValues): Promise<void> | null {
-    const { requestId, admission } = open
+    const { request, requestId, admission } = open
     const { holder, rate } = admission
     if (code === 'QUOTA_EXCEEDED' || code === 'RATE_LIMITED' || (code === 'FEATURE_DISABLED' && !rate.allowed)) {
-      this.#count(holder, code, requestId)
+      this.#count(holder, code, open)
       return null
     }
     const { agency, key } = holder
-    const caller: Caller = { actor: { kind: 'key', id: key.id }, route: this.#route, requestId }
+    const actor = { kind: 'key', id: key.id } as const
+    const caller: Caller = { actor, route: this.#route, requestId, traceparent: traceparentIn(request) }
     // The writes of partners are all about bookings.
     const { id } = path
     return this.#ledger.commands.auditRefusal(agency, caller, code, id !== undefined && isIdShaped(id) ? id : null)
   }
 
-  override recordFailure({ admission: { holder }, requestId }: Open<Admission>, outcome: Failure['outcome']): void {
-    this.#count(holder, outcome, requestId)
+  override recordFailure(open: Open<Admission>, outcome: Failure['outcome']): void {
+    this.#count(open.admission.holder, outcome, open)
   }
 
-  #count({ agency, key }: KeyHolder, code: CountedOutcome, requestId: string): void {
+  #count({ agency, key }: KeyHolder, code: CountedOutcome, { request, requestId }: Identified): void {
     const actor = { kind: 'key', id: key.id } as const
-    this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
+    const traceparent = traceparentIn(request)
+    this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId, traceparent })
   }
 
   /** A revoked or expired key, or one of an inactive agency, still belongs to the agency: its audit trail shows that someone used it. */
-  #countUnauthorized(authorization: string | null, requestId: string): void {
-    const holder = this.#ledger.access.holderOf(authorization)
-    if (holder !== null) this.#count(holder, 'UNAUTHORIZED', requestId)
+  #countUnauthorized(request: Request, requestId: string): void {
+    const holder = this.#ledger.access.holderOf(request.headers.get('authorization'))
+    if (holder !== null) this.#count(holder, 'UNAUTHORIZED', { request, requestId })
   }
 }
 

@@ -33,6 +33,7 @@ const AuditEntryJson = Type.Object(
     }),
     bookingId: nullable(Type.String()),
     requestId: nullable(Type.String()),
+    traceId: nullable(Type.String({ description: 'Trace ID of a request with a `traceparent` header.' })),
     pricing: nullable(
       choice(PRICINGS, {
         description:
@@ -101,6 +102,7 @@ const LIST_AUDIT = {
     outcome: Type.Optional(text({ description: '`OK`, or the code of a refusal.' })),
     booking: Type.Optional(text({ description: 'Id of the booking.' })),
     request: Type.Optional(text({ description: 'Request id.' })),
+    trace: Type.Optional(text({ description: 'Trace id.' })),
   }),
   answer: { status: 200, description: 'A page of results.', schema: pageSchema('audit', AuditEntryJson) },
 } as const satisfies PortalOperation
@@ -120,6 +122,7 @@ export const AUDIT = [
         outcome: query.outcome ?? null,
         bookingId: query.booking ?? null,
         requestId: query.request ?? null,
+        traceId: query.trace ?? null,
       },
       page,
     )

@@ -15,6 +15,7 @@ import type { Route } from '../../http/route.ts'
 import { countedRoute } from '../../http/route.ts'
 import { assert } from '../../lib/assert.ts'
 import { dayOf } from '../../lib/clock.ts'
+import { traceIdIn } from '../../lib/traceparent.ts'
 import { CALENDARS_PER_UNIT_MAX, type CalendarOutcome, CalendarTexts } from './calendar-texts.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
@@ -122,8 +123,8 @@ export const CALENDAR_ICS: Route<PortalDependencies> = {
         return new Response(calendar.text, { headers })
       } catch (error) {
         const { problem, isBug } = failureOf(error, { isWrite: false })
-        onFailure({ error, requestId, route: 'GET calendar.ics', isBug })
-        return problemAnswer(problem, requestId, headers)
+        onFailure({ error, requestId, ...traceIdIn(request), route: 'GET calendar.ics', isBug })
+        return problemAnswer(problem, requestId, headers, request)
       }
     }
     return countedRoute(

@@ -9,6 +9,7 @@ import { failureOf } from '../../http/problem-of.ts'
 import { notFound } from '../../http/problems.ts'
 import { targetOf } from '../../http/request.ts'
 import { countedRoute, type Route } from '../../http/route.ts'
+import { traceIdIn } from '../../lib/traceparent.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import { linkCookie } from './session-cookie.ts'
 
@@ -63,7 +64,8 @@ function oidcRoute(name: '/start' | '/callback', handle: Handle): Route<PortalDe
           headers.set('Location', location)
           for (const cookie of cookies) headers.append('Set-Cookie', cookie)
         } catch (error) {
-          onFailure({ error, requestId, route: `GET ${path}`, isBug: failureOf(error, { isWrite: false }).isBug })
+          const { isBug } = failureOf(error, { isWrite: false })
+          onFailure({ error, requestId, ...traceIdIn(request), route: `GET ${path}`, isBug })
           headers.set('Location', refusedUrl(ledger.pageUrl(), 'failed'))
         }
         return new Response(null, { status: 303, headers })

@@ -19,6 +19,7 @@ import type { PathValues } from '../../http/read-request.ts'
 import { BODY_BYTES_MAX, isIdShaped } from '../../http/read-request.ts'
 import { decodeStrictly, targetOf } from '../../http/request.ts'
 import type { Open, RouteAdmission } from '../../http/route.ts'
+import { traceparentIn } from '../../lib/traceparent.ts'
 import type { PortalDependencies, PortalLedger } from './portal-dependencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
 import { crossOriginProblem, isAutomatic, isSafe, sessionSecretIn } from './session-cookie.ts'
@@ -34,6 +35,9 @@ interface PortalAdmitted {
   readonly identity: PortalIdentity
   readonly refusal: Problem | null
 }
+
+/** The request fields of an audit line that counts attempts. */
+type Identified = Pick<Open<PortalAdmitted>, 'request' | 'requestId'>
 
 export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   readonly unauthorized = UNAUTHORIZED
@@ -67,7 +71,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     }
     // A token that is revoked or expired still belongs to its agency: the audit trail shows that someone used it.
     const holder = this.#isWrite ? this.#access.holderOf(authorization) : null
-    if (holder !== null) this.#count(holder, 'UNAUTHORIZED', requestId)
+    if (holder !== null) this.#count(holder, 'UNAUTHORIZED', { request, requestId })
     return null
   }
 
@@ -76,10 +80,11 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     return retryAfterS === null ? UNAUTHORIZED : tooManyWrong('token', retryAfterS)
   }
 
-  readmit({ admission: { identity, refusal }, requestId }: Open<PortalAdmitted>): PortalAdmitted | null {
+  readmit(open: Open<PortalAdmitted>): PortalAdmitted | null {
+    const { identity, refusal } = open.admission
     const current = this.#access.readmit(identity)
     if (current !== null) return { identity: current, refusal }
-    if (this.#isWrite && identity.kind !== 'operator') this.#count(identity, 'UNAUTHORIZED', requestId)
+    if (this.#isWrite && identity.kind !== 'operator') this.#count(identity, 'UNAUTHORIZED', open)
     return null
   }
 
@@ -112,7 +117,7 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     const { identity } = open.admission
     // What is over a limit has no line of its own, and other refusals have so many: lines are kept for good.
     if (identity.kind !== 'operator' && (code === 'RATE_LIMITED' || !this.#access.takeLine(identity))) {
-      this.#count(identity, code, open.requestId)
+      this.#count(identity, code, open)
       return null
     }
     if (code === 'RATE_LIMITED') return null
@@ -124,12 +129,13 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
   }
 
   /** Failures are counted per person or token. For the operator, whose requests belong to no agency, they are not counted. */
-  recordFailure({ admission: { identity }, requestId }: Open<PortalAdmitted>, outcome: Failure['outcome']): void {
-    if (identity.kind !== 'operator') this.#count(identity, outcome, requestId)
+  recordFailure(open: Open<PortalAdmitted>, outcome: Failure['outcome']): void {
+    const { identity } = open.admission
+    if (identity.kind !== 'operator') this.#count(identity, outcome, open)
   }
 
-  callerOf({ admission: { identity }, requestId }: Open<PortalAdmitted>): Caller {
-    return { actor: actorOf(identity), route: this.#route, requestId }
+  callerOf({ admission: { identity }, requestId, request }: Open<PortalAdmitted>): Caller {
+    return { actor: actorOf(identity), route: this.#route, requestId, traceparent: traceparentIn(request) }
   }
 
   /**
@@ -162,9 +168,10 @@ export class PortalAdmission implements RouteAdmission<PortalAdmitted> {
     return this.#access.admitSession(secret, { isUse: !this.#isAutomatic && !isAutomatic(request) })
   }
 
-  #count({ kind, member, agency }: Member, code: RefusedWrite['code'], requestId: string): void {
+  #count({ kind, member, agency }: Member, code: RefusedWrite['code'], { request, requestId }: Identified): void {
     const actor: Actor = { kind, id: member.id }
-    this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId })
+    const traceparent = traceparentIn(request)
+    this.#ledger.refusals.count({ agencyId: agency.id, actor, code, route: this.#route, requestId, traceparent })
   }
 }
 

@@ -63,7 +63,20 @@ export function crossOriginProblem({ headers }: Request): Problem | null {
   if (site !== null) return site === 'same-origin' ? null : CROSS_ORIGIN
   const origin = originOf(headers)
   const host = headers.get('host')
-  return origin !== null && host !== null && origin.host === host.toLowerCase() ? null : CROSS_ORIGIN
+  if (origin === null) return CROSS_ORIGIN
+  return origin.host === host?.toLowerCase() ? null : otherHost(origin.host, host ?? '')
+}
+
+/** The title also tells an operator that the proxy replaces `Host`, as nginx does by default. */
+function otherHost(originHost: string, host: string): Problem {
+  const title = `This request did not come from the page, or a proxy changes its Host: Origin names ${shown(originHost)}, Host ${shown(host)}. They must be equal`
+  return problem('CROSS_ORIGIN', title, {})
+}
+
+const HOST_CHARS_MAX = 100
+
+function shown(host: string): string {
+  return JSON.stringify(host.slice(0, HOST_CHARS_MAX))
 }
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])

@@ -10,7 +10,6 @@ import type { Session, SessionOrigin } from '../../accounts/portal-sessions.ts'
 import type { CountedOutcome } from '../../accounts/refusal-counter.ts'
 import { RevocationNotStoredError } from '../../accounts/store-retries.ts'
 import type { Member } from '../../core/catalogue/catalogue.ts'
-import type { Caller } from '../../core/journal/record.ts'
 import { plainHeaders } from '../../http/answer.ts'
 import { timestampOf } from '../../http/json/booking-json.ts'
 import { type BodyOf, type Operation, routeNameOf } from '../../http/operation.ts'
@@ -18,6 +17,7 @@ import { invalid, invalidField, PROBLEMS, type Problem, problem } from '../../ht
 import type { Open, RouteAdmission } from '../../http/route.ts'
 import { type Route, served } from '../../http/route.ts'
 import { EXPECTED, validator } from '../../http/validator.ts'
+import { traceparentIn } from '../../lib/traceparent.ts'
 import { ActorJson, actorJson } from './me.ts'
 import { PASSKEY_NAME } from './own-passkeys.ts'
 import { NewPasskeyJson, PasskeyAnswerJson } from './passkey-json.ts'
@@ -133,7 +133,7 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
         const { request } = open
         const secret = sessionSecretIn(request)
         if (secret !== null)
-          await signOut(dependencies, secret, open.requestId).catch((cause: unknown) => {
+          await signOut(dependencies, secret, open).catch((cause: unknown) => {
             // The cookie stays, so that signing out can be repeated.
             throw new RevocationNotStoredError('session', { cause })
           })
@@ -197,14 +197,16 @@ class SignIn {
     return tooManyRequests(over)
   }
 
-  callerFor({ kind, member }: Member): Caller {
-    return { actor: { kind, id: member.id }, route: routeNameOf(SIGN_IN), requestId: this.requestId }
+  callerFor({ kind, member }: Member) {
+    const { requestId, request } = this
+    const traceparent = traceparentIn(request)
+    return { actor: { kind, id: member.id }, route: routeNameOf(SIGN_IN), requestId, traceparent }
   }
 
   /** Counts a refused sign-in in the audit trail of the agency. */
   count(member: Member, code: CountedOutcome | 'PASSKEY_CLONED'): void {
     const { refusals } = this.dependencies.ledger
-    refusals.count({ agencyId: member.agency.id, code, ...this.callerFor(member), requestId: this.requestId })
+    refusals.count({ agencyId: member.agency.id, code, ...this.callerFor(member) })
   }
 }
 
@@ -305,14 +307,19 @@ async function foundLink(
  * Ends the session at once, then stores that and leaves its line in the audit trail of the agency.
  * @throws what the database rejects with. The line is then missing if the session had to be ended again.
  */
-async function signOut({ access, ledger }: PortalDependencies, secret: string, requestId: string): Promise<void> {
+async function signOut(
+  { access, ledger }: PortalDependencies,
+  secret: string,
+  { request, requestId }: Open<object>,
+): Promise<void> {
   const { sessions } = access
   if (sessions === null) return
   const holder = sessions.find(secret)?.holder
   const ended = sessions.endStored(secret)
   if (holder === undefined || holder.kind === 'operator') return ended
   const agency = ledger.catalogue.agencyById(holder.agencyId)
-  const caller = { actor: { kind: holder.kind, id: holder.id }, route: routeNameOf(SIGN_OUT), requestId }
+  const actor = { kind: holder.kind, id: holder.id }
+  const caller = { actor, route: routeNameOf(SIGN_OUT), requestId, traceparent: traceparentIn(request) }
   await Promise.all([ended, agency !== null && ledger.commands.auditSuccess(agency, caller)])
 }
 

@@ -31,8 +31,8 @@ const PROBLEMS_OF: Record<Unanswered, Problem> = {
 }
 
 /** 500 INTERNAL with Retry-After: the contract has no 503, and its clients retry a 500. */
-export function unanswered(why: Unanswered, requestId: string): Response {
-  return problemAnswer(PROBLEMS_OF[why], requestId, plainHeaders(requestId))
+export function unanswered(why: Unanswered, requestId: string, request: Pick<Request, 'headers'>): Response {
+  return problemAnswer(PROBLEMS_OF[why], requestId, plainHeaders(requestId), request)
 }
 
 /**

@@ -33,13 +33,14 @@ export class NodeCalls implements OwnerCalls {
     const { hops, newId, owners, clock, leaving, fetch } = this.#options
     const isRead = isSafe(request)
     const hop: Hop = { shard, listener: listener.name, peer: listener.peerOf(request) }
-    const headers = forwardedHeaders(request, requestIdOf(request.headers.get('x-request-id'), newId))
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const { method } = request
     const waits = isWait(request)
     const client = request.signal
     const bound = { owners, clock, leaving, isRead, isWait: waits, watch: this.#watch, shard, client }
     return (node, body, onEnd) => {
       const url = waits && leaving.aborted ? withoutWait(request.url) : request.url
+      const headers = forwardedHeaders(request, requestId)
       headers.set(HOP_HEADER, hops.text(hop, { method, url }))
       const call = (signal: AbortSignal) => callNode(node, { method, url, headers, body, signal }, fetch)
       return listener.withoutIdleTimeout(request, () => ownerBound({ ...bound, node, onEnd }, call))

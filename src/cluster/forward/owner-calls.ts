@@ -11,6 +11,8 @@ export interface EntryListener {
   readonly name: ListenerName
   readonly homes: RequestHomes
   peerOf(request: Request): string | null
+  /** The client's connection, for comparison; null: it is closed, or another process's. */
+  connectionOf(request: Request): string | null
   /** Settles as `answer` does; until then the connection of `request` is not closed for being idle. */
   withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
 }

@@ -10,6 +10,8 @@
 import { NOT_OWNER_STATUS } from '../../http/problem-of.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import { traceparentIn } from '../../lib/traceparent.ts'
+import type { Tracer } from '../../lib/tracer.ts'
 import type { ShardHost } from '../node-watch.ts'
 import type { NodeAddress, Owners } from '../shard-owners.ts'
 import { secretLost, type Unanswered } from './entry-answers.ts'
@@ -22,6 +24,7 @@ export interface OwnerRouteOptions {
   readonly calls: OwnerCalls
   readonly clock: Clock
   readonly newId: IdSource
+  readonly tracer?: Tracer | null
   /** Reads the operator's session in the request's cookie as it is stored: any node may have opened or ended it. */
   refreshSession(request: Request): Promise<void>
   /** Aborted when this process stops: what waits elsewhere for something to happen is answered with what there is. */
@@ -203,12 +206,22 @@ export class OwnerRoute {
       this.#openOf.set(shard, (this.#openOf.get(shard) ?? 0) + change)
     }
     const onEnd = () => count(-1)
+    const { tracer } = this.#options
+    let parent = traceparentIn(request)
     return async (node) => {
       // While it arrives, the connection may be closed for being idle.
       const bytes = isSafe(request) ? null : await body.bytes().catch(() => undefined)
       if (bytes === undefined) return UNKNOWN
       count(1)
-      return send(node, bytes, onEnd)
+      if (tracer === null || tracer === undefined) return send(node, bytes, onEnd)
+      const span = tracer.start('hop', parent)
+      // Further attempts belong to the same trace.
+      parent ??= span.traceparent
+      request.headers.set('traceparent', span.traceparent)
+      const outcome = await send(node, bytes, onEnd)
+      const attributes = { 'nightledger.owner': node.id, 'nightledger.outcome': outcome.kind }
+      span.end({ attributes, isError: outcome.kind !== 'answered' })
+      return outcome
     }
   }
 }

@@ -218,6 +218,7 @@ export class RequestEntry {
     const detached = {
       ...listener,
       peerOf: () => null,
+      connectionOf: () => null,
       withoutIdleTimeout: <T>(_: Request, run: () => Promise<T>) => run(),
     }
     const signOut = new Request(`http://localhost${SESSION_PATH}`, { method: 'DELETE', headers })
@@ -229,7 +230,7 @@ export class RequestEntry {
   #unanswered(why: Unanswered, request: Request): Response {
     // A client that has gone gets no answer because of that, and an operator need not know.
     if (why !== 'refused' && !request.signal.aborted) this.#counted.unanswered += 1
-    return this.#signed(unanswered(why, this.#requestIdOf(request)))
+    return this.#signed(unanswered(why, this.#requestIdOf(request), request))
   }
 
   #requestIdOf({ headers }: Request): string {

@@ -1,5 +1,6 @@
 /** Requests to other workers of this machine: one connection to each, made when it is needed. */
 import { SOCKET_URL_PREFIX } from '../cluster-keys.ts'
+import { MisplacedConnections } from './misplaced-connections.ts'
 import { type CallContext, type OwnedRequest, type OwnerCalls, type SendToOwner, UNKNOWN } from './owner-calls.ts'
 import { WorkerLink } from './worker-link.ts'
 
@@ -7,6 +8,7 @@ export class WorkerCalls implements OwnerCalls {
   readonly #options: CallContext
   /** By the path of the socket. */
   readonly #links = new Map<string, WorkerLink>()
+  readonly #misplaced = new MisplacedConnections()
   #isClosed = false
 
   constructor(options: CallContext) {
@@ -17,11 +19,17 @@ export class WorkerCalls implements OwnerCalls {
   }
 
   sender(params: OwnedRequest): SendToOwner {
-    return (to, body, onEnd) => {
+    const { listener, request, shard } = params
+    return async (to, body, onEnd) => {
       const link = this.#linkTo(to.url)
-      if (link !== null) return link.call(params, to.id, body, onEnd)
-      onEnd()
-      return Promise.resolve(UNKNOWN)
+      if (link === null) {
+        onEnd()
+        return UNKNOWN
+      }
+      const outcome = await link.call(params, to.id, body, onEnd)
+      if (outcome.kind === 'answered' && this.#misplaced.forwarded(listener.connectionOf(request), shard))
+        outcome.response.headers.set('Connection', 'close')
+      return outcome
     }
   }
 

@@ -52,6 +52,8 @@ export type ParentCalls = {
 /** What a worker answers. */
 export type WorkerCalls = {
   start: (signal: AbortSignal, settings: WorkerSettings) => void
+  /** The worker answered, so it does not hang. */
+  alive: () => void
   standing: (signal: AbortSignal, standing: Standing) => void
   /** Ends the process, with all others. */
   stop: (signal: AbortSignal, signalName: string) => void

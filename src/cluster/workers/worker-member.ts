@@ -1,5 +1,5 @@
 import { SHARDS } from '../../core/journal/shard.ts'
-import { whileConfirmed } from '../../http/server/not-serving.ts'
+import { UNCONFIRMED_FAULT, whileConfirmed } from '../../http/server/not-serving.ts'
 import { assert } from '../../lib/assert.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
 import { isOver, ownRun } from '../../lib/process-run.ts'
@@ -107,6 +107,7 @@ export class WorkerMember implements Membership {
         return (answer, path, method) =>
           whileConfirmed(() => ledger.isConfirmed, wrap(answer, path, method), newId, { hasProbes })
       },
+      faults: (fence) => [...(ledger.isConfirmed ? [] : [UNCONFIRMED_FAULT]), ...entrance.faults(fence)],
       routes: () => [],
     }
   }

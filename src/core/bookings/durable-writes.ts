@@ -6,6 +6,7 @@
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import { spanned, type Tracer } from '../../lib/tracer.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
 import { timeOf } from '../catalogue/agency-time.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -42,6 +43,7 @@ export interface DurableWritesOptions {
   readonly queuedMsMax: number
   /** Called after a change is applied: wakes the hold timer and the webhook sender. */
   readonly onDurable: (event: UnitEvent, agency: Agency) => void
+  readonly tracer?: Tracer | null
 }
 
 /** What a booking's record has beside the decision. */
@@ -66,7 +68,12 @@ export class DurableWrites {
     { agency, caller, mode }: { agency: Agency; caller: Caller; mode?: WriteMode | undefined },
     write: (write: Write) => Promise<T>,
   ): Promise<T> {
-    return WriteLimit.run(this.#options, (limit) => write({ limit, agency, caller, isDryRun: mode === 'dry_run' }))
+    const { tracer } = this.#options
+    const isDryRun = mode === 'dry_run'
+    return spanned({ tracer, kind: 'command', parent: caller.traceparent }, (traceparent) => {
+      const within = traceparent === (caller.traceparent ?? null) ? caller : { ...caller, traceparent }
+      return WriteLimit.run(this.#options, (limit) => write({ limit, agency, caller: within, isDryRun }))
+    })
   }
 
   /**
@@ -193,10 +200,11 @@ export class DurableWrites {
   }
 
   /** Every record of a write goes through here: a write whose caller was told "not written" must not be written. */
-  #append({ limit, isDryRun }: Write, record: JournalRecord): Promise<Appended> {
+  #append({ limit, isDryRun, caller }: Write, record: JournalRecord): Promise<Appended> {
     assert(!isDryRun, 'Cannot append to the journal: this is a dry run')
     limit.handOver()
-    return this.#options.journal.append(record, limit.since)
+    const { tracer, journal } = this.#options
+    return spanned({ tracer, kind: 'commit', parent: caller.traceparent }, () => journal.append(record, limit.since))
   }
 
   #apply(states: readonly UnitState[], event: UnitEvent, seq: number | null): void {
@@ -253,6 +261,6 @@ export function replayLine(source: AuditSource, caller: Caller, bookingId: strin
 }
 
 function line({ clock, newId }: AuditSource, caller: Caller, outcome: string, bookingId: string | null): AuditDraft {
-  const { actor, route, requestId } = caller
-  return { auditId: newId('aud'), at: clock.now(), actor, route, outcome, bookingId, requestId, count: 1 }
+  const { actor, route, requestId, traceparent = null } = caller
+  return { auditId: newId('aud'), at: clock.now(), actor, route, outcome, bookingId, requestId, traceparent, count: 1 }
 }

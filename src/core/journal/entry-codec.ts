@@ -90,7 +90,7 @@ const OF_NO_UNIT = { unitId: null, otherUnitId: null } as const
 /** An entry as it is stored at `place`. */
 export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): EncodedEntry {
   const { event } = entry
-  const { actor, route, requestId } = entry.caller
+  const { actor, route, requestId, traceparent = null } = entry.caller
   const { shard, seq, month } = place
   const { unitId, otherUnitId } = event.kind === 'guest_erased' ? OF_NO_UNIT : unitsOf(event)
   const booking = 'after' in event ? encodeBooking(event.after) : null
@@ -110,6 +110,7 @@ export function encodeEntry(agencyId: string, entry: Entry, place: EntryPlace): 
     actor,
     route,
     requestId,
+    traceparent,
     payload: payloadOf(entry, booking, place.part),
     checksum: '',
     link: NO_LINK,

@@ -25,6 +25,8 @@ export interface Caller {
   /** Method and path template, `POST /partner/v1/bookings`. */
   readonly route: string
   readonly requestId: string | null
+  /** Of a request that belongs to a trace (src/lib/traceparent.ts). */
+  readonly traceparent?: string | null
 }
 
 /** A line of the audit trail that has no journal entry (docs/design.md#audit). `outcome` is `OK` or the refusal's code. */
@@ -36,6 +38,7 @@ export interface AuditDraft {
   readonly outcome: string
   readonly bookingId: string | null
   readonly requestId: string | null
+  readonly traceparent?: string | null
   /** 1, or how many refused requests the line counts so far. Lines with the same id keep the highest. */
   readonly count: number
 }

@@ -88,6 +88,7 @@ export interface LinkedEntry {
   readonly actor: Actor
   readonly route: string
   readonly requestId: string | null
+  readonly traceparent: string | null
   readonly payload: string
 }
 
@@ -106,9 +107,11 @@ export function nextLink(key: Uint8Array, previous: Link, covered: string): Link
  */
 export function coveredText(entry: LinkedEntry): string {
   const { shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced } = entry
-  const { actor, route, requestId, payload } = entry
+  const { actor, route, requestId, traceparent, payload } = entry
   const place = [shard, seq, month, at, agencyId, unitId, otherUnitId, bookingId, id, kind, isAnnounced]
   place.push(actor.kind, actor.id, route, requestId)
+  // Omitted if null, as in most entries: few requests belong to a trace.
+  if (traceparent !== null) place.push(traceparent)
   return `${JSON.stringify(place).slice(0, -1)},${payload}]`
 }
 

@@ -1,6 +1,8 @@
 import type { Instant } from '../../core/domain/booking.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
-import { causeName, type PostOnce, type PostResult } from './guarded-post.ts'
+import { childOf } from '../../lib/traceparent.ts'
+import type { Span, SpanEnd, Tracer } from '../../lib/tracer.ts'
+import { causeName, isAccepted, type PostOnce, type PostResult } from './guarded-post.ts'
 import { openSecrets, type SecretBox, SecretBoxError, signedHeaders } from './secret-box.ts'
 import { FairTurns, PARK_AFTER_MS, type PoolLimits, SANDBOX_BURST, SANDBOX_BURST_MS, SendPool } from './send-pool.ts'
 import type { SenderWatch } from './sender-process.ts'
@@ -56,6 +58,7 @@ interface AttemptOptions {
   readonly clock: Clock
   /** Random number in [0, 1). */
   readonly dice: () => number
+  readonly tracer: Tracer | null
   readonly watch: SenderWatch
   readonly limits: PoolLimits
   /** Where endpoints wait for room. */
@@ -113,7 +116,7 @@ export class DeliveryAttempts {
     const { clock, turns, stats, post, onSettled } = this.#options
     const startedAt = clock.now()
     const started = actor.takeAttempt(startedAt)
-    const { body } = started.delivery
+    const { body, traceparent } = started.delivery
     if (body === null) {
       this.#giveUp(actor, started, momentOf(started, startedAt))
       return
@@ -124,6 +127,8 @@ export class DeliveryAttempts {
       onSettled(actor, [actor.postpone(started, { now: startedAt, until: momentOf(started, startedAt) + POSTPONE_MS })])
       return
     }
+    const span = traceparent === null ? null : this.#spanOf(traceparent)
+    if (span !== null) headers['traceparent'] = span.traceparent
     const slot = this.#pool.start(actor.agencyId, place)
     const burst = started.delivery.isSandbox ? this.#joinBurst(actor.agencyId) : null
     let wasSlow = false
@@ -134,11 +139,17 @@ export class DeliveryAttempts {
     })
     void post(started.url, { headers, body }).then(async (result) => {
       cancelSlowTimer()
+      span?.end(endOf(started, result))
       await burst?.ended
       this.#finish(actor, started, result, { startedAt, wasSlow })
       slot.end()
     })
     turns.add(actor)
+  }
+
+  /** The receiver continues the trace from the attempt, whether or not the attempt is exported as a span. */
+  #spanOf(traceparent: string): Span {
+    return this.#options.tracer?.start('delivery', traceparent) ?? { traceparent: childOf(traceparent), end() {} }
   }
 
   #joinBurst(agencyId: string): Burst {
@@ -218,6 +229,20 @@ export class DeliveryAttempts {
     if (settled.status === 'dead') stats.dead += 1
     if (settled.endpoint?.status === 'disabled') stats.switchedOff += 1
   }
+}
+
+/** Without the URL: an endpoint's URL may contain a secret. */
+function endOf({ delivery }: StartedAttempt, { outcome }: PostResult): SpanEnd {
+  const { agencyId, endpoint, eventId, event, attempts } = delivery
+  const attributes = {
+    'nightledger.agency_id': agencyId,
+    'nightledger.endpoint_id': endpoint.id,
+    'nightledger.event_id': eventId,
+    'nightledger.event': event,
+    'nightledger.attempt': attempts + 1,
+    ...(outcome.kind === 'answered' && { 'http.response.status_code': outcome.httpStatus }),
+  }
+  return { attributes, isError: !isAccepted(outcome) }
 }
 
 /** The moment of an attempt: of a sandbox's, when it fell due by its own clock; otherwise `now`. */

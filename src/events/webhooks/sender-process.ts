@@ -1,6 +1,7 @@
 import type { ShardEpoch } from '../../core/journal/journal-store.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
 import { childEnvironment } from '../../lib/process-run.ts'
+import type { TraceSettings } from '../../lib/tracer.ts'
 import { HTTP_REQUESTS_MAX } from './send-pool.ts'
 import type { SenderStats } from './sender-stats.ts'
 import { WakeCollector, type WokenAgencies } from './woken-agencies.ts'
@@ -20,6 +21,8 @@ export interface SenderSettings {
   readonly epoch: number | null
   readonly allowHosts: readonly string[]
   readonly logLevel: string
+  /** Null: tracing is off. */
+  readonly traces: TraceSettings | null
   /** PEM; null to trust the public authorities. Tests use their own. */
   readonly trustedCa: readonly string[] | null
 }

@@ -1,3 +1,5 @@
+import type { Tracer } from '../../lib/tracer.ts'
+
 /** The counters of the sender since its start, and its current state. A plain object, for the metrics page. */
 export interface SenderStats {
   term: number
@@ -27,6 +29,8 @@ export interface SenderStats {
   inFlightParked: number
   /** Endpoints in memory. */
   endpoints: number
+  /** As in `Tracer`. */
+  spans: Tracer['stats'] | null
 }
 
 export function newStats(term: number): SenderStats {
@@ -50,5 +54,6 @@ export function newStats(term: number): SenderStats {
     inFlightFast: 0,
     inFlightParked: 0,
     endpoints: 0,
+    spans: null,
   }
 }

@@ -59,6 +59,8 @@ export interface ClaimedDelivery {
   readonly event: WebhookDelivery['event']
   /** The request body, identical on every attempt; null when the event's journal entry cannot be read. */
   readonly body: string | null
+  /** From the request that caused the event; null: it belongs to no trace. */
+  readonly traceparent: string | null
   readonly attempts: number
   readonly tries: number
   readonly nextAttemptAt: Instant

@@ -1,5 +1,6 @@
 import type { Instant } from '../../core/domain/booking.ts'
 import { type Clock, sleep } from '../../lib/clock.ts'
+import type { Tracer } from '../../lib/tracer.ts'
 import { AFTER_FAILURE_MS, ClaimRounds, POLL_MS } from './claim-rounds.ts'
 import { DeliveryAttempts, EndpointTurns } from './delivery-attempts.ts'
 import { DeliveryMaker } from './delivery-maker.ts'
@@ -39,6 +40,7 @@ export class WebhookSender {
   readonly #clock: Clock
   readonly #watch: SenderWatch
   readonly #term: number
+  readonly #tracer: Tracer | null
   readonly #turns = new EndpointTurns()
   readonly #attempts: DeliveryAttempts
   readonly #rounds: ClaimRounds
@@ -74,13 +76,15 @@ export class WebhookSender {
     dice: () => number
     watch: SenderWatch
     term: number
+    tracer?: Tracer | null
     limits?: PoolLimits
   }) {
-    const { clock, watch, term } = options
+    const { clock, watch, term, tracer = null } = options
     this.#store = options.store
     this.#clock = clock
     this.#watch = watch
     this.#term = term
+    this.#tracer = tracer
     this.#stats = newStats(term)
     const isRunning = () => this.#state === 'running'
     this.#attempts = new DeliveryAttempts({
@@ -89,6 +93,7 @@ export class WebhookSender {
       post: options.post,
       box: options.box,
       dice: options.dice,
+      tracer,
       limits: options.limits ?? POOL_LIMITS,
       turns: this.#turns,
       stats: this.#stats,
@@ -137,6 +142,7 @@ export class WebhookSender {
       ...this.#attempts.inFlight,
       claimed: this.#claimed.size,
       endpoints: this.#actors.size,
+      spans: this.#tracer?.stats ?? null,
     }
   }
 

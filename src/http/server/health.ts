@@ -1,10 +1,11 @@
 import { Elysia } from 'elysia'
 import type { JournalStats } from '../../core/journal/waiting-records.ts'
+import { METRICS_CONTENT_TYPE } from '../../observability/metric.ts'
 import type { RouteName } from '../../observability/request-stats.ts'
 import { type CountedRouteOptions, countedRoute } from '../route.ts'
 
 /** What the readiness probe checks. */
-interface Health {
+export interface Health {
   stats(): Pick<JournalStats, 'state' | 'waiting' | 'inFlightMs' | 'entries'>
   /** The current writer's epoch, and whether the database accepts writes; rejects when it does not answer in time. */
   fence(): Promise<{ readonly epoch: number; readonly readOnly: string | null }>
@@ -22,22 +23,30 @@ const JOURNAL_LAG_MS_MAX = 2_000
 export function healthRoutes(health: Health, options: CountedRouteOptions) {
   const alive = countedRoute(options, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
   const ready = countedRoute(options, named('/readyz'), async (_, requestId) => {
-    const { state, waiting, inFlightMs, entries } = health.stats()
-    const fence = await health.fence().catch(() => null)
-    const faults = [
-      ...(fence === null ? ['database: not responding'] : []),
-      ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
-      ...health.faults(fence),
-      ...(state === 'fenced' || state === 'closed' ? [`journal: ${state}`] : []),
-      ...(inFlightMs > JOURNAL_LAG_MS_MAX
-        ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
-        : []),
-    ]
+    const { waiting, entries } = health.stats()
+    const faults = readinessFaults(health, await health.fence().catch(() => null))
     const status = faults.length === 0 ? 'ready' : 'not ready'
     return json(faults.length === 0 ? 200 : 503, { status, faults, journal: { waiting, entries } }, requestId)
   })
   // Literals: Elysia reads from a handler's source which parts of a request to parse.
   return new Elysia().get('/healthz', ({ request }) => alive(request)).get('/readyz', ({ request }) => ready(request))
+}
+
+/** Why the process cannot take bookings; empty: it is ready. @param fence null: the database does not answer */
+export function readinessFaults(
+  health: Pick<Health, 'stats' | 'faults'>,
+  fence: Awaited<ReturnType<Health['fence']>> | null,
+): readonly string[] {
+  const { state, inFlightMs } = health.stats()
+  return [
+    ...(fence === null ? ['database: not responding'] : []),
+    ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
+    ...health.faults(fence),
+    ...(state === 'fenced' || state === 'closed' ? [`journal: ${state}`] : []),
+    ...(inFlightMs > JOURNAL_LAG_MS_MAX
+      ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
+      : []),
+  ]
 }
 
 function named(path: string): RouteName {
@@ -53,7 +62,6 @@ function json(status: number, body: unknown, requestId: string): Response {
 
 /** What `/metrics` shows. */
 export interface MetricsPage {
-  readonly contentType: string
   /** Computed on every call. Contains no personal data, no agency name and no secret. */
   text(): Promise<string>
 }
@@ -66,11 +74,13 @@ export function metricsRoute(page: MetricsPage, options: CountedRouteOptions) {
   const answer = countedRoute(
     options,
     { surface: 'operating', method: 'GET', path: '/metrics' },
-    async (_, requestId) =>
-      new Response(await page.text(), {
-        headers: { 'Content-Type': page.contentType, 'Cache-Control': 'no-store', 'X-Request-Id': requestId },
-      }),
+    async (_, requestId) => metricsAnswer(await page.text(), requestId),
   )
   // A literal: Elysia reads from a handler's source which parts of a request to parse.
   return new Elysia().get('/metrics', ({ request }) => answer(request), { detail: { hide: true } })
+}
+
+export function metricsAnswer(text: string, requestId: string): Response {
+  const headers = { 'Content-Type': METRICS_CONTENT_TYPE, 'Cache-Control': 'no-store', 'X-Request-Id': requestId }
+  return new Response(text, { headers })
 }

@@ -130,6 +130,13 @@ export class Listener implements Serving {
     return this.#server?.requestIP(request)?.address ?? null
   }
 
+  /** Address and port of the other end of a request's connection; null when it is closed, or that of a process of this service. */
+  connectionOf(request: Request): string | null {
+    if ('unix' in this.#address) return null
+    const peer = this.#server?.requestIP(request) ?? null
+    return peer === null ? null : `${peer.address} ${peer.port}`
+  }
+
   /** `withoutIdleTimeout` of a request that came in here. */
   withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T> {
     return this.#server === null ? answer() : withoutIdleTimeout(this.#server, request, answer)

@@ -2,10 +2,14 @@ import type { IdSource } from '../../lib/ids.ts'
 import { plainHeaders, problemAnswer } from '../answer.ts'
 import { problem } from '../problems.ts'
 import { requestIdOf, targetOf } from '../request.ts'
+import { metricsAnswer } from './health.ts'
 import type { Answering } from './served-routes.ts'
 
 /** A start takes about a second; after a take-over another process answers at once. */
 const RETRY_AFTER_S = 1
+
+/** The fault in `/readyz`, where the metrics have `nightledger_ready` 0. */
+export const UNCONFIRMED_FAULT = 'heartbeat: not confirmed by the database, and a standby may have taken over'
 
 /** Why a process listens but does not serve. Callers get `status` and `title`; `/readyz` reports `fault`. */
 const REASONS = {
@@ -29,24 +33,30 @@ const REASONS = {
     status: 500,
     title:
       'This request was not handled: the service cannot reach its database, and another process may have taken over. Try again',
-    fault: 'heartbeat: not confirmed by the database, and a standby may have taken over',
+    fault: UNCONFIRMED_FAULT,
   },
 } as const
 
 export type NotServingReason = keyof typeof REASONS
 
+interface NotServingOptions {
+  /** Whether `/healthz`, `/readyz` and `/metrics` are served at this address. */
+  readonly hasProbes?: boolean
+  /** The response of `/metrics`; null: it is refused like everything else. */
+  readonly metrics?: (() => Promise<string>) | null
+}
+
 /**
  * Answers every request to a process that listens but does not serve. `/healthz` answers 200 as always, because the process is
- * alive. Nothing is read, written or counted.
- * @param hasProbes whether `/healthz` and `/readyz` are served at this address
+ * alive, and `/metrics` so that it can be seen from outside. Nothing is written or counted.
  */
 export function notServing(
   reason: NotServingReason,
   newId: IdSource,
-  { hasProbes = true }: { hasProbes?: boolean } = {},
-): (request: Request) => Response {
+  { hasProbes = true, metrics = null }: NotServingOptions = {},
+): Answering {
   const { status, title, fault } = REASONS[reason]
-  return (request) => {
+  const refuse = (request: Request): Response => {
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const headers = plainHeaders(requestId)
     const { path } = targetOf(request.url)
@@ -54,7 +64,15 @@ export function notServing(
     headers.set('Retry-After', String(RETRY_AFTER_S))
     if (hasProbes && path === '/readyz')
       return new Response(JSON.stringify({ status: 'not ready', faults: [fault] }), { status: 503, headers })
-    return problemAnswer(problem('INTERNAL', title, {}, { status }), requestId, headers)
+    return problemAnswer(problem('INTERNAL', title, {}, { status }), requestId, headers, request)
+  }
+  return (request) => {
+    if (!hasProbes || metrics === null || targetOf(request.url).path !== '/metrics') return refuse(request)
+    const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
+    return metrics().then(
+      (text) => metricsAnswer(text, requestId),
+      () => refuse(request),
+    )
   }
 }
 

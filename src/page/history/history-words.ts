@@ -80,7 +80,7 @@ export function actionWords(route: string): ActionWords {
 
 export type AuditEntry = Schema<'AuditEntry'>
 /** The part of an audit entry that the history of a booking shows. */
-export type HistoryLine = Omit<AuditEntry, 'bookingId' | 'requestId' | 'change'> & {
+export type HistoryLine = Omit<AuditEntry, 'bookingId' | 'requestId' | 'traceId' | 'change'> & {
   readonly change: AuditChange | null
 }
 

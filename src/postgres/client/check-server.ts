@@ -9,26 +9,35 @@ export class ServerError extends Error {
 const SERVER_VERSION_MIN = 15
 
 /** The settings that decide whether "committed" means "survives", and whether anything can be committed. */
-type ServerSettings = SessionState & { versionNum: number; fsync: string; synchronousCommit: string }
+type ServerSettings = SessionState & { versionNum: number; fsync: string; synchronousCommit: string; encoding: string }
 
 /**
  * Refuses a server that is too old, does not accept writes, or may lose what it has acknowledged.
  * @throws ServerError naming every unfit setting
  */
 export async function checkServer(sql: Sql): Promise<void> {
-  const [settings] = await sql<ServerSettings[]>`
-    select current_setting('server_version_num')::int as "versionNum",
-           current_setting('fsync') as "fsync",
-           current_setting('synchronous_commit') as "synchronousCommit",
-           current_setting('transaction_read_only')::boolean as "isReadOnly",
-           pg_is_in_recovery() as "isInRecovery"`
-  if (settings === undefined) throw new ServerError('Cannot use this database server: it did not report its settings.')
-  const faults = faultsOf(settings)
+  const { faults } = await readServerFaults(sql)
   if (faults.length > 0) throw new ServerError(`Cannot use this database server: ${faults.join(' ')}`)
 }
 
+/** The faults for which `checkServer` refuses the server, and its version. */
+export async function readServerFaults(
+  sql: Sql,
+): Promise<{ readonly faults: readonly string[]; readonly version: string }> {
+  const [settings] = await sql<(ServerSettings & { version: string })[]>`
+    select current_setting('server_version') as "version",
+           current_setting('server_version_num')::int as "versionNum",
+           current_setting('fsync') as "fsync",
+           current_setting('synchronous_commit') as "synchronousCommit",
+           current_setting('server_encoding') as "encoding",
+           current_setting('transaction_read_only')::boolean as "isReadOnly",
+           pg_is_in_recovery() as "isInRecovery"`
+  if (settings === undefined) throw new ServerError('Cannot use this database server: it did not report its settings.')
+  return { faults: faultsOf(settings), version: settings.version }
+}
+
 /** Every reason not to use the server, as full sentences; empty when it is fit. */
-export function faultsOf({ versionNum, fsync, synchronousCommit, ...session }: ServerSettings): string[] {
+export function faultsOf({ versionNum, fsync, synchronousCommit, encoding, ...session }: ServerSettings): string[] {
   const faults: string[] = []
   const readOnly = readOnlyFault(session)
   if (readOnly !== null) faults.push(`It does not accept writes: ${readOnly}. Set DATABASE_URL to the primary.`)
@@ -39,6 +48,11 @@ export function faultsOf({ versionNum, fsync, synchronousCommit, ...session }: S
   if (fsync !== 'on') faults.push('The setting fsync is off, so a power failure can lose bookings: set fsync = on.')
   if (synchronousCommit === 'off') {
     faults.push('The setting synchronous_commit is off, so a crash can lose bookings: set synchronous_commit = on.')
+  }
+  if (encoding !== 'UTF8') {
+    faults.push(
+      `The database has the encoding ${encoding}, which cannot store every name: create one with encoding 'UTF8' template template0.`,
+    )
   }
   return faults
 }

@@ -52,6 +52,8 @@ interface Connection {
   readonly send: Statement['handler']
   /** Statements in progress. */
   running: number
+  /** Has answered a statement, so it counts as lost when it closes. */
+  hasAnswered: boolean
   /**
    * `unconfirmed`: the server has reported a commit without the standby's confirmation. `replaced`: another server is used from now on.
    * No answer on either counts any more.
@@ -201,6 +203,7 @@ class ClientPool {
       client,
       send: probe.handler,
       running: 0,
+      hasAnswered: false,
       trust: 'good',
       stopWatching: () => {},
     }
@@ -224,6 +227,7 @@ class ClientPool {
         statement.reject(refusal('CONNECTION_UNCONFIRMED', `its connection is ${connection.trust}`))
         return
       }
+      connection.hasAnswered = true
       settle()
       resolve(result)
     }
@@ -259,7 +263,7 @@ class ClientPool {
     const { client } = connection
     void Promise.allSettled([client.end({ timeout: 0 })])
     if (!this.#isEnding) {
-      this.#lostCount += 1
+      if (connection.hasAnswered) this.#lostCount += 1
       this.#discarded.add(client)
       this.#options.onLost?.({ isReplaced: connection.trust === 'replaced' })
     }

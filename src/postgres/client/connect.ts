@@ -12,9 +12,9 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
  * `journal`: the connection of one lane of the writer. `queries`: the pool for look-ups, units read into memory and portal writes.
  * `lists`: the pool for pages and searches (`ListReads`). `probes`: readiness, metrics and heartbeats. `admin`: migrations and
  * tools, without a statement timeout. `verification`: reads the whole ledger; its statement timeout ends what a dead process
- * left running.
+ * left running. `doctor`: read-only.
  */
-export type Purpose = 'queries' | 'lists' | 'probes' | 'journal' | 'admin' | 'verification'
+export type Purpose = 'queries' | 'lists' | 'probes' | 'journal' | 'admin' | 'verification' | 'doctor'
 
 interface Profile {
   /** Maximum number of connections. */
@@ -87,6 +87,14 @@ const PROFILES: Record<Purpose, Profile> = {
     deadlineMs: 120_000,
     connectTimeout: 5,
     session: { statement_timeout: 120_000, default_transaction_read_only: 'on' },
+  },
+  doctor: {
+    size: 2,
+    pipelined: 1,
+    runMsMax: 6_500,
+    deadlineMs: QUERY_DEADLINE_MS,
+    connectTimeout: 5,
+    session: { statement_timeout: QUERY_DEADLINE_MS, lock_timeout: 500, default_transaction_read_only: 'on' },
   },
 }
 

@@ -10,7 +10,7 @@ export class MigrationError extends Error {
 /** `applied`: versions this call applied, in order. `version`: the current version of the schema, 0 for an empty one. */
 type MigrationOutcome = { applied: number[]; version: number }
 
-type Applied = { version: number; name: string; checksum: string }
+type Applied = { version: number; name: string; checksum: string; runsFrom: number }
 
 /** Any constant, as long as every version of this program uses the same one. */
 export const LOCK_KEY = 7_310_577_216_190_001n
@@ -26,7 +26,7 @@ const LOCK_AGAIN_MS = 2_000
 const LOCK_ATTEMPTS_MAX = 60
 
 /**
- * Brings the schema up to date; safe to run from several processes at once. Each migration is one multi-statement simple
+ * Brings the schema up to date, or leaves a newer one unchanged if this program can run on it; safe to run from several processes at once. Each migration is one multi-statement simple
  * query, which Postgres runs as one transaction, so a crash leaves it applied as a whole or not at all.
  * @param sql a client of purpose `admin`: a migration may take longer than other purposes' statement timeout
  * @throws MigrationError as checkSchema, when an extension cannot be created, or when a statement fails
@@ -46,7 +46,13 @@ export async function migrate(
     const done = await readApplied(sql)
     checkApplied(done, migrations)
     const next = migrations[done.length]
-    if (next === undefined) return { applied, version: migrations.length }
+    if (next === undefined) {
+      if (done.length > migrations.length)
+        onStep(
+          `The schema is at version ${done.length}, newer than the ${migrations.length} of this program, which runs on it`,
+        )
+      return { applied, version: done.length }
+    }
     if (applied.length === 0) await mustHaveExtensions(sql)
     onStep(`Applying migration ${fileOf(next)}`)
     if (await apply(sql, next, onStep)) applied.push(next.version)
@@ -55,11 +61,26 @@ export async function migrate(
 
 /**
  * Refuses a database whose schema this program can neither use nor migrate. Writes nothing.
- * @throws MigrationError when another build made the schema, it is newer, or an applied migration was edited or is missing
+ * @throws MigrationError when another build made the schema, it is too new, or an applied migration was edited or is missing
  */
 export async function checkSchema(sql: Sql): Promise<void> {
+  checkApplied(await readIfThere(sql), MIGRATIONS)
+}
+
+/** 0 for an empty database. */
+export async function schemaVersion(sql: Sql): Promise<number> {
+  return (await readIfThere(sql)).length
+}
+
+async function readIfThere(sql: Sql): Promise<Applied[]> {
   const [found] = await sql<{ isThere: boolean }[]>`select to_regclass('schema_migration') is not null as "isThere"`
-  if (found?.isThere === true) checkApplied(await readApplied(sql), MIGRATIONS)
+  return found?.isThere === true ? readApplied(sql) : []
+}
+
+/** Extensions that a migration needs and that are not installed on this server. */
+export async function missingExtensions(sql: Sql): Promise<readonly string[]> {
+  const available = await sql<{ name: string }[]>`select name::text as "name" from pg_available_extensions`
+  return EXTENSIONS.filter((needed) => !available.some(({ name }) => name === needed))
 }
 
 /** What `schema_migration` holds for this text: SHA-256 in hex, whatever line ends the checkout has. */
@@ -78,6 +99,7 @@ async function createLedger(sql: Sql): Promise<void> {
             version integer primary key,
             name text not null,
             checksum text not null,
+            runs_from integer not null,
             applied_at timestamptz not null default now()
           );
         end if;
@@ -100,7 +122,10 @@ async function mustMayMigrate(sql: Sql, migrations: readonly Migration[]): Promi
 }
 
 async function readApplied(sql: Sql): Promise<Applied[]> {
-  return await sql<Applied[]>`select version, name, checksum from schema_migration order by version`
+  // Databases of builds before 1.0 do not have the column, and are refused by the checksum.
+  return await sql<Applied[]>`
+    select version, name, checksum, coalesce((to_jsonb(m) ->> 'runs_from')::integer, version) as "runsFrom"
+    from schema_migration m order by version`
 }
 
 /**
@@ -129,7 +154,7 @@ async function mustHaveExtensions(sql: Sql): Promise<void> {
 
 /** @returns false when another process applied it first */
 async function apply(sql: Sql, migration: Migration, onStep: (step: string) => void): Promise<boolean> {
-  const { version, name } = migration
+  const { version, name, runsFrom } = migration
   const script = `select pg_advisory_xact_lock(${LOCK_KEY});
     do $$ begin
       if exists (select from schema_migration where version = ${version}) then
@@ -138,7 +163,8 @@ async function apply(sql: Sql, migration: Migration, onStep: (step: string) => v
     end $$;
     select set_config('lock_timeout', '${LOCK_MS_MAX}', true);
     ${migration.sql}
-    ;insert into schema_migration (version, name, checksum) values (${version}, '${name}', '${checksumOf(migration)}')`
+    ;insert into schema_migration (version, name, checksum, runs_from)
+      values (${version}, '${name}', '${checksumOf(migration)}', ${runsFrom})`
   for (let attempt = 1; ; attempt++) {
     try {
       await sql.unsafe(script).simple()
@@ -199,19 +225,20 @@ function checkApplied(done: readonly Applied[], migrations: readonly Migration[]
     )
   }
   const last = done.at(-1)?.version ?? 0
-  if (last > migrations.length) {
+  const tooNew = done.find(({ version, runsFrom }) => version > migrations.length && runsFrom > migrations.length)
+  if (tooNew !== undefined) {
     throw new MigrationError(
-      `Cannot start on this database: its schema is at version ${last}, but this program supports versions up to ${migrations.length}. Start the newer program that migrated it, or set DATABASE_URL to another database.`,
+      `Cannot start on this database: its schema is at version ${last}, and only programs that know version ${tooNew.runsFrom} or newer run on it; this one knows ${migrations.length}. Start the newer program that migrated it, or set DATABASE_URL to another database.`,
     )
   }
   for (const [index, row] of done.entries()) {
     const migration = migrations[index]
-    if (row.version !== index + 1 || migration === undefined) {
+    if (row.version !== index + 1) {
       throw new MigrationError(
         `Cannot migrate: schema_migration lacks version ${index + 1} but has ${row.version}. Restore that row, or the database from a backup.`,
       )
     }
-    if (row.checksum !== checksumOf(migration)) {
+    if (migration !== undefined && row.checksum !== checksumOf(migration)) {
       throw new MigrationError(
         `Cannot migrate: ${fileOf(migration)} differs from what was applied to this database as version ${row.version} (${row.name}). Restore the file, and make the change in a new migration.`,
       )

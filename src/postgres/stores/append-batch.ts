@@ -341,13 +341,15 @@ function entryRow(entry: EncodedEntry): RowOf<typeof JOURNAL_ROW> {
     actorId: entry.actor.id,
     route: entry.route,
     requestId: entry.requestId,
+    traceparent: entry.traceparent,
     checksum: entry.checksum,
   }
 }
 
 export function auditRow(agencyId: string, line: AuditDraft): RowOf<typeof AUDIT_ROW> {
-  const { auditId, at, actor } = line
-  return { ...line, agencyId, id: auditId, at: encodeInstant(at), actorKind: actor.kind, actorId: actor.id }
+  const { auditId, at, actor, traceparent = null } = line
+  const ids = { agencyId, id: auditId, actorKind: actor.kind, actorId: actor.id }
+  return { ...line, ...ids, traceparent, at: encodeInstant(at) }
 }
 
 function unitRow(agencyId: string, { rules: { rates, restrictions, ...prices }, ...master }: Unit): RowOf<typeof UNIT> {

@@ -62,10 +62,15 @@ export async function repeatErasures(sql: Sql, listed: readonly ListedErasure[])
   return { erased: row?.erased ?? 0, absent: guests - (row?.erased ?? 0) }
 }
 
-/** The moment that the database was restored to: of the newest entry of its log. Null: the log is empty. */
+/**
+ * The moment that the database was restored to: the time of its newest journal entry. Sandbox entries do not count, because their clocks
+ * can stand still or be ahead. Null: there is no entry.
+ */
 export async function restoredMoment(sql: Sql): Promise<number | null> {
   const [row] = await sql<{ at: Date | null }[]>`
-    select max(j.at) as "at" from shard s
-    cross join lateral (select j.at from journal j where j.shard = s.shard order by j.seq desc limit 1) j`
+    select max(j.at) as "at" from agency a
+    cross join lateral (
+      select j.at from journal j where j.agency_id = a.agency_id order by j.at desc, j.entry_id desc limit 1) j
+    where a.clock_now is null and a.status <> 'deleted'`
   return row?.at?.getTime() ?? null
 }

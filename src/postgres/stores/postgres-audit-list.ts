@@ -6,6 +6,7 @@ import { CorruptLedgerError } from '../../core/journal/journal-error.ts'
 import { type Actor, actorOf } from '../../core/journal/record.ts'
 import { idOf, uuidIn, uuidOf } from '../../lib/ids.ts'
 import { Slices } from '../../lib/slices.ts'
+import { traceIdOf } from '../../lib/traceparent.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import type { ListReads } from './list-reads.ts'
 import { entryOf as storedEntryOf } from './loaded-rows.ts'
@@ -55,6 +56,7 @@ interface StoredLine {
   readonly bookingId: string | null
   readonly isEntry: boolean
   readonly requestId: string | null
+  readonly traceparent: string | null
   readonly count: number
   readonly pricing: Pricing | null
   /** These are null unless it is an entry. */
@@ -69,7 +71,7 @@ interface StoredLine {
 /** One page and the count of all; a page beyond the end has only the count. */
 export function auditPage(sql: Sql, { agencyId, filter, page }: { agencyId: string; filter: AuditFilter; page: Page }) {
   const trail = trailOf(sql, agencyId, filter)
-  return filter.bookingId === null && filter.requestId === null
+  return filter.bookingId === null && filter.requestId === null && filter.traceId === null
     ? pageOfMany(sql, trail, page)
     : pageOfFew(sql, trail, page)
 }
@@ -101,7 +103,7 @@ function pageOfMany(sql: Sql, { entries, entryColumns, lines, lineColumns }: Tra
     order by page.at desc, page.id desc`
 }
 
-/** What a booking or a request has of the trail is found once, for both count and page. */
+/** The trail of a booking, a request or a trace is found once, for both count and page. */
 function pageOfFew(sql: Sql, { entries, entryColumns, lines, lineColumns }: Trail, { offset, limit }: Page) {
   return sql<StoredLine[]>`
     with hit as materialized (
@@ -127,14 +129,14 @@ function trailOf(sql: Sql, agencyId: string, filter: AuditFilter): Trail {
       ${bookingId === null ? sql`` : ofBooking(sql, agencyId, bookingId)}`,
     entryColumns: sql`
       at, entry_id as id, actor_kind as "actorKind", actor_id as "actorId", route, 'OK' as outcome, booking_id::text as "bookingId",
-      true as "isEntry", request_id as "requestId", 1::float8 as "count", ${pricingOf(sql)} as "pricing",
+      true as "isEntry", request_id as "requestId", traceparent, 1::float8 as "count", ${pricingOf(sql)} as "pricing",
       seq::float8 as "seq", unit_id as "unitId",
       other_unit_id as "otherUnitId", kind, payload, checksum::text as "checksum"`,
     lines: sql`
       ${common}
       ${outcome === null ? sql`` : sql`and outcome = ${outcome}`}
       ${bookingId === null ? sql`` : sql`and booking_id = ${bookingId}`}`,
-    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, count::float8,
+    lineColumns: sql`at, line_id as id, actor_kind, actor_id, route, outcome, booking_id, false, request_id, traceparent, count::float8,
       null, null, null, null, null, null, null`,
   }
 }
@@ -158,17 +160,19 @@ function commonCondition(sql: Sql, agencyId: string, filter: AuditFilter): Fragm
     ${filter.keyId === null ? sql`` : sql`and actor_kind = 'key' and actor_id = ${uuidIn('key', filter.keyId)}::text::uuid`}
     ${filter.tokenId === null ? sql`` : sql`and actor_kind = 'access_token' and actor_id = ${uuidIn('tok', filter.tokenId)}::text::uuid`}
     ${filter.personId === null ? sql`` : sql`and actor_kind = 'person' and actor_id = ${uuidIn('per', filter.personId)}::text::uuid`}
-    ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}`
+    ${filter.requestId === null ? sql`` : sql`and request_id = ${filter.requestId}`}
+    ${filter.traceId === null ? sql`` : sql`and substr(traceparent, 4, 32) = ${filter.traceId}`}`
 }
 
 function entryOf(row: StoredLine): AuditEntry {
-  const { id, route, outcome, requestId, count, bookingId, isEntry, actorKind, actorId, pricing } = row
+  const { id, route, outcome, requestId, traceparent, count, bookingId, isEntry, actorKind, actorId, pricing } = row
   return {
     route,
     outcome,
     requestId,
     count,
     pricing,
+    traceId: traceparent === null ? null : traceIdOf(traceparent),
     id: idOf('aud', id),
     bookingId: bookingId !== null && isEntry ? idOf('bkg', bookingId) : bookingId,
     actor: actorOf(actorKind, actorId),

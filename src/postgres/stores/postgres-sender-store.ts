@@ -42,6 +42,7 @@ interface ClaimedRow {
   payload: string
   checksum: string
   sourceRef: string | null
+  traceparent: string | null
 }
 
 /** The sender's statements, on connections of its own. */
@@ -112,7 +113,7 @@ export class PostgresSenderStore implements SenderStore {
                secret_sealed as "secretSealed", previous_secret_sealed as "previousSecretSealed",
                previous_secret_until as "previousSecretUntil", consecutive_failures as "consecutiveFailures", revision,
                seq::float8 as "seq", at, unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId",
-               entry_kind as "kind", payload, checksum, source_ref as "sourceRef"
+               entry_kind as "kind", payload, checksum, source_ref as "sourceRef", traceparent
         from claim_deliveries(${term}, ${new Date(dueUntil)}, ${room}, ${windowFresh},
                               ${JSON.stringify(byUuid)}::text::jsonb)`,
     )
@@ -174,13 +175,14 @@ export type EventRow = Pick<
 >
 
 function claimedOf(row: ClaimedRow): ClaimedDelivery {
-  const { month, event, attempts, tries, isSandbox, url, secretSealed, previousSecretSealed } = row
+  const { month, event, attempts, tries, isSandbox, traceparent, url, secretSealed, previousSecretSealed } = row
   return {
     isSandbox,
     month,
     event,
     attempts,
     tries,
+    traceparent,
     agencyId: idOf('agc', row.agencyId),
     deliveryId: idOf('dlv', row.deliveryId),
     eventId: idOf('evt', row.eventId),

@@ -52,7 +52,7 @@ export class PostgresVerifyStore implements VerifyStore {
       select j.seq::float8 as "seq", month::text as "month", at, agency_id as "agencyId", unit_id as "unitId",
              other_unit_id as "otherUnitId", booking_id as "bookingId", entry_id as "id", kind,
              is_announced as "isAnnounced", actor_kind as "actorKind", actor_id as "actorId", route,
-             request_id as "requestId", payload, link
+             request_id as "requestId", traceparent, payload, link
       from ${this.#sql.unsafe(this.#journal)} j
       where shard = ${shard}::smallint and j.seq <= ${until} and (j.seq, j.month) > (${from.seq}, ${from.month}::text::date)
       order by j.seq, j.month limit ${limit}`

@@ -1,4 +1,5 @@
 import type { Sql } from '../client/connect.ts'
+import { checkSchema } from '../schema/migrate.ts'
 
 /** A writer that has not beaten for this long is gone, or hangs: five heartbeats. */
 export const SILENT_MS = 5_000
@@ -83,6 +84,14 @@ export class PostgresWriters {
       update writer set beat_at = clock_timestamp() where writer_id = ${writerId} and released_at is null
       returning coalesce(awaited_at > clock_timestamp() - interval '1 minute', false) as "isAwaited"`
     return beaten ?? null
+  }
+
+  /**
+   * For a process that has waited for its turn, because the database may have been migrated meanwhile.
+   * @throws MigrationError when this program does not run on the schema any more (docs/versions.md#migrations)
+   */
+  checkSchema(): Promise<void> {
+    return checkSchema(this.#sql)
   }
 
   /** Tells the writers that this process waits for its turn. Call it as often as you look: it is written once a second. */

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const META = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ExampleClient","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}`
-const SERVER_INFO = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"nightledger","title":"Nightledger","version":"0.1.0"}}`
+const SERVER_INFO = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"nightledger","title":"Nightledger","version":"1.0.0"}}`
 
 /** Sends one request over a socket of its own. Returns status line, headers in lower case, and the body's text. */
 async function exchange(lines: readonly string[], body: string) {

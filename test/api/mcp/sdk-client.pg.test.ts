@@ -32,7 +32,7 @@ afterAll(() => service.close())
 
 describe('the client', () => {
   test('connects, agrees on the newest revision, and learns what the server is for', () => {
-    expect(client.getServerVersion()).toEqual({ name: 'nightledger', title: 'Nightledger', version: '0.1.0' })
+    expect(client.getServerVersion()).toEqual({ name: 'nightledger', title: 'Nightledger', version: '1.0.0' })
     expect(client.getServerCapabilities()).toEqual({ tools: {} })
     expect(client.getInstructions()).toContain('half-open')
   })

@@ -159,6 +159,21 @@ describe('a request with the cookie', () => {
     expect((await get(cookie)).status).toBe(200)
   })
 
+  test('with another Host than the page has, as behind a proxy that replaces it, is refused with both names', async () => {
+    const { cookie } = await signedIn()
+    const answer = await write(
+      cookie,
+      `/agencies/${agency.slug}/keys`,
+      { name: 'Website' },
+      { 'x-nightledger-page': '1', origin: 'https://bookings.example.com' },
+    )
+    const host = service.url.slice('http://'.length)
+    expect([answer.status, answer.body.title]).toEqual([
+      403,
+      `This request did not come from the page, or a proxy changes its Host: Origin names "bookings.example.com", Host "${host}". They must be equal`,
+    ])
+  })
+
   test('from elsewhere neither signs in nor out', async () => {
     const { secret, cookie } = await signedIn()
     for (const method of ['POST', 'DELETE']) {

@@ -50,6 +50,7 @@ class LosingEntry {
       name: 'public',
       homes: new RequestHomes({ directory: DIRECTORY, operatorTokens: [] }),
       peerOf: () => null,
+      connectionOf: () => null,
       withoutIdleTimeout: <T>(_: Request, run: () => Promise<T>) => run(),
     } as const
     const app = () => {

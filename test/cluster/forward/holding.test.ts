@@ -92,7 +92,7 @@ test.each([
   ['refused', /not handled/],
   ['unknown', /may or may not/],
 ] as const)('%s is answered with 500 INTERNAL, when to retry, and what is known', async (why, title) => {
-  const response = unanswered(why, 'req_1')
+  const response = unanswered(why, 'req_1', new Request('http://localhost/'))
   expect(response.status).toBe(500)
   expect(response.headers.get('retry-after')).toBe('2')
   const body = (await response.json()) as Record<string, string>

@@ -4,6 +4,7 @@ import { NOT_OWNER_STATUS } from '../../../src/http/problem-of.ts'
 import { addSecret, EntryCluster, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
 import { eventually } from '../../support/eventually.ts'
 import { sendRaw } from '../../support/raw-http.ts'
+import { RecordedSpans } from '../../support/recorded-spans.ts'
 import {
   AUTHORIZATION,
   PATH,
@@ -552,5 +553,39 @@ describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
     await eventually('there is room again', () => answers.length === 4)
     answers[3]?.()
     expect((await next).status).toBe(200)
+  })
+
+  test('the owner gets the trace that a request belongs to, and what it answers itself names it', async () => {
+    const { a, b } = two('b')
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    await fetch(a.url + PATH, { headers: { ...AUTHORIZATION, traceparent } })
+    await fetch(a.url + PATH, { ...post(), headers: { ...AUTHORIZATION, traceparent } })
+    expect(b.asks.map(({ headers }) => headers.get('traceparent'))).toEqual([traceparent, traceparent])
+    const full = cluster.node('c', undefined, { forwardedMax: 0 })
+    const unanswered = await fetch(full.url + PATH, { headers: { ...AUTHORIZATION, traceparent } })
+    expect(await unanswered.json()).toMatchObject({ code: 'INTERNAL', traceId: '4bf92f3577b34da6a3ce929d0e0e4736' })
+  })
+
+  test('each attempt to have a request answered elsewhere is a span, which the owner continues', async () => {
+    const tracer = new RecordedSpans()
+    const b = cluster.node('b')
+    const a = cluster.node('a', undefined, { tracer })
+    cluster.own(SHARD, 'b')
+    let attempts = 0
+    b.app = (request) => {
+      attempts += 1
+      return attempts === 1 ? new Response(null, { status: NOT_OWNER_STATUS }) : Response.json({ url: request.url })
+    }
+    await fetch(a.url + PATH, { headers: AUTHORIZATION })
+    const [first, second] = tracer.spans
+    expect(tracer.spans.map(({ kind, end }) => [kind, end?.isError])).toEqual([
+      ['hop', true],
+      ['hop', false],
+    ])
+    expect([first?.parent, second?.parent]).toEqual([null, first?.traceparent])
+    expect(b.asks.map(({ headers }) => headers.get('traceparent'))).toEqual(
+      tracer.spans.map(({ traceparent }) => traceparent),
+    )
+    expect(second?.end?.attributes).toEqual({ 'nightledger.owner': 'b', 'nightledger.outcome': 'answered' })
   })
 })

@@ -48,6 +48,19 @@ test('what a client says in the header of nodes means nothing, wherever its requ
   }
 })
 
+test('a connection whose requests are all of one agency of another worker is closed after 32; one at its owner stays', async () => {
+  const { a, b } = two('b')
+  const untilClosed = async (url: string) => {
+    for (let request = 1; request <= 100; request++) {
+      const response = await fetch(url + PATH, { headers: AUTHORIZATION })
+      expect((await reported(response)).by).toBe('b')
+      if (response.headers.get('connection') === 'close') return request
+    }
+    return null
+  }
+  expect([await untilClosed(a.url), await untilClosed(a.url), await untilClosed(b.url)]).toEqual([32, 32, null])
+})
+
 test('bytes that are no text arrive as they are, in both directions', async () => {
   const { a, b } = two('b')
   const bytes = Uint8Array.of(255, 254, 0, 195, 10)

@@ -21,6 +21,7 @@ const ENTRY: LinkedEntry = {
   actor: { kind: 'key', id: sampleId('key', 'a') },
   route: 'POST /test',
   requestId: null,
+  traceparent: null,
   payload: '{"after":"“x”"}',
 }
 const CHANGES: Required<{ [N in keyof LinkedEntry]: LinkedEntry[N] }> = {
@@ -38,6 +39,7 @@ const CHANGES: Required<{ [N in keyof LinkedEntry]: LinkedEntry[N] }> = {
   actor: { kind: 'key', id: null },
   route: 'POST /test ',
   requestId: '',
+  traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
   payload: '{"after":"“y”"}',
 }
 

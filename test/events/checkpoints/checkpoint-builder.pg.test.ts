@@ -22,6 +22,8 @@ import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 import { LivedLedger } from '../../verify/support/lived-ledger.ts'
 
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+
 let database: TestDatabase
 let lived: LivedLedger
 
@@ -106,7 +108,7 @@ test('the canonical bytes of an entry are in SQL what its link covers, for every
   for (const [index, text] of hostile.entries()) {
     await copyLastEntry(1)
     await database.sql`
-      update journal set request_id = ${text}, payload = ${`{"a":${JSON.stringify(text)}}`}, other_unit_id = gen_random_uuid(),
+      update journal set request_id = ${text}, traceparent = ${index % 2 === 0 ? null : TRACEPARENT}, payload = ${`{"a":${JSON.stringify(text)}}`}, other_unit_id = gen_random_uuid(),
         booking_id = ${index % 2 === 0 ? null : crypto.randomUUID()}::text::uuid, actor_id = ${index % 3 === 0 ? null : crypto.randomUUID()}::text::uuid,
         actor_kind = ${(['key', 'access_token', 'portal', 'system'] as const)[index % 4] ?? 'key'}, at = timestamptz '1999-12-31 23:59:59.999Z' + ${index}::int * interval '9999 days'
       where seq = (select max(seq) from journal)`

@@ -222,14 +222,14 @@ test('making deliveries reads what is new, and no more than an index entry of ag
   const sql = connect(database.url, { purpose: 'admin' })
   const agencies = Array.from({ length: 50 }, (_, n) => sampleId('agc', `many ${n}`))
   for (const [n, agencyId] of agencies.entries()) await addEndpoint({ id: sampleId('whe', `many ${n}`), agencyId })
-  // 1,000 entries that each endpoint is past, in two months.
+  // 200 entries that each endpoint is past, in two months.
   await sql`
     insert into journal (seq, at, checksum, epoch, agency_id, unit_id, booking_id, entry_id, month, shard, is_announced, kind,
                          actor_kind, link, route, payload)
     select 1000 * a.place + n, now(), 0, 0, agency_id, agency_id, agency_id, gen_random_uuid(),
-           storage_month(now() + n * interval '1 hour'),
+           storage_month(now() + n * interval '5 hours'),
            shard_of(agency_id), true, 'booking_created', 'key', decode(repeat('00', 32), 'hex'), '', ''
-    from (select agency_id, row_number() over () as place from agency) a, generate_series(1, 1000) n`
+    from (select agency_id, row_number() over () as place from agency) a, generate_series(1, 200) n`
   await sql`update webhook_endpoint set made_seq = 100000, made_month = ${MEMORY_MONTH}`
   await sql`analyze journal`
   await sql.end()

@@ -10,6 +10,7 @@ const DELIVERY: ClaimedDelivery = {
   event: 'booking.created',
   body: '{}',
   attempts: 0,
+  traceparent: null,
   tries: 0,
   nextAttemptAt: 0,
   isSandbox: false,

@@ -11,6 +11,7 @@ import {
 import { WebhookSender } from '../../../src/events/webhooks/webhook-sender.ts'
 import { DAY_MS } from '../../../src/lib/clock.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
+import { RecordedSpans } from '../../support/recorded-spans.ts'
 import { MemorySenderStore } from './support/memory-sender-store.ts'
 
 const BOX = new SecretBox(new Uint8Array(32))
@@ -34,6 +35,7 @@ class Harness {
   /** Answers immediately when it returns an outcome. */
   reply: (url: string, number: number) => AttemptOutcome | null = () => OK
   dice = 0
+  readonly tracer = new RecordedSpans()
   sender!: WebhookSender
 
   /** Starts a sender, as a start or restart of the service does. */
@@ -44,6 +46,7 @@ class Harness {
       term,
       clock: this.clock,
       dice: () => this.dice,
+      tracer: this.tracer,
       box: BOX,
       post: (url, message) => this.#post(url, message),
       watch: {
@@ -671,4 +674,36 @@ test('a sender claims as many as it can hold, waits for one to end, and then cla
   harness.sent[0]?.answer(OK)
   await harness.clock.advance(100)
   expect(rooms()).toEqual([4_096, 1])
+})
+
+test('each attempt to deliver the event of a traced request is a span of its own, and an untraced one has none', async () => {
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const harness = new Harness()
+  harness.reply = (_, number) => (number === 1 ? FAIL : OK)
+  harness.endpoint('whe_a')
+  const { deliveryId } = harness.store.addDelivery('whe_a', harness.clock.now(), { traceparent })
+  await harness.begin()
+  await harness.clock.advance(90_000)
+  await harness.wake()
+  harness.store.addDelivery('whe_a', harness.clock.now())
+  await harness.wake()
+  expect(harness.store.deliveries.get(deliveryId)?.status).toBe('delivered')
+  const { spans } = harness.tracer
+  expect(spans.map(({ kind, parent, end }) => [kind, parent, end?.isError, end?.attributes])).toEqual(
+    [500, 200].map((status, index) => [
+      ...['delivery', traceparent, status === 500],
+      {
+        'nightledger.agency_id': 'agc_a',
+        'nightledger.endpoint_id': 'whe_a',
+        'nightledger.event_id': expect.any(String),
+        'nightledger.event': 'booking.created',
+        'nightledger.attempt': index + 1,
+        'http.response.status_code': status,
+      },
+    ]),
+  )
+  expect(harness.sent.map(({ headers }) => headers['traceparent'])).toEqual([
+    ...spans.map((span) => span.traceparent),
+    undefined,
+  ])
 })

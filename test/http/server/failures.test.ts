@@ -69,8 +69,8 @@ function failing(error: unknown) {
     log: { error: (fields, message) => logged.push({ fields, message }) },
     onBug: (bug) => bugs.push(bug),
   })
-  const call = async (path: string, json?: object) => {
-    const request = requestOf({ token: SECRET, headers: { 'x-request-id': 'trace-1' }, json })
+  const call = async (path: string, json?: object, more: Record<string, string> = {}) => {
+    const request = requestOf({ token: SECRET, headers: { 'x-request-id': 'trace-1', ...more }, json })
     return answerOf(await app.handle(new Request(`http://localhost/partner/v1${path}`, request)))
   }
   const answeredBy = (name: string) =>
@@ -97,6 +97,14 @@ describe('a write that', () => {
     ])
     expect(bugs).toEqual([])
   })
+  test('failed names its trace in the answer, in the log and in the audit trail', async () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const { call, logged, counted } = failing(new JournalError('held_too_long', 'x'))
+    expect((await call('/bookings', STAY, { traceparent })).body).toMatchObject({ requestId: 'trace-1', traceId })
+    expect(logged).toMatchObject([{ fields: { requestId: 'trace-1', traceId } }])
+    expect(counted).toMatchObject([{ requestId: 'trace-1', traceparent }])
+  })
   test.each([
     ['INTERNAL', 'full journal', new JournalError('full', 'x')],
     ['INTERNAL', 'database away', new JournalError('held_too_long', 'x')],
@@ -112,7 +120,9 @@ describe('a write that', () => {
     const { call, counted } = failing(error)
     await call('/bookings', STAY)
     const who = { agencyId: AGENCY.id, actor: { kind: 'key' as const, id: KEY_A }, requestId: 'trace-1' }
-    expect(counted).toEqual([{ ...who, code: code as RefusedWrite['code'], route: 'POST /partner/v1/bookings' }])
+    expect(counted).toEqual([
+      { ...who, traceparent: null, code: code as RefusedWrite['code'], route: 'POST /partner/v1/bookings' },
+    ])
   })
   test('is refused, but whose refusal cannot be put into the audit trail, is 500, and counted for it', async () => {
     const { call, counted } = failing(new JournalError('held_too_long', 'x'))

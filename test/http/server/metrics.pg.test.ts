@@ -1,5 +1,6 @@
 /** `GET /metrics` of the real service: it reports what it should, and nothing about any agency or person. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { version } from '../../../package.json'
 import { eventually } from '../../support/eventually.ts'
 import {
   AGENCY_SLUG,
@@ -166,7 +167,7 @@ describe('the writer', () => {
       'timers were sampled',
       async () => (await metered.scrape()).countOf('nightledger_event_loop_delay_seconds') > 0,
     )
-    expect(page.value('nightledger_build_info', { version: '0.1.0', bun: Bun.version })).toBe(1)
+    expect(page.value('nightledger_build_info', { version, commit: 'source', bun: Bun.version })).toBe(1)
   })
 })
 

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../../src/postgres/client/check-server.ts'
 
-const FIT = { versionNum: 150_000, fsync: 'on', synchronousCommit: 'on', isReadOnly: false, isInRecovery: false }
+const FIT = {
+  versionNum: 150_000,
+  fsync: 'on',
+  synchronousCommit: 'on',
+  encoding: 'UTF8',
+  isReadOnly: false,
+  isInRecovery: false,
+}
 
 describe('a database server', () => {
   test.each([
@@ -14,10 +21,13 @@ describe('a database server', () => {
   })
 
   test('every unfit setting is named in a sentence', () => {
-    expect(faultsOf({ ...FIT, versionNum: 140_012, fsync: 'off', synchronousCommit: 'off' })).toEqual([
+    expect(
+      faultsOf({ ...FIT, versionNum: 140_012, fsync: 'off', synchronousCommit: 'off', encoding: 'SQL_ASCII' }),
+    ).toEqual([
       'It runs PostgreSQL 14; version 15 or newer is required.',
       'The setting fsync is off, so a power failure can lose bookings: set fsync = on.',
       'The setting synchronous_commit is off, so a crash can lose bookings: set synchronous_commit = on.',
+      "The database has the encoding SQL_ASCII, which cannot store every name: create one with encoding 'UTF8' template template0.",
     ])
   })
 

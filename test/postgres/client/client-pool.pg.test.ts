@@ -143,10 +143,11 @@ describe('a pool', () => {
     expect(lost).toBe(1)
   })
 
-  test('refuses, at once, what it cannot connect for, and serves when it can again', async () => {
+  test('refuses, at once, what it cannot connect for, which is no lost connection, and serves when it can again', async () => {
     const port = proxy.target
     proxy.target = 1
     for (let i = 0; i < 20; i++) expect(await sql`select 1`.catch(classifyDatabaseError)).toBe('connection')
+    expect(poolStats(sql).lost).toBe(0)
     proxy.target = port
     expect((await sql`select 1 as n`)[0]?.['n']).toBe(1)
   })

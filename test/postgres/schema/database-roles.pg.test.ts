@@ -227,7 +227,7 @@ test('a right that only serves to lock rows changes none, and a line of refusals
     expect(await outcomeOf(service, `update secret_key_check set is_only = ${change}`)).not.toBe('may')
   const countOf = async (count: number) => {
     await service.unsafe(`select keep_refusals(array[row('00000000-0000-4000-8000-000000000001',
-      '00000000-0000-4000-8000-000000000002', now(), 'system', null, 'GET /', 'OK', null, null, ${count})::audit_row])`)
+      '00000000-0000-4000-8000-000000000002', now(), 'system', null, 'GET /', 'OK', null, null, null, ${count})::audit_row])`)
     const [row] =
       await owner`select count::int as count from audit_line where line_id = '00000000-0000-4000-8000-000000000002'`
     return row?.['count']
@@ -321,6 +321,20 @@ test('migrate takes away what was granted by hand and by default, and touches no
   const before = await versions()
   await grantRoles(owner, { service: grants })
   expect(await versions()).toEqual(before)
+})
+
+test('a program that is older than the schema takes no right away, which newer ones need', async () => {
+  const grant = () => grantRoles(owner, { service: new URL(SERVICE).username })
+  await owner.unsafe(`create table added_later (); grant select on added_later to ${NAME}_service`)
+  await owner`
+    insert into schema_migration (version, name, checksum, runs_from)
+    select max(version) + 1, 'added_later', 'x', 1 from schema_migration`
+  await grant()
+  expect(await outcomeOf(service, 'select from added_later')).toBe('may')
+  await owner`delete from schema_migration where name = 'added_later'`
+  await grant()
+  expect(await outcomeOf(service, 'select from added_later')).toBe('may not')
+  await owner`drop table added_later`
 })
 
 test('a role that does not exist, one without rights, and two databases are refused with what to do', async () => {

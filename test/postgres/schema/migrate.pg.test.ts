@@ -5,11 +5,12 @@ import { MIGRATIONS, type Migration } from '../../../src/postgres/schema/migrati
 import { eventually } from '../../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
-const FIRST: Migration = { version: 1, name: 'stay', sql: 'create table stay (id int primary key);' }
+const FIRST: Migration = { version: 1, name: 'stay', sql: 'create table stay (id int primary key);', runsFrom: 1 }
 const SECOND: Migration = {
   version: 2,
   name: 'guest',
   sql: 'create table guest (id int);\nalter table stay add guest int',
+  runsFrom: 1,
 }
 
 let database: TestDatabase
@@ -61,6 +62,7 @@ describe('migrate', () => {
       { ...SECOND, version: 29, name: 'nothing_ahead_of_the_log' },
     ]
     await migrate(sql, { migrations: [FIRST] })
+    await sql`alter table schema_migration drop runs_from`
     for (const newest of before10) {
       await sql`delete from schema_migration`
       const rows = before10.filter(({ version }) => version <= newest.version && (newest.version === 1 || version > 1))
@@ -85,7 +87,12 @@ describe('migrate', () => {
   })
 
   test('a migration that fails half-way leaves nothing, and the client can be used on', async () => {
-    const broken: Migration = { version: 2, name: 'broken', sql: 'create table half (id int); select 1 / 0;' }
+    const broken: Migration = {
+      version: 2,
+      name: 'broken',
+      sql: 'create table half (id int); select 1 / 0;',
+      runsFrom: 1,
+    }
     const error = await failure(migrate(sql, { migrations: [FIRST, broken] }))
     expect(error.message).toBe('Cannot apply migration 002_broken.sql: division by zero. It was rolled back.')
     expect(await sql`select to_regclass('half') as half`).toEqual([{ half: null }] as never)
@@ -101,14 +108,26 @@ describe('migrate', () => {
     expect(error.message).toContain('make the change in a new migration')
   })
 
-  test('refuses a schema that is newer than this program', async () => {
+  test('accepts a newer schema on which this program runs, and changes nothing', async () => {
     await migrate(sql, { migrations: [FIRST, SECOND] })
-    const error = await failure(migrate(sql, { migrations: [FIRST] }))
-    expect(error.message).toContain('its schema is at version 2, but this program supports versions up to 1')
+    const steps: string[] = []
+    const outcome = await migrate(sql, { migrations: [FIRST], onStep: (step) => steps.push(step) })
+    expect(outcome).toEqual({ applied: [], version: 2 })
+    expect(steps).toEqual(['The schema is at version 2, newer than the 1 of this program, which runs on it'])
+  })
+
+  test('refuses a newer schema that has taken away what this program needs, also if the last step would let it run', async () => {
+    const contracting: Migration = { version: 3, name: 'less', sql: 'alter table stay drop guest', runsFrom: 2 }
+    const fourth: Migration = { version: 4, name: 'more', sql: 'create table note (id int)', runsFrom: 1 }
+    await migrate(sql, { migrations: [FIRST, SECOND, contracting, fourth] })
+    expect((await failure(migrate(sql, { migrations: [FIRST] }))).message).toStartWith(
+      'Cannot start on this database: its schema is at version 4, and only programs that know version 2 or newer run on it; this one knows 1. Start the newer program',
+    )
+    expect(await migrate(sql, { migrations: [FIRST, SECOND] })).toEqual({ applied: [], version: 4 })
   })
 
   test('refuses a gap in what was applied', async () => {
-    const third: Migration = { version: 3, name: 'night', sql: 'create table night (id int)' }
+    const third: Migration = { version: 3, name: 'night', sql: 'create table night (id int)', runsFrom: 1 }
     await migrate(sql, { migrations: [FIRST, SECOND, third] })
     await sql`delete from schema_migration where version = 2`
     const error = await failure(migrate(sql, { migrations: [FIRST, SECOND, third] }))

@@ -2,6 +2,14 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { EXTENSIONS, MIGRATIONS } from '../../../src/postgres/schema/migrations.ts'
 
+/**
+ * The files of each release, which are never edited: databases that have them would refuse to start. To a release with new files,
+ * add a line. SHA-256 with the line ends of Unix (`shasum -a 256 sql/001_schema.sql`).
+ */
+const RELEASED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '1.0.0': { '001_schema.sql': '3956d1b75a58368cf9edafe1b1e50e2cdeee4ed7a79949dca6bbf31631db763e' },
+}
+
 const files = readdirSync('sql')
   .filter((name) => /^\d/.test(name))
   .sort()
@@ -28,4 +36,19 @@ test('what runs with the rights of the owner is not for everybody, also without 
   const ofOwner = functions.filter((text) => text.split('$$')[0]?.includes('security definer'))
   const [, revoked = ''] = /^revoke execute on function ([\w, ]+) from public;/m.exec(schema) ?? []
   expect(ofOwner.map((text) => text.split('(')[0]).sort()).toEqual(revoked.split(', ').sort())
+})
+
+test('no migration of a release was edited or removed', () => {
+  for (const [release, released] of Object.entries(RELEASED))
+    for (const [file, sha256] of Object.entries(released)) {
+      const text = files.includes(file) ? readFileSync(`sql/${file}`, 'utf8').replaceAll('\r\n', '\n') : ''
+      if (new Bun.CryptoHasher('sha256').update(text).digest('hex') !== sha256)
+        throw new Error(
+          `sql/${file} was released with ${release} and is not as it was: databases that have it would refuse to start. Restore it, and put the change into sql/002_….sql or whatever number is next (CONTRIBUTING.md#how-to-add-a-migration).`,
+        )
+    }
+})
+
+test('the programs that a migration lets run know a version that exists', () => {
+  for (const { version, runsFrom } of MIGRATIONS) expect(runsFrom).toBeWithin(1, version + 1)
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AuditFilter } from '../../../src/accounts/audit-list.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
+import { traceIdOf } from '../../../src/lib/traceparent.ts'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
 import { ListReads } from '../../../src/postgres/stores/list-reads.ts'
 import { auditPage, PostgresAuditList } from '../../../src/postgres/stores/postgres-audit-list.ts'
@@ -20,9 +21,11 @@ const ANY: AuditFilter = {
   outcome: null,
   bookingId: null,
   requestId: null,
+  traceId: null,
 }
 const ALL = { offset: 0, limit: 100 }
 const OTHER = sampleId('agc', 'other')
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 const T0 = Date.UTC(2027, 0, 1)
 
 let database: TestDatabase
@@ -63,7 +66,20 @@ describe('the audit trail', () => {
       if (record.audit?.auditId === sampleId('aud', 'replayed'))
         return { ...record, audit: { ...record.audit, outcome: 'REPLAYED', bookingId: sampleId('bkg', '1') } }
       if (record.audit?.auditId === sampleId('aud', 'refused 2'))
-        return { ...record, audit: { ...record.audit, bookingId: 'as-given', requestId: 'req_other' } }
+        return {
+          ...record,
+          audit: { ...record.audit, bookingId: 'as-given', requestId: 'req_other', traceparent: TRACEPARENT },
+        }
+      const isTraced =
+        record.entries?.some(({ event }) => 'after' in event && event.after.id === sampleId('bkg', '2')) === true
+      if (isTraced)
+        return {
+          ...record,
+          entries: record.entries?.map((entry) => ({
+            ...entry,
+            caller: { ...entry.caller, traceparent: TRACEPARENT },
+          })),
+        }
       const isOfUnit = record.entries?.some(({ event }) => event.kind === 'unit_set') === true
       return isOfUnit ? { ...record, entries: record.entries?.map((entry) => ({ ...entry, caller: system })) } : record
     })
@@ -97,6 +113,7 @@ describe('the audit trail', () => {
       actor,
       route,
       requestId,
+      traceId: null,
       outcome: 'OK',
       bookingId: sampleId('bkg', '1'),
       count: 1,
@@ -137,6 +154,8 @@ describe('the audit trail', () => {
     ['booking', { bookingId: sampleId('bkg', '1') }, 2],
     ['booking that a caller made up', { bookingId: 'as-given' }, 1],
     ['request', { requestId: 'req_other' }, 1],
+    ['trace', { traceId: traceIdOf(TRACEPARENT) }, 2],
+    ['trace that is another', { traceId: traceIdOf(TRACEPARENT).replace('4', '5') }, 0],
   ])('can be limited by %s', async (_, filter, total) => {
     const { rows, total: counted } = await found(filter)
     expect([counted, rows.length]).toEqual([total, total])

@@ -47,6 +47,7 @@ export function openNodeEntry(options: {
     name: 'public',
     homes: new RequestHomes({ directory: { home: ({ name }) => HOMES.get(name) ?? null }, operatorTokens: [] }),
     peerOf: () => null,
+    connectionOf: () => null,
     withoutIdleTimeout: <T>(_: Request, run: () => Promise<T>) => run(),
   } as const
   return { entry, answer: entry.wrap(listener, app)(app) }

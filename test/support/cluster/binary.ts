@@ -1,6 +1,7 @@
 /** The service as a host runs it: the compiled binary. */
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { compileProgram } from '../bundled-program.ts'
 
 const REPOSITORY = resolve(import.meta.dir, '../../..')
 
@@ -13,26 +14,18 @@ export interface Break {
 }
 
 /**
- * Compiles the service as package.json does.
+ * Compiles the service.
  * @param breaks a build that lacks something, to see that the tests notice
  * @returns the path of the binary, in `folder`
  */
-export async function buildBinary(folder: string, breaks: readonly Break[] = []): Promise<string> {
+export function buildBinary(folder: string, breaks: readonly Break[] = []): Promise<string> {
   const source = breaks.length === 0 ? REPOSITORY : copyBroken(join(folder, 'source'), breaks)
-  const { scripts } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
-  const binary = join(folder, 'nightledger')
-  const [, ...words] = String(scripts.build)
-    .replace(/--outfile \S+/, `--outfile ${binary}`)
-    .split(' ')
-  const child = Bun.spawn([process.execPath, ...words], { cwd: source, stdio: ['ignore', 'ignore', 'pipe'] })
-  const said = await child.stderr.text()
-  if ((await child.exited) !== 0) throw new Error(`Cannot compile the service:\n${said}`)
-  return binary
+  return compileProgram(folder, source)
 }
 
 function copyBroken(folder: string, breaks: readonly Break[]): string {
   mkdirSync(folder, { recursive: true })
-  for (const path of ['src', 'sql', 'package.json', 'tsconfig.json', 'bunfig.toml'])
+  for (const path of ['src', 'sql', 'package.json', 'package-lock.json', 'tsconfig.json', 'bunfig.toml'])
     cpSync(join(REPOSITORY, path), join(folder, path), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
   for (const { file, text, instead } of breaks) {

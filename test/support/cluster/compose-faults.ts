@@ -8,7 +8,7 @@ import { HOSTS } from './documented-files.ts'
 type Variables = Readonly<Record<string, string>>
 
 interface Service {
-  readonly build?: string
+  readonly build?: string | { readonly context: string }
   readonly image?: string
   readonly user?: string
   readonly hostname?: string
@@ -45,7 +45,8 @@ export function composeFaults(text: string, secrets: Readonly<Record<string, Var
   const must = (is: boolean, fault: string) => void (is || faults.push(fault))
 
   for (const [name, service] of Object.entries(services)) {
-    const { build, image, network_mode, networks: joined = [], command = [] } = service
+    const { image, network_mode, networks: joined = [], command = [] } = service
+    const build = typeof service.build === 'object' ? service.build.context : service.build
     must(build === undefined || existsSync(join(build, 'Dockerfile')), `${name}: no Dockerfile in ${build}`)
     must(image !== undefined, `${name}: no image`)
     must(network_mode === undefined || isHost(services, network_mode), `${name}: ${network_mode} is no host`)
@@ -97,7 +98,7 @@ export function composeFaults(text: string, secrets: Readonly<Record<string, Var
     faults.push(...nodeFaults(host, services[`nightledger${i + 1}`], secrets))
   }
   const { haproxy = {} } = services
-  const [, bound] = /^ *bind (\S+)/m.exec(read('docs/operating/cluster/haproxy.cfg')) ?? []
+  const [, bound] = /^ *bind (\S+)/m.exec(read('deploy/cluster/haproxy.cfg')) ?? []
   must(haproxy.ports?.every((each) => each.endsWith(bound ?? '?')) === true, `haproxy: listens on ${bound}`)
   return faults
 }
@@ -156,7 +157,7 @@ function etcdFaults(host: string, env: Variables): readonly string[] {
 
 /** By the name that the variables have. */
 function patroniPorts(): Readonly<Record<'RESTAPI' | 'POSTGRESQL', string | undefined>> {
-  const { restapi, postgresql } = Bun.YAML.parse(read('docs/operating/cluster/patroni.yml')) as Record<
+  const { restapi, postgresql } = Bun.YAML.parse(read('deploy/cluster/patroni.yml')) as Record<
     string,
     { listen?: string }
   >
@@ -182,10 +183,7 @@ function nodeFaults(
   must(listening === '0.0.0.0', `the node listens on ${listening}`)
   must(cluster?.nodeId === host, `NODE_ID is ${cluster?.nodeId}`)
   must(cluster?.nodeUrl === `http://${host}:${port}`, `NODE_URL is ${cluster?.nodeUrl}, and PORT ${port}`)
-  must(
-    read('docs/operating/cluster/haproxy.cfg').includes(`server ${host} ${host}:${port}\n`),
-    'HAProxy asks elsewhere',
-  )
+  must(read('deploy/cluster/haproxy.cfg').includes(`server ${host} ${host}:${port}\n`), 'HAProxy asks elsewhere')
   const etcd = HOSTS.map((each) => `http://${each}:2379`)
   must(cluster?.etcd.origins.join() === etcd.join(), `CLUSTER_ETCD is ${cluster?.etcd.origins}`)
   const { POSTGRESQL } = patroniPorts()

@@ -1,4 +1,4 @@
-/** Puts the files of docs/operating/cluster/ on hosts, as docs/cluster.md says. */
+/** Puts the files of deploy/cluster/ on hosts, as docs/cluster.md says. */
 import { chmodSync, cpSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { servicePassword } from '../../../src/postgres/embedded/cluster.ts'
@@ -9,13 +9,13 @@ import type { Host, UnitPaths } from './host.ts'
 /** The names that the files have. */
 export const HOSTS = ['host1', 'host2', 'host3'] as const
 
-const FILES = resolve(import.meta.dir, '../../../docs/operating/cluster')
+const FILES = resolve(import.meta.dir, '../../../deploy/cluster')
 /** Debian's own units; ours add to them. */
 const DEBIAN = '/lib/systemd/system'
 export const UNITS = {
   etcd: [`${DEBIAN}/etcd.service`, `${FILES}/etcd.conf`],
   patroni: [`${DEBIAN}/patroni.service`, `${FILES}/patroni.conf`],
-  nightledger: [`${FILES}/nightledger.service`],
+  nightledger: [resolve(FILES, '../systemd/nightledger.service'), `${FILES}/nightledger.conf`],
   haproxy: [`${DEBIAN}/haproxy.service`],
 } as const satisfies Record<string, UnitPaths>
 

@@ -13,7 +13,7 @@ export function whyNoHosts(): string | null {
   if (process.platform !== 'linux') return 'network namespaces need Linux'
   if (process.getuid?.() !== 0) return 'network namespaces need root'
   const missing = PROGRAMS.filter((program) => Bun.which(program) === null)
-  // As docs/operating/cluster/patroni.yml names it.
+  // As deploy/cluster/patroni.yml names it.
   if (!existsSync('/usr/lib/postgresql/15/bin/postgres')) missing.push('postgresql-15')
   if (missing.length > 0) return `not installed: ${missing.join(', ')}`
   return whyNoNamespace()

@@ -1,9 +1,13 @@
+import { COMMIT, VERSION } from '../../../lib/version.ts'
 import { roleLabel, useSession } from '../../data/use-session.ts'
 import { PageHeader } from '../../design/card.tsx'
 import { RoleNote } from '../../design/feedback.tsx'
 import { nameText } from '../../format/texts.ts'
 import { PasskeysCard } from './passkeys-card.tsx'
 import { SessionsCard } from './sessions-card.tsx'
+
+/** Shortened as git does. */
+const COMMIT_LENGTH = 12
 
 /** The passkeys and sessions of the person who is signed in. */
 export function AccountScreen() {
@@ -27,6 +31,9 @@ export function AccountScreen() {
         </RoleNote>
       )}
       <SessionsCard />
+      <p class="muted">
+        nightledger {VERSION} ({COMMIT.slice(0, COMMIT_LENGTH)})
+      </p>
     </>
   )
 }

@@ -42,6 +42,7 @@ export interface MemoryDelivery {
   readonly deliveryId: string
   readonly eventId: string
   readonly body: () => string | null
+  readonly traceparent?: string
   status: 'pending' | 'delivered' | 'dead' | 'dropped'
   attempts: number
   tries: number
@@ -292,6 +293,7 @@ export class MemorySenderStore implements SenderStore {
       eventId: delivery.eventId,
       event: 'booking.created',
       body: delivery.body(),
+      traceparent: delivery.traceparent ?? null,
       attempts: delivery.attempts,
       tries: delivery.tries,
       nextAttemptAt: delivery.nextAttemptAt ?? 0,
