@@ -27,6 +27,14 @@ async function erasedAgo(...seconds: number[]): Promise<void> {
 const eventuallyDue = (isDue: boolean) =>
   eventually(`it is ${isDue ? '' : 'not '}due`, async () => (await rows.isVacuumDue()) === isDue)
 
+/** An autovacuum may hold a snapshot between the question and the vacuum, too: then nothing is marked, and it is due again. */
+const vacuumedUntil = (isDone: () => Promise<boolean>) =>
+  eventually('the erasures are marked as vacuumed', async () => {
+    await eventuallyDue(true)
+    await vacuumErased(asService(database.url))
+    return isDone()
+  })
+
 test.each([
   [[], false],
   [[30], false],
@@ -54,10 +62,13 @@ test('the role that serves may vacuum, and notes what is done', async () => {
     return row
   }
   const before = await count()
-  await eventuallyDue(true)
-  await vacuumErased(asService(database.url))
+  let vacuums = 0
+  await vacuumedUntil(async () => {
+    vacuums++
+    return (await count())?.['n'] === 0
+  })
   await database.sql`select pg_stat_clear_snapshot()`
-  expect(await count()).toEqual({ n: 0, runs: before?.['runs'] + 3 })
+  expect(await count()).toEqual({ n: 0, runs: before?.['runs'] + 3 * vacuums })
   expect(await rows.isVacuumDue()).toBe(false)
 })
 
@@ -67,20 +78,17 @@ test('an erasure whose rows an older snapshot still reads is vacuumed for once t
   await erasedAgo(700)
   // Of another role than the one that vacuums, as a dump is.
   const dump = connect(database.url, { purpose: 'admin', max: 1 })
-  // A transaction in any database of the server may make the snapshot older.
+  // An autovacuum, whose snapshot is older, may be running.
   await eventually('the snapshot is younger than the first erasure', async () => {
     await dump.unsafe('rollback; begin isolation level repeatable read; select from guest').simple()
     return rows.isVacuumDue()
   })
   await erasedAgo(660)
-  await vacuumErased(asService(database.url))
-  expect(await unmarked()).toBe(1)
+  await vacuumedUntil(async () => (await unmarked()) === 1)
   expect(await rows.isVacuumDue()).toBe(false)
   await dump.unsafe('commit').simple()
   await dump.end()
-  await eventuallyDue(true)
-  await vacuumErased(asService(database.url))
-  expect(await unmarked()).toBe(0)
+  await vacuumedUntil(async () => (await unmarked()) === 0)
 })
 
 test('a role that may not vacuum is told so: the server itself would only warn', async () => {
