@@ -8,16 +8,20 @@ export function selfCommand(argument: string): readonly string[] {
 
 /** Bun's, of one process; 256 unless it is set before the process starts. Beyond it, requests wait without a word. */
 const VARIABLE = 'BUN_CONFIG_MAX_HTTP_REQUESTS'
-/** More than the requests that are forwarded at once (src/cluster/forward/owner-route.ts), streams included, and those to etcd. */
+/**
+ * More than the requests that are forwarded at once (src/cluster/forward/owner-route.ts), streams included, and those to etcd; or than the
+ * requests of ADMIN_PORT that the parent of workers has passed on (src/app/admin-relay.ts).
+ */
 const FETCHES_MAX = 16_384
 
 /**
- * Replaces this process by one that may have as many requests open as a node forwards. It keeps its process id, and begins again; nothing
- * may be open yet. Does nothing without CLUSTER_ETCD, or when the limit is set already, and is as high.
+ * Replaces this process by one that may have as many requests open as a node or a parent of workers passes on. It keeps its process id,
+ * and begins again; nothing may be open yet. Does nothing for a single process, or when the limit is set already, and is as high.
  * @param args of the command `serve`
  */
 export function liftFetchLimit(env: Record<string, string | undefined>, args: readonly string[]): void {
-  if (!env['CLUSTER_ETCD'] || Number(env[VARIABLE]) >= FETCHES_MAX) return
+  const passesOn = Boolean(env['CLUSTER_ETCD']) || (env['WORKERS'] ?? '1') !== '1'
+  if (!passesOn || Number(env[VARIABLE]) >= FETCHES_MAX) return
   const [program = '', ...rest] = selfCommand('serve')
   process.execve?.(program, [program, ...rest, ...args], { ...process.env, [VARIABLE]: String(FETCHES_MAX) })
 }
