@@ -41,7 +41,7 @@ interface WorkerProcess {
   /** It had what it needs, and its turn could come. */
   isPrepared: boolean
   isServing: boolean
-  /** Since it last answered; null before its first answer. */
+  /** Since it last answered; null before it serves, or has answered first. */
   silentLooks: number | null
 }
 
@@ -248,7 +248,11 @@ export class WorkerProcesses {
       serving: () => {
         const running = this.#running.get(worker)
         // As a node of a cluster, it asks nobody here for its turn.
-        if (running !== undefined) running.isPrepared = running.isServing = true
+        if (running !== undefined) {
+          running.isPrepared = running.isServing = true
+          // From now on the kernel gives it connections.
+          running.silentLooks ??= 0
+        }
         if (worker === 1) this.#firstServes.resolve()
         this.#allServe.arrive(worker)
       },

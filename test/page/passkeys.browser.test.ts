@@ -11,6 +11,7 @@ import {
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
 import { TEST_LINKS } from '../support/people.ts'
 import { addAuthenticator } from '../support/virtual-authenticator.ts'
 
@@ -240,6 +241,11 @@ describeInBrowser('people with passkeys', () => {
       await refused(page, 'passkey')
       expect(await page.locator('.account').count()).toBe(0)
       await snapshot(page, 'passkey-refused')
+    })
+    // Refused attempts are written within a second, and the audit trail does not refresh by itself.
+    await eventually('the audit trail has the attempt', async () => {
+      const { body } = await portal.service.portal('/agencies/demo/audit?outcome=PASSKEY_CLONED')
+      return body.totalItems === 1
     })
     await portal.visit({ host: 'localhost', as: 'owner', at: '#/audit' }, async (page) => {
       await page.getByRole('row', { name: /Tried to sign in.*copy of the passkey.*Carla.*Copied passkey/ }).waitFor()
