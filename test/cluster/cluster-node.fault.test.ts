@@ -88,6 +88,7 @@ describeWithEtcd('nodes of a cluster', () => {
 
   test('one that vanishes is replaced when its lease has ended, and not before', async () => {
     const [a] = await three()
+    await eventually('its lease has just been renewed', () => a.node.confirmation.leaseMs > 3_800)
     const since = performance.now()
     cluster.vanish(a)
     await cluster.settle()

@@ -137,10 +137,10 @@ describe('the binary, from an empty folder,', () => {
     expect(metrics.value('nightledger_build_info', { version, commit: COMMIT, bun: Bun.version })).toBe(1)
 
     expect(await run(['health', '--url', service.baseUrl])).toMatchObject({ code: 0 })
+    await eventually('its webhook sender runs', () => service.log().includes('webhook sender up'))
     service.kill('SIGTERM')
     expect(await service.exited).toBe(0)
     expect((await run(['health', '--url', service.baseUrl])).code).toBe(4)
-    expect(service.log()).toContain('webhook sender up')
   })
 
   test('says in one sentence that a database to verify does not exist, and that there is no result', async () => {

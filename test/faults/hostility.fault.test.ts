@@ -152,7 +152,7 @@ test('no secret is in any log line, error, audit row or answer of a probe', asyn
   const body = { unit: 'unit-1', arrival: '2031-01-01', departure: '2031-01-02', guest, notes: 'allergic to log files' }
   expect((await load.post('/bookings', body)).status).toBe(201)
   expect((await load.post('/bookings', body)).status).toBe(409)
-  await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'nightledger journal'`
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'nightledger journal' and datname = current_database()`
   await load.post('/bookings', { ...body, arrival: '2031-02-01', departure: '2031-02-02' }).then((r) => r.text())
   service.kill('SIGTERM')
   expect(await service.exited).toBe(0)

@@ -67,8 +67,8 @@ test('a booking whose reply was lost before the server became read-only is answe
   const [written] = await sql`select count(*)::int as n from booking where source_ref = 'behind'`
   expect([later.status, written?.['n']]).toEqual(later.status === 201 ? [201, 1] : [500, 0])
 
-  expect((await load.post('/bookings', stay)).status).toBe(409)
   await eventually('it is ready', async () => (await readiness()).status === 200)
+  expect((await load.post('/bookings', stay)).status).toBe(409)
   load.start(8)
   await eventually('it sells', () => load.booked.size > 20)
   await load.stop()

@@ -88,7 +88,7 @@ export class TestCluster {
     )
   }
 
-  async leave(leaving: TestNode, withinMs = 5_000): Promise<boolean> {
+  async leave(leaving: TestNode, withinMs = 60_000): Promise<boolean> {
     const isDone = await leaving.node.leave(withinMs)
     await leaving.node.close()
     this.nodes.splice(this.nodes.indexOf(leaving), 1)

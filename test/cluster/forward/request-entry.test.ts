@@ -17,6 +17,8 @@ import {
   twoOf,
 } from './support/entry-requests.ts'
 
+const REPLAYED = { 'Idempotency-Replayed': 'true' }
+
 describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
   let cluster = new EntryCluster(kind)
   afterEach(async () => {
@@ -173,7 +175,7 @@ describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
     b.app = (request) => {
       keys.push(request.headers.get('idempotency-key'))
       if (keys.length === 1) return new Response(null, { status: NOT_OWNER_STATUS })
-      return new Response('{}', { headers: { 'Idempotency-Replayed': 'true' } })
+      return new Response('{}', { headers: REPLAYED })
     }
     const response = await fetch(a.url + PATH, post())
     expect(response.status).toBe(200)
@@ -192,10 +194,7 @@ describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
     b.app = () => {
       sent += 1
       if (sent === 1) return new Response(null, { status: NOT_OWNER_STATUS })
-      return Response.json(
-        { key: { id: 'key_7' }, secret: null },
-        { status: 201, headers: { 'Idempotency-Replayed': 'true' } },
-      )
+      return Response.json({ key: { id: 'key_7' }, secret: null }, { status: 201, headers: REPLAYED })
     }
     const response = await fetch(a.url + PATH, post())
     expect([response.status, response.headers.has('idempotency-replayed')]).toEqual([500, false])
@@ -207,8 +206,7 @@ describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
 
   test('a write with its client’s key is sent with that, and a repetition is told', async () => {
     const { a, b } = two('b')
-    b.app = (request) =>
-      new Response(request.headers.get('idempotency-key'), { headers: { 'Idempotency-Replayed': 'true' } })
+    b.app = (request) => new Response(request.headers.get('idempotency-key'), { headers: REPLAYED })
     const response = await fetch(a.url + PATH, post('{}', { 'idempotency-key': '"mine"' }))
     expect(await response.text()).toBe('"mine"')
     expect(response.headers.get('idempotency-replayed')).toBe('true')
@@ -298,17 +296,21 @@ describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
     ['a failed write with a key', 'b', post('{}', { 'idempotency-key': 'k' }), 500],
     ['a failed write without a key, which may have been made', 'a', post(), 500],
     ['an acknowledged write', 'a', post(), 201],
-  ])('the shard of a is lost while %s is answered: the client gets the answer of %s', async (_, by, sent, status) => {
-    const { a } = two('a')
-    a.app = async (request) => {
-      await request.arrayBuffer()
-      a.term += 1
-      cluster.own(SHARD, 'b')
-      return Response.json({ by: 'a' }, { status })
-    }
-    const response = await fetch(a.url + PATH, sent)
-    expect(((await response.json()) as Told).by).toBe(by)
-  })
+    ['a repeated write, which b may have made,', 'b', post('{}', { 'idempotency-key': 'k' }), 201, REPLAYED],
+  ] as [string, string, RequestInit, number, HeadersInit?][])(
+    'the shard of a is lost while %s is answered: the client gets the answer of %s',
+    async (_, by, sent, status, headers = {}) => {
+      const { a } = two('a')
+      a.app = async (request) => {
+        await request.arrayBuffer()
+        a.term += 1
+        cluster.own(SHARD, 'b')
+        return Response.json({ by: 'a' }, { status, headers })
+      }
+      const response = await fetch(a.url + PATH, sent)
+      expect(((await response.json()) as Told).by).toBe(by)
+    },
+  )
 
   test('what another node has forwarded, and this one lost meanwhile, is answered 421', async () => {
     const { a, b } = two('b')

@@ -313,7 +313,8 @@ describe('an endpoint is deleted while', () => {
 
   async function waiting(text: string): Promise<boolean> {
     const rows = await database.sql`
-      select from pg_stat_activity where wait_event_type = 'Lock' and query like ${`%${text}%`} and pid <> pg_backend_pid()`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`} and pid <> pg_backend_pid()`
     return rows.count > 0
   }
 

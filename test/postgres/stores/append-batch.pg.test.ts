@@ -310,7 +310,15 @@ describe('J3: while an earlier send of its numbers is in progress', () => {
         select append_batch(${shards}::text::smallint[], ${epochs}::text::bigint[], ${entries}::text::journal_row[],
                             ${payloads}::text, ${links}::text::bytea, null, null, null, null, null, null, null) as outcome)
       select pg_sleep(0.5), outcome from appended`.execute()
-    await Bun.sleep(200)
+    let isOver = false
+    void ended.finally(() => {
+      isOver = true
+    })
+    await eventually('it has appended', async () => {
+      const sleeping = await database.sql`
+        select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+      return isOver || sleeping.length === 1
+    })
     return { ended }
   }
 

@@ -124,8 +124,9 @@ export class NodeApp {
     )
     switch (outcome.kind) {
       case 'answered':
+        return new Response(outcome.answer?.body ?? null)
       case 'replayed':
-        return new Response(outcome.answer?.body ?? null, { status: 200 })
+        return new Response(outcome.answer.body, { headers: { 'Idempotency-Replayed': 'true' } })
       case 'refused':
         return refused(outcome.refusal)
       case 'reused':
