@@ -270,4 +270,4 @@ test('of generated units, the calendar agrees with /availability night by night,
     }
   }
   expect(blockedNights).toBeGreaterThan(100)
-}, 60_000)
+})

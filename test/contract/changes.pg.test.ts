@@ -196,7 +196,7 @@ describe('a cursor', () => {
     await on.close()
     await restored.drop()
     await database.drop()
-  }, 60_000)
+  })
 
   test('of another database is 410 CURSOR_EXPIRED', async () => {
     const cursor = new Cursors('99999999-9999-4999-8999-999999999999', agency.id, 'partner')

@@ -264,6 +264,7 @@ describe('Limits', () => {
     const { secret: narrow } = await service.key(agency, { scopes: ['write:bookings'] })
     const booking = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
     const seen: number[] = []
+    const since = Math.floor(Date.now() / 1_000)
     const answers = [
       await call('/bookings', { key: narrow, json: booking }),
       await call('/me', { key: narrow }),
@@ -278,9 +279,9 @@ describe('Limits', () => {
       const { headers } = answer
       seen.push(answer.status)
       expect(headers.get('x-ratelimit-limit')).toBe(String(agency.plan.requestsPerMinute))
-      expect(Math.abs(Number(headers.get('x-ratelimit-reset')) - Date.now() / 1_000 - 60)).toBeLessThan(5)
+      expect(Number(headers.get('x-ratelimit-reset'))).toBeWithin(since + 59, Date.now() / 1_000 + 61)
       expect(headers.get('ratelimit-policy')).toBe(`"minute";q=${agency.plan.requestsPerMinute};w=60`)
-      expect(headers.get('ratelimit')).toMatch(new RegExp(`^"minute";r=${remaining(answer)};t=(5\\d|60)$`))
+      expect(headers.get('ratelimit')).toMatch(new RegExp(`^"minute";r=${remaining(answer)};t=([1-5]?\\d|60)$`))
     }
     expect(seen).toEqual([201, 200, 400, 403, 404, 409, 422, 413])
     expect(answers.map(remaining)).toEqual(answers.map((_, i) => agency.plan.requestsPerMinute - 1 - i))

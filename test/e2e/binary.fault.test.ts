@@ -34,7 +34,7 @@ beforeAll(async () => {
   cpSync('dist/nightledger', join(folder, 'nightledger'))
   database = await testDatabase()
   await prepareForLoad(database.url)
-}, 60_000)
+})
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
   await database.drop()

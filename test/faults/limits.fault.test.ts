@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
+import { heartbeatAnswered } from '../support/heartbeat-answered.ts'
 import { longTest } from '../support/long-run.ts'
 import { makeAgencyByPortal, type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 import { unlessGone } from '../support/unless-gone.ts'
@@ -136,6 +137,9 @@ test('writes that fail during an outage are all in the audit trail once Postgres
   service.kill('SIGTERM')
   await service.exited
   service = await startServiceOn(postgres.url, { HELD_MS_MAX: '300' })
+  const before = postgres.direct()
+  await heartbeatAnswered(before)
+  await before.end({ timeout: 1 })
   await postgres.shutDown()
   const stay = { unit: 'sea-view', arrival: '2030-01-01', departure: '2030-01-02' }
   const statuses = await Promise.all(

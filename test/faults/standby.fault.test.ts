@@ -69,7 +69,7 @@ async function msUntilBooked(service: StartingService): Promise<number> {
   const since = performance.now()
   const load = new Load(() => service.baseUrl)
   while ((await load.bookOnce().catch(() => null)) === null) {
-    if (performance.now() - since > 30_000) throw new Error(`It does not sell: ${service.log().slice(-2_000)}`)
+    if (performance.now() - since > 60_000) throw new Error(`It does not sell: ${service.log().slice(-2_000)}`)
     await Bun.sleep(2)
   }
   return performance.now() - since
@@ -136,7 +136,7 @@ describe('a second process', () => {
 test('an idle writer that was taken over from notices by its heartbeat', async () => {
   const first = await writer()
   await writer({ takesOver: true })
-  expect(await Promise.race([first.exited, Bun.sleep(10_000).then(() => 'runs')])).toBe(1)
+  expect(await first.exited).toBe(1)
 })
 
 test('a rolling restart loses nothing and leaves no request open for clients that continue to the other process', async () => {

@@ -199,9 +199,14 @@ describeInBrowser('a stay in the calendar', () => {
       stay,
       async (page, panel) => {
         let isAway = true
-        await page.route('**/history', (route) => (isAway ? route.abort() : route.continue()))
+        // A connection that is lost would be tried again by itself.
+        await page.route('**/history', (route) =>
+          isAway
+            ? route.fulfill({ status: 503, json: { code: 'UNAVAILABLE', title: 'In a moment.' } })
+            : route.continue(),
+        )
         await panel.getByText('History', { exact: true }).click()
-        await panel.getByText('The service could not be reached').waitFor()
+        await panel.getByText('In a moment.').waitFor()
         isAway = false
         await panel.getByRole('button', { name: 'Try again' }).click()
         await panel.getByText('The agency put the nights on hold').waitFor()

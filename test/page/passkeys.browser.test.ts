@@ -348,10 +348,10 @@ describeInBrowser('people with passkeys', () => {
   const linkFor = async (personId: string, agencySlug = 'demo') => {
     const [agency] = await portal.database.sql`select agency_id from agency where slug = ${agencySlug}`
     const of = { agencyId: idOf('agc', agency?.['agency_id']), personId, kind: 'sign_in' } as const
-    const { link, secret } = TEST_LINKS.make(of, { now: Date.now(), lifetimeMs: 60_000 })
+    const { link, secret } = TEST_LINKS.make(of, { now: Date.now(), lifetimeMs: 600_000 })
     await portal.database.sql`
       insert into person_link (secret_sha256, agency_id, person_id, kind, created_at, expires_at)
-      values (${link.sha256}, ${uuidOf(of.agencyId)}, ${uuidOf(personId)}, 'sign_in', now(), now() + interval '1 minute')`
+      values (${link.sha256}, ${uuidOf(of.agencyId)}, ${uuidOf(personId)}, 'sign_in', now(), now() + interval '10 minutes')`
     return secret
   }
 

@@ -74,7 +74,9 @@ describeInBrowser('the sandbox', () => {
         await timeOf(page),
       )
       await snapshot(page, 'sandbox-calendar')
-      expect(await page.locator('[aria-current="date"]').first().textContent()).toContain(day)
+      const isToday = async () =>
+        (await page.locator('[aria-current="date"]').first().textContent())?.includes(day) === true
+      await eventually('today is that of the sandbox', isToday)
       await strip(page).getByRole('button', { name: 'Reset' }).click()
       const dialog = page.getByRole('dialog', { name: 'Reset the sandbox?' })
       await expectAccessible(page)

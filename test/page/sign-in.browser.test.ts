@@ -54,7 +54,7 @@ describeInBrowser('signing in', () => {
       expect(await field.inputValue()).toBe('hp_live_wrong')
       // No browser offers to keep it.
       expect([await field.getAttribute('type'), await field.getAttribute('autocomplete')]).toEqual(['text', 'off'])
-      expect(await page.locator(':focus').getAttribute('name')).toBe('token')
+      await page.locator(':focus[name=token]').waitFor()
       await expectAccessible(page)
       await snapshot(page, 'sign-in-wrong')
     })

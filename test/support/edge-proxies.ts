@@ -93,7 +93,11 @@ export const EDGES: readonly Edge[] = [
       write(
         folder,
         'haproxy.cfg',
-        edited('haproxy/haproxy.cfg', [['default-server inter', `default-server port ${adminPort} inter`]]),
+        edited('haproxy/haproxy.cfg', [
+          ['default-server inter', `default-server port ${adminPort} inter`],
+          // Otherwise a check may last as long as the time between two.
+          ['timeout connect 1s', 'timeout connect 1s\n    timeout check 20s'],
+        ]),
       )
       const [a, b] = NODE_ADDRESSES.map((address) => `${address}:${port}`)
       return {

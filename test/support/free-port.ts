@@ -1,6 +1,7 @@
-/** From here on, and below what systems give to those who ask for any port (32768 on Linux). */
-const FIRST = 10_000
-const COUNT = 20_000
+/** Each process of a run has ports of its own; all are below what systems give to those who ask for any port (32768 on Linux). */
+const COUNT = 2_500
+/** From 11,000 on: a browser refuses some of those below. */
+const FIRST = 11_000 + (Number(process.env['JEST_WORKER_ID'] ?? 0) % 8) * COUNT
 
 let next = Math.floor(Math.random() * COUNT)
 

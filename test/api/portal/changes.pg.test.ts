@@ -263,7 +263,8 @@ describe('whoever waits', () => {
       await book().catch(() => undefined)
       expect(await poll).toMatchObject({ status: 200, body: { changes: [] } })
       await open.ended
-      expect(performance.now() - since).toBeLessThan(5_000)
+      // Of the 20 s that it may wait.
+      expect(performance.now() - since).toBeLessThan(15_000)
       expect(open.events).toEqual([])
       const again = await service.ask(`${a}/changes`, undefined, { token: null, headers: { cookie } })
       expect(again.status).toBe(401)

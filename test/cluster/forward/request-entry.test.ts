@@ -297,7 +297,7 @@ describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
     ['a failed write without a key, which may have been made', 'a', post(), 500],
     ['an acknowledged write', 'a', post(), 201],
     ['a repeated write, which b may have made,', 'b', post('{}', { 'idempotency-key': 'k' }), 201, REPLAYED],
-  ] as [string, string, RequestInit, number, HeadersInit?][])(
+  ] as [string, string, RequestInit, number, Record<string, string>?][])(
     'the shard of a is lost while %s is answered: the client gets the answer of %s',
     async (_, by, sent, status, headers = {}) => {
       const { a } = two('a')

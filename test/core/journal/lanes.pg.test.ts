@@ -164,8 +164,11 @@ describe('a batch that waits in the database', () => {
     const before = await sessions()
     const release = await holding(database.url, `select from shard where shard = ${shardOf(A)} for update`)
     const killed = journal.append(bookingOf(A, dice, 'killed'))
-    await eventually('its batch waits', async () => (await waiting()).length === 1)
-    for (const pid of await waiting()) await sql`select pg_terminate_backend(${pid})`
+    await eventually('its batch waits, and is killed', async () => {
+      const pids = await waiting()
+      for (const pid of pids) await sql`select pg_terminate_backend(${pid})`
+      return pids.length === 1
+    })
     for (let n = 0; n < 5; n++) await journal.append(bookingOf(B, dice, `meanwhile ${n}`))
     await release()
     await killed

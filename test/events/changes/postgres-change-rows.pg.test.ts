@@ -62,7 +62,7 @@ test('a month that was archived: its places have expired, the start is what is l
   expect(await seqsAfter(rows, 'start', B)).toEqual([])
   await ledger.close()
   await database.drop()
-}, 60_000)
+})
 
 test('after a backup was restored, places up to it are good; what was given up has expired, also when the log is as long again', async () => {
   const lost = await testDatabase()
@@ -84,4 +84,4 @@ test('after a backup was restored, places up to it are good; what was given up h
   await ledger.close()
   await restored.drop()
   await lost.drop()
-}, 60_000)
+})

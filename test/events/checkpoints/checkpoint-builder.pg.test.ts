@@ -337,7 +337,7 @@ describe('the leaves that a process has just made', () => {
     }
     expect(rounds - reads).toBeGreaterThan(8)
     expect(reads).toBeGreaterThan(8)
-  }, 60_000)
+  })
 })
 
 const PLAIN = Array<'nothing'>(8).fill('nothing')

@@ -112,7 +112,7 @@ test('W7: an endpoint gets every event from its registration or its choice on, n
   }
   await database.sql`analyze`
   expect((await verifyDatabase(database.sql)).differences).toEqual([])
-}, 60_000)
+})
 
 test('events that waited for an endpoint are sent in the order of the log, and listed with the times at which they happened', async () => {
   const agency = await addAgency(ledger, { id: systemIds('agc'), slug: 'waited' })

@@ -103,4 +103,4 @@ test("a unit whose journal is damaged does not keep another agency's hold beyond
   await database.sql`update journal set payload = rtrim(payload) where unit_id = ${uuidOf(UNIT_BAD)} and kind = 'unit_set'`
   await eventually('the repaired ones are released', async () => (await statusOf(AGENCY_BAD)).join() === 'cancelled')
   expect([ledger.reports.failures, ledger.reports.damaged].map(({ length }) => length)).toEqual([1, 1])
-}, 60_000)
+})

@@ -83,7 +83,7 @@ describe('a search', () => {
     }
     expect(found.some).toBeGreaterThan(SEARCHES / 3)
     await sql.end()
-  }, 60_000)
+  })
 
   test('has a page beyond its end without rows, and the count', async () => {
     const list = new PostgresGuestList(lists, new ListReads(lists))
@@ -129,7 +129,7 @@ describe(`among ${GUESTS} guests of an agency, and as many of another one`, () =
     for (const { definition } of indexes) await admin.unsafe(definition)
     await admin.unsafe('vacuum analyze guest')
     await admin.end()
-  }, 120_000)
+  })
 
   async function blocksRead(agencyId: string, search: string): Promise<number> {
     const statement = foundGuests(lists, { agencyId, search, page: { offset: 0, limit: 100 } })

@@ -101,7 +101,7 @@ async function expectSame(memory: MemoryAsOfRows): Promise<void> {
 
 test('the place at every moment, and its entries, are the same as in memory', async () => {
   await expectSame(await copied())
-}, 60_000)
+})
 
 test('the same holds after a month was archived, and what was found before is read again', async () => {
   const [unit] = units as [Unit]
