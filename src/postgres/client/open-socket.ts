@@ -1,6 +1,7 @@
 /**
  * A connection to one server for postgres.js, encrypted if that is asked for. postgres.js would continue in plain text with a server that
- * refuses encryption (`prefer`), cannot be given a certificate authority by URL, and has no deadline for a handshake that hangs.
+ * refuses encryption (`prefer`), cannot be given a certificate authority by URL, has no deadline for a handshake that hangs, and connects
+ * again at once, without end, while a server closes each connection before the login, as a load balancer without servers does.
  */
 import net from 'node:net'
 import tls from 'node:tls'
@@ -28,7 +29,9 @@ export async function openSocket(
   const timer = setTimeout(() => plain.destroy(timedOut(host)), timeoutMs)
   try {
     await once(plain, 'connect')
-    return encryption === null ? plain : await encrypted(plain, host, encryption)
+    const socket = failingWhenClosed(encryption === null ? plain : await encrypted(plain, host, encryption))
+    // postgres.js names them in its own errors.
+    return Object.assign(socket, { host: host.name, port: host.port })
   } catch (error) {
     plain.destroy()
     throw error
@@ -62,6 +65,12 @@ async function encrypted(plain: net.Socket, host: Host, { mode, ca }: Tls): Prom
   return socket
 }
 
+/** Until the server has said anything, the end of the connection is an error. */
+function failingWhenClosed<T extends net.Socket>(socket: T): T {
+  const fail = () => void socket.destroy(closed())
+  return socket.once('end', fail).once('data', () => socket.off('end', fail))
+}
+
 /** Errors of the socket itself have a system call. */
 function isAboutCertificate(error: unknown): boolean {
   return error instanceof Error && !('syscall' in error) && !('code' in error && error.code === 'CONNECT_TIMEOUT')
@@ -76,14 +85,15 @@ function once<T = unknown>(socket: net.Socket, event: 'connect' | 'data' | 'secu
     }
     const onEvent = (value: T) => settle(() => resolve(value))
     const onError = (error: Error) => settle(() => reject(error))
-    const onClose = () =>
-      onError(
-        Object.assign(new Error('Cannot connect: the server closed the connection'), {
-          code: 'ECONNRESET',
-          syscall: 'read',
-        }),
-      )
+    const onClose = () => onError(closed())
     socket.once(event, onEvent).once('error', onError).once('close', onClose)
+  })
+}
+
+function closed(): Error {
+  return Object.assign(new Error('the server closed the connection before the login'), {
+    code: 'ECONNRESET',
+    syscall: 'read',
   })
 }
 

@@ -79,9 +79,7 @@ function clientOf(
   const where = typeof host === 'function' ? host : async () => host
   const timeoutMs = options.connect_timeout * 1_000
   const socket = async (): Promise<net.Socket> => openSocket(await where(), { encryption: tls, timeoutMs })
-  // Lists, because postgres.js would take an address with colons apart.
-  const plain = typeof host === 'function' || tls !== null ? { socket } : { host: [host.name], port: [host.port] }
-  return postgres(url, { ...OPTIONS, ...options, ssl: false, ...plain } as unknown as Options)
+  return postgres(url, { ...OPTIONS, ...options, ssl: false, socket } as unknown as Options)
 }
 
 /** A write-ahead log is named after its timeline, in the first 8 of its hexadecimal digits. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type AddressInfo, createServer } from 'node:net'
 import { checkServer } from '../../../src/postgres/client/check-server.ts'
 import { connect, type Purpose } from '../../../src/postgres/client/connect.ts'
 import { classifyDatabaseError } from '../../../src/postgres/client/database-error.ts'
@@ -46,6 +47,31 @@ describe('a connection', () => {
     await database.sql`select pg_terminate_backend(${own?.['pid']})`
     expect(await waiting).toBe('connection')
     await sql.end({ timeout: 0 })
+  })
+
+  test('that the server closes before the login is an error at once, and is not tried again without end', async () => {
+    let accepted = 0
+    const server = createServer((client) => {
+      client
+        .end()
+        .resume()
+        .on('error', () => {})
+      accepted += 1
+      if (accepted === 20) server.close()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const sql = connect(`postgres://u:p@127.0.0.1:${(server.address() as AddressInfo).port}/x`, { purpose: 'admin' })
+    const error = await sql`select 1`.then(
+      () => null,
+      (thrown: unknown) => thrown,
+    )
+    expect([classifyDatabaseError(error), String(error), accepted]).toEqual([
+      'connection',
+      'Error: the server closed the connection before the login',
+      1,
+    ])
+    await sql.end({ timeout: 0 })
+    server.close()
   })
 
   test('the server of the tests passes the check of servers', async () => {
