@@ -79,7 +79,7 @@ describeInBrowser('a stay in the calendar', () => {
   ): Promise<void> {
     const from = isoOf(Date.parse(stay.arrival) / 86_400_000 - 3)
     const at = `#/calendar?from=${from}&zoom=month&booking=${stay.id}`
-    await portal.visit({ as: 'desk', at, ...options }, async (page) => {
+    await portal.visit({ as: 'desk', at, keepsMessages: true, ...options }, async (page) => {
       const panel = page.getByRole('dialog')
       await panel.getByRole('link', { name: 'Booking page' }).waitFor()
       await test(page, panel)
@@ -242,20 +242,23 @@ describeInBrowser('a stay in the calendar', () => {
 
   test('a block that was made by mistake is taken back by Undo', async () => {
     const first = today() + 10
-    await portal.visit({ as: 'desk', at: `#/calendar?from=${isoOf(first - 2)}&zoom=month` }, async (page) => {
-      await page.getByRole('rowheader', { name: unit.name }).waitFor()
-      await drag(page, await cell(page, unit.name, first), await cell(page, unit.name, first + 3))
-      const panel = page.getByRole('dialog')
-      await panel.getByText('Block', { exact: true }).click()
-      await panel.getByRole('button', { name: 'Block nights' }).click()
-      await page.getByText('Block added').waitFor()
-      expect(await partnerBooks(first, first + 2)).toBe(409)
-      const { bookings } = await agency(`/bookings?unit=${unit.slug}&type=block`)
-      expect(bookings).toMatchObject([{ status: 'confirmed', arrival: isoOf(first), departure: isoOf(first + 3) }])
-      await page.getByRole('button', { name: 'Undo' }).click()
-      await page.getByText('Block removed').waitFor()
-      expect((await asColleaguesSee(bookings[0].id)).status).toBe('cancelled')
-    })
+    await portal.visit(
+      { as: 'desk', at: `#/calendar?from=${isoOf(first - 2)}&zoom=month`, keepsMessages: true },
+      async (page) => {
+        await page.getByRole('rowheader', { name: unit.name }).waitFor()
+        await drag(page, await cell(page, unit.name, first), await cell(page, unit.name, first + 3))
+        const panel = page.getByRole('dialog')
+        await panel.getByText('Block', { exact: true }).click()
+        await panel.getByRole('button', { name: 'Block nights' }).click()
+        await page.getByText('Block added').waitFor()
+        expect(await partnerBooks(first, first + 2)).toBe(409)
+        const { bookings } = await agency(`/bookings?unit=${unit.slug}&type=block`)
+        expect(bookings).toMatchObject([{ status: 'confirmed', arrival: isoOf(first), departure: isoOf(first + 3) }])
+        await page.getByRole('button', { name: 'Undo' }).click()
+        await page.getByText('Block removed').waitFor()
+        expect((await asColleaguesSee(bookings[0].id)).status).toBe('cancelled')
+      },
+    )
     expect(await partnerBooks(first, first + 2)).toBe(201)
   })
 
@@ -263,21 +266,24 @@ describeInBrowser('a stay in the calendar', () => {
     const first = today() + 10
     const moved = await book(first, 2, 'Moved')
     const other = await book(first + 6, 2, 'Other')
-    await portal.visit({ as: 'desk', at: `#/calendar?from=${isoOf(first - 2)}&zoom=month` }, async (page) => {
-      await bar(page, 'Test Moved').waitFor()
-      await drag(page, await cell(page, unit.name, first + 1), await cell(page, unit.name, first + 4))
-      await page.getByRole('dialog').getByRole('button', { name: 'Change dates' }).click()
-      await page.getByText('Test Moved moved').waitFor()
-      await eventually('the move is stored', async () => (await asPartnersSee(moved.id)).arrival !== moved.arrival)
-      await bar(page, 'Test Other').click()
-      const panel = page.getByRole('dialog', { name: 'Test Other' })
-      await panel.waitFor()
-      await page.getByRole('button', { name: 'Undo' }).click()
-      await page.getByText('Test Moved is back where it was.').waitFor()
-      // The details stay open.
-      await panel.waitFor()
-      await expectAccessible(page)
-    })
+    await portal.visit(
+      { as: 'desk', at: `#/calendar?from=${isoOf(first - 2)}&zoom=month`, keepsMessages: true },
+      async (page) => {
+        await bar(page, 'Test Moved').waitFor()
+        await drag(page, await cell(page, unit.name, first + 1), await cell(page, unit.name, first + 4))
+        await page.getByRole('dialog').getByRole('button', { name: 'Change dates' }).click()
+        await page.getByText('Test Moved moved').waitFor()
+        await eventually('the move is stored', async () => (await asPartnersSee(moved.id)).arrival !== moved.arrival)
+        await bar(page, 'Test Other').click()
+        const panel = page.getByRole('dialog', { name: 'Test Other' })
+        await panel.waitFor()
+        await page.getByRole('button', { name: 'Undo' }).click()
+        await page.getByText('Test Moved is back where it was.').waitFor()
+        // The details stay open.
+        await panel.waitFor()
+        await expectAccessible(page)
+      },
+    )
     const { arrival, departure, totalAmount, unitSlug } = moved
     expect(await asPartnersSee(moved.id)).toMatchObject({ arrival, departure, totalAmount, unitSlug })
     expect((await asPartnersSee(other.id)).arrival).toBe(other.arrival)
@@ -291,7 +297,7 @@ describeInBrowser('a stay in the calendar', () => {
   ): Promise<void> {
     const first = Date.parse(stay.arrival) / 86_400_000
     const at = `#/calendar?from=${isoOf(first - 2)}&zoom=month`
-    await portal.visit({ as: 'desk', at, ...options }, async (page) => {
+    await portal.visit({ as: 'desk', at, keepsMessages: true, ...options }, async (page) => {
       await page.locator('.chart-row .chart-bar').first().waitFor()
       await drag(page, await cell(page, unit.name, first + 1), await cell(page, unit.name, first + 4))
       const dialog = page.getByRole('dialog', { name: 'Change dates' })

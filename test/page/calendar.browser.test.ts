@@ -64,7 +64,7 @@ describeInBrowser('the calendar', () => {
     options: { as?: Role; viewport?: typeof PHONE; mayFail?: boolean } = {},
   ): Promise<void> {
     const at = `#/calendar?from=${isoOf(FIRST + day)}&zoom=month`
-    await portal.visit({ as: 'desk', at, ...options }, async (page) => {
+    await portal.visit({ as: 'desk', at, keepsMessages: true, ...options }, async (page) => {
       await page.getByRole('rowheader', { name: 'Alfama Loft' }).waitFor()
       await page.getByRole('columnheader', { name: dayName(FIRST + day) }).waitFor()
       await test(page)

@@ -27,7 +27,7 @@ describeInBrowser('fees', () => {
   const feesOf = async () => (await quote()).lines.filter(({ kind }) => kind === 'fee').map(({ label }) => label)
 
   test('a fee that is added is in the quotes of partners, and no longer once it is switched off', async () => {
-    await portal.visit({ as: 'manager', at: '#/fees' }, async (page) => {
+    await portal.visit({ as: 'manager', at: '#/fees', keepsMessages: true }, async (page) => {
       await page
         .getByRole('row', { name: /City tax/ })
         .first()

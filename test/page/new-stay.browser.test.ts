@@ -50,7 +50,7 @@ describeInBrowser('a new stay in the calendar', () => {
     options: { mayFail?: boolean } = {},
   ): Promise<void> {
     const at = `#/calendar?from=${isoOf(FIRST)}&zoom=month`
-    await portal.visit({ as: 'desk', at, ...options }, async (page) => {
+    await portal.visit({ as: 'desk', at, keepsMessages: true, ...options }, async (page) => {
       await page.getByRole('rowheader', { name: unit.name }).waitFor()
       await drag(page, await cell(page, unit.name, FIRST + 2), await cell(page, unit.name, FIRST + 5))
       const panel = page.getByRole('dialog')

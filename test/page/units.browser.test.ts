@@ -22,7 +22,7 @@ describeInBrowser('units', () => {
   const partnerUnit = async (slug: string) => (await partnerUnits()).find((unit) => unit.slug === slug)
 
   test('a unit is added, edited, archived and brought back, and partners see it', async () => {
-    await portal.visit({ as: 'manager', at: '#/units' }, async (page) => {
+    await portal.visit({ as: 'manager', at: '#/units', keepsMessages: true }, async (page) => {
       await page.getByRole('row', { name: /Alfama Loft/ }).waitFor()
       await expectAccessible(page)
       await snapshot(page, 'units')

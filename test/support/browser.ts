@@ -52,6 +52,8 @@ interface VisitOptions {
   readonly host?: 'localhost' | '127.0.0.1'
   /** Requests that fail are part of the test: the service is away. */
   readonly mayFail?: boolean
+  /** Messages stay until they are closed: on a busy machine they can go before the test presses Undo. */
+  readonly keepsMessages?: boolean
   /** Another one that the browser may go to. */
   readonly otherOrigin?: string
 }
@@ -94,6 +96,7 @@ export async function openPortalInBrowser(
         const faults = watchFaults(context, origin, options)
         await signIn(context, origin, database, options)
         const page = await context.newPage()
+        if (options.keepsMessages === true) await page.addInitScript(withoutTimersOf, [5_000, 10_000])
         await page.goto(`${origin}/portal/${options.at ?? ''}`)
         await test(page)
         if (faults.length > 0) throw new Error(`Faults in the browser:\n${faults.join('\n')}`)
@@ -121,6 +124,13 @@ export async function openContext(
   // As an init script it is not subject to the page's policy.
   await context.addInitScript({ content: AXE })
   return context
+}
+
+/** Runs in the page. @param delays of src/page/design/toast.tsx, ms */
+function withoutTimersOf(delays: readonly number[]): void {
+  const start = globalThis.setTimeout
+  globalThis.setTimeout = ((run: () => void, ms?: number) =>
+    delays.includes(ms ?? 0) ? 0 : start(run, ms)) as typeof setTimeout
 }
 
 /** Makes `change` once, after the page has sent its next write to `path` and before that arrives: no earlier read can show it. */
