@@ -60,6 +60,8 @@ test('a service starts without them, says in its log what is missing, and needs 
     .split('\n')
     .filter((line) => line.includes('"level":40'))
     .map((line) => JSON.parse(line))
+    // On a slow machine there are other warnings.
+    .filter(({ msg }) => /sign-in|mail/.test(msg))
   expect(logged).toMatchObject([
     { msg: 'sign-in with the provider failed', step: 'discovery', code: 'ECONNREFUSED' },
     { msg: 'mail not sent', code: 'ESOCKET', status: null },

@@ -4,6 +4,7 @@ import type { FoundOutcome } from '../../../src/core/bookings/booking-turns.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { stateHash } from '../../../src/core/journal/snapshot-codec.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import type { Verification } from '../../../src/verify/findings.ts'
 import type { VerifyStore } from '../../../src/verify/verify-store.ts'
 import { emptyTables } from '../../support/empty-tables.ts'
@@ -27,7 +28,10 @@ export class LivedLedger {
   static async open(database: TestDatabase): Promise<LivedLedger> {
     await emptyTables(database.sql)
     await database.sql`update shard set mark = 0, mark_link = '', base = 0, base_link = ''`
-    const ledger = await openTestDatabaseLedger(database.url, { limits: { snapshotEvery: 3 } })
+    // No round of checkpoints but those that a test asks for: the ledger's first is after 10 s.
+    const after: typeof systemClock.after = (ms, task) => (ms >= 10_000 ? () => {} : systemClock.after(ms, task))
+    const clock = { ...systemClock, after }
+    const ledger = await openTestDatabaseLedger(database.url, { limits: { snapshotEvery: 3 }, clock })
     const agency = await addAgency(ledger)
     const unit = (slug: string) => addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', slug), slug }))
     return new LivedLedger(database, ledger, agency, [await unit('a'), await unit('b')])
