@@ -44,6 +44,7 @@ import type { Ledger, LedgerOptions, PreparedLedger } from './ledger.ts'
 import { LastFlush, openCounters } from './ledger-counters.ts'
 import { openHousekeeping } from './ledger-housekeeping.ts'
 import { openStores } from './ledger-stores.ts'
+import { replayableAnswers } from './replayable-answers.ts'
 
 const SWEEP_MS = 5_000
 /** After the fence, open writes are first answered with 500 and then counted. */
@@ -182,9 +183,13 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     signer: new CheckpointSigner(options.secretKey),
   })
 
-  const { idempotencyRows } = stores
   const idempotency = new IdempotentWrites({
-    find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
+    find: replayableAnswers({
+      rows: stores.idempotencyRows,
+      journal: () => writing().journal,
+      clock,
+      findLost: () => ownership.findLost(),
+    }),
     clock,
     sandboxNow: (agencyId) => catalogue.agencyById(agencyId)?.clock?.now ?? null,
   })
