@@ -1,5 +1,5 @@
 /*
- * `bun run bench [--quick | --medium] [--only <scenario>] [--open] [--workers]` compares the service with a server that does nothing and with one that a team
+ * `bun run bench [--quick | --medium] [--only <scenario>] [--open] [--workers] [--world]` compares the service with a server that does nothing and with one that a team
  * might write instead. It starts everything it needs, shows progress and ends with a table; bench/README.md explains it.
  */
 import { loadavg } from 'node:os'
@@ -37,15 +37,19 @@ const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}`)
 
 const names = [...SCENARIOS.map(({ name }) => name), ...ALONE]
-const USAGE = `bun run bench [--quick | --medium] [--only <scenario> | --open | --workers]
+const USAGE = `bun run bench [--quick | --medium] [--only <scenario> | --open | --workers | --world]
 
   --quick              the main targets in about two minutes, with a tenth of the data
   --medium             what has a target, with all of the data, except growth and deliveries
   --only <scenario>    one of ${names.join(', ')}
   --open               only latencies at fixed rates, in about three minutes
   --workers            only how reads and bookings grow with WORKERS, in about ten minutes; needs root
+  --world              only a service with 1,000,000 units and 5,000,000 bookings, in about 40 minutes; needs pg_dump
 
 bench/README.md says what is measured and how to read it.`
+
+/** What the flags run instead of everything else. */
+const PROGRAMS = { open: 'open-loop', workers: 'workers', world: 'scale' } as const
 
 /** How much is measured. */
 type Extent = 'quick' | 'medium' | 'full'
@@ -74,7 +78,7 @@ if (only === null && extent === 'full') await runAlone('open-loop')
 process.exit()
 
 /** Prints the usage and exits if asked for, or if an argument is unknown. */
-function readArguments(): { extent: Extent; only: string | null; alone: 'open-loop' | 'workers' | null } {
+function readArguments(): { extent: Extent; only: string | null; alone: 'open-loop' | 'workers' | 'scale' | null } {
   try {
     const { values } = parseArgs({
       options: {
@@ -83,6 +87,7 @@ function readArguments(): { extent: Extent; only: string | null; alone: 'open-lo
         only: { type: 'string' },
         open: { type: 'boolean' },
         workers: { type: 'boolean' },
+        world: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
     })
@@ -93,8 +98,8 @@ function readArguments(): { extent: Extent; only: string | null; alone: 'open-lo
     if (values.only !== undefined && !names.includes(values.only))
       throw new Error(`Cannot measure ${values.only}: use one of ${names.join(', ')}`)
     const extent = values.quick === true ? 'quick' : values.medium === true ? 'medium' : 'full'
-    const alone = values.open === true ? 'open-loop' : values.workers === true ? 'workers' : null
-    return { extent, only: values.only ?? null, alone }
+    const alone = (['open', 'workers', 'world'] as const).find((flag) => values[flag] === true)
+    return { extent, only: values.only ?? null, alone: alone === undefined ? null : PROGRAMS[alone] }
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
     process.exit(2)

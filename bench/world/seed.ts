@@ -27,7 +27,7 @@ import {
 } from './world.ts'
 
 /** The epoch of a database without a writer so far. */
-const EPOCH = 0
+export const EPOCH = 0
 const RECORDS_PER_BATCH = 2_000
 const AT = Date.UTC(2026, 10, 1)
 const PLAN = { apiAccess: true, requestsPerMinute: 2_000_000_000, requestsPerMonth: 9_000_000_000_000 }
@@ -39,8 +39,7 @@ export async function seedLedger(sql: Sql, size: WorldSize, onStep: (step: strin
   for (let agency = 0; agency < size.agencies; agency++) await seedAgency(store, agency)
   const writer = await BatchWriter.open(sql)
   for (let agency = 0; agency < size.agencies; agency++)
-    for (let unit = 0; unit < size.unitsPerAgency; unit++)
-      await writer.add(recordOf(agencyIdOf(agency), { kind: 'unit_set', unit: unitOf(agency, unit) }))
+    for (let unit = 0; unit < size.unitsPerAgency; unit++) await writer.add(unitSetOf(agency, unit))
   onStep(`seeding ${size.agencies * size.unitsPerAgency * size.bookingsPerUnit} bookings`)
   for (let agency = 0; agency < size.agencies; agency++)
     for (let unit = 0; unit < size.unitsPerAgency; unit++)
@@ -52,7 +51,7 @@ export async function seedLedger(sql: Sql, size: WorldSize, onStep: (step: strin
   await sql`vacuum analyze`
 }
 
-async function seedAgency(store: AgencyStore, agency: number): Promise<void> {
+export async function seedAgency(store: AgencyStore, agency: number): Promise<void> {
   const id = agencyIdOf(agency)
   const line = (): AuditDraft => ({
     auditId: systemIds('aud'),
@@ -148,6 +147,10 @@ function recordOf(agencyId: string, event: UnitEvent): JournalRecord {
   return { agencyId, at: AT, entries: [{ id: systemIds('evt'), event, at: AT, caller: CALLER, envelope }] }
 }
 
+export function unitSetOf(agency: number, unit: number): JournalRecord {
+  return recordOf(agencyIdOf(agency), { kind: 'unit_set', unit: unitOf(agency, unit) })
+}
+
 export function bookedOf(agencyId: string, booking: Booking): JournalRecord {
   return recordOf(agencyId, { kind: 'booking_created', after: booking })
 }
@@ -167,7 +170,7 @@ const LAST_NAMES = [
   'Faria',
 ]
 
-function guestOf(n: number): NonNullable<JournalRecord['guest']> {
+export function guestOf(n: number): NonNullable<JournalRecord['guest']> {
   const firstName = FIRST_NAMES[n % FIRST_NAMES.length] ?? 'Ana'
   const lastName = `${LAST_NAMES[n % LAST_NAMES.length] ?? 'Reis'} ${n}`
   return {

@@ -1,0 +1,405 @@
+/*
+ * `bun run bench --world`: one service on one PostgreSQL with 10,000 agencies, 1,000,000 units and 5,000,000 bookings. docs/scale.md has the figures.
+ *
+ * It needs PostgreSQL's own programs (pg_dump), 20 GB of disk and about 40 minutes, most of them for the seed, the dump and `verify`.
+ * `--only <step>` measures one step. `--database-url <server>` keeps the world, as the database `world`, on a server of yours, where the
+ * next run finds it; without it, a server is started in a temporary folder. `--agencies 100` is a small world, to try it.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { shardOf } from '../src/core/journal/shard.ts'
+import { uuidOf } from '../src/lib/ids.ts'
+import { connect, type Sql } from '../src/postgres/client/connect.ts'
+import { migrate } from '../src/postgres/schema/migrate.ts'
+import { PostgresAgencyStore } from '../src/postgres/stores/postgres-agency-store.ts'
+import { runCliProcess } from '../test/support/cli-process.ts'
+import { eventually } from '../test/support/eventually.ts'
+import { send } from '../test/support/http-call.ts'
+import { scrape } from '../test/support/scrape.ts'
+import { credentialsFor, TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
+import { startSystemPostgres, systemPostgres } from '../test/support/system-postgres.ts'
+import type { LoadResult } from './load/load-process.ts'
+import { writeResult } from './report.ts'
+import { JsonChild } from './support/json-child.ts'
+import {
+  cpuSecondsOf,
+  cpuSecondsOfFamily,
+  residentMbOf,
+  type ServiceHandle,
+  startService,
+} from './support/processes.ts'
+import { medianOf, rounded } from './support/statistics.ts'
+import { BatchWriter, bookedOf, EPOCH, guestOf, seedAgency, unitSetOf } from './world/seed.ts'
+import { agencyIdOf, calendarOf, listedBookingOf, secretOf, type WorldSize } from './world/world.ts'
+
+const { values: given } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    agencies: { type: 'string', default: '10000' },
+    'database-url': { type: 'string' },
+  },
+})
+const SIZE: WorldSize = {
+  agencies: Number(given.agencies),
+  unitsPerAgency: 100,
+  bookingsPerUnit: 5,
+  bookingsOfFirst: 100_000,
+}
+/** Agency 0: as many units as the page is made for, and a guest for each of its further bookings. */
+const LARGEST: WorldSize = { ...SIZE, agencies: 1, unitsPerAgency: 1_000 }
+/** Whose units are brought into memory. */
+const RESIDENT: WorldSize = { ...SIZE, agencies: Math.min(1_000, SIZE.agencies) }
+/**
+ * Ten times what 1,000 units sell in a day: 200 stays (2 of 3 nights sold, 3.5 nights a stay), with 99 requests for each, as in the mixed
+ * load: 90 for availability and 9 for a quote.
+ */
+const DAY = { requests: 200_000, connections: 32 }
+const SETTINGS = ['shared_buffers=4GB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB', 'max_connections=100']
+const ROUNDS = 5
+
+const began = performance.now()
+const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(5)} s  ${text}`)
+
+const programs = systemPostgres()
+if (programs === null) throw new Error('Cannot measure: install PostgreSQL with pg_dump and pg_restore')
+const server =
+  given['database-url'] === undefined
+    ? await startSystemPostgres(programs, SETTINGS)
+    : { url: given['database-url'], stop: async () => {} }
+const admin = connect(server.url, { purpose: 'admin' })
+const url = databaseUrl('world')
+/** So that what happens between two steps is in the figures of none. */
+let postmasterPid = 0
+const results: Record<string, unknown> = {}
+
+interface Cost {
+  readonly seconds: number
+  readonly serviceCpuS: number
+  readonly postgresCpuS: number
+}
+
+/** What it takes, and what it gives. @param pid of the service, or of nothing */
+async function costOf<T>(pid: number, work: () => Promise<T>): Promise<Cost & { readonly made: T }> {
+  const [since, own, postgres] = [performance.now(), cpuSecondsOf(pid), cpuSecondsOfFamily(postmasterPid)]
+  const made = await work()
+  return {
+    seconds: rounded((performance.now() - since) / 1_000, 3),
+    serviceCpuS: rounded(cpuSecondsOf(pid) - own, 2),
+    postgresCpuS: rounded(cpuSecondsOfFamily(postmasterPid) - postgres, 2),
+    made,
+  }
+}
+
+const STEPS: Record<string, () => Promise<unknown>> = {
+  start: measureStart,
+  checkpoints: measureCheckpoints,
+  reads: measureReads,
+  memory: measureMemory,
+  day: measureDay,
+  retention: measureRetention,
+  dump: measureDump,
+  verify: measureVerify,
+}
+
+try {
+  const [row] = await admin<{ pid: number }[]>`select split_part(pg_read_file('postmaster.pid'), e'\n', 1)::int as pid`
+  postmasterPid = row?.pid ?? 0
+  if (!(await isSeeded())) results['seed'] = await seed()
+  results['stored'] = await stored()
+  for (const [name, measure] of Object.entries(STEPS)) {
+    if (given.only !== undefined && given.only !== name) continue
+    say(`${name}:`)
+    results[name] = await measure()
+    say(JSON.stringify(results[name]))
+  }
+  await writeResult(given.only === undefined ? 'scale' : `scale-${given.only}`, {
+    world: SIZE,
+    largest: LARGEST,
+    ...results,
+  })
+} finally {
+  await admin.end({ timeout: 1 })
+  await server.stop()
+}
+process.exit()
+
+function databaseUrl(name: string): string {
+  const of = new URL(server.url)
+  of.pathname = `/${name}`
+  return of.href
+}
+
+async function isSeeded(): Promise<boolean> {
+  const rows = await admin`
+    select from pg_database where datname = 'world' and shobj_description(oid, 'pg_database') = 'complete'`
+  return rows.length > 0
+}
+
+/** Two writers, each with half of the shards. */
+async function seed(): Promise<Cost> {
+  await admin.unsafe('drop database if exists world')
+  await admin.unsafe('create database world')
+  const { made: _, ...cost } = await withWorld(async (sql) => {
+    await migrate(sql)
+    return costOf(0, async () => {
+      await Promise.all([0, 1].map(seedHalf))
+      say('vacuum analyze')
+      await sql`vacuum analyze`
+      await sql`checkpoint`
+    })
+  })
+  await admin.unsafe(`comment on database world is 'complete'`)
+  say(`seeded: ${JSON.stringify(cost)}`)
+  return cost
+}
+
+async function seedHalf(half: number): Promise<void> {
+  const sql = connect(url, { purpose: 'admin' })
+  const store = new PostgresAgencyStore(sql, () => EPOCH)
+  const agencies = Array.from({ length: SIZE.agencies }, (_, agency) => agency).filter(
+    (agency) => shardOf(agencyIdOf(agency)) % 2 === half,
+  )
+  for (const agency of agencies) await seedAgency(store, agency)
+  say(`${agencies.length} agencies are stored`)
+  const writer = await BatchWriter.open(sql)
+  for (const [n, agency] of agencies.entries()) {
+    const size = agency === 0 ? LARGEST : SIZE
+    for (let unit = 0; unit < size.unitsPerAgency; unit++) await writer.add(unitSetOf(agency, unit))
+    for (let unit = 0; unit < size.unitsPerAgency; unit++)
+      for (const booking of calendarOf(size, agency, unit)) await writer.add(bookedOf(agencyIdOf(agency), booking))
+    for (let booking = 0; agency === 0 && booking < LARGEST.bookingsOfFirst; booking++)
+      await writer.add({ ...bookedOf(agencyIdOf(0), listedBookingOf(LARGEST, booking)), guest: guestOf(booking) })
+    if (n % 500 === 499 || n === agencies.length - 1) say(`the units and bookings of ${n + 1} agencies are stored`)
+  }
+  await writer.end()
+  await sql.end()
+}
+
+async function withWorld<T>(use: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = connect(url, { purpose: 'admin' })
+  try {
+    return await use(sql)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+async function stored(): Promise<unknown> {
+  const [row] = await withWorld(
+    (sql) => sql`
+      select (select count(*)::int from agency) as agencies, (select count(*)::int from unit) as units,
+             (select count(*)::int from booking) as bookings, (select count(*)::int from journal) as entries,
+             round(pg_database_size('world') / 1e9, 2)::float8 as gigabytes`,
+  )
+  say(JSON.stringify(row))
+  return row
+}
+
+async function withService<T>(
+  use: (service: ServiceHandle) => Promise<T>,
+  env: Record<string, string> = {},
+): Promise<T> {
+  const service = await startService(url, env)
+  try {
+    return await use(service)
+  } finally {
+    await service.stop()
+  }
+}
+
+async function measureStart() {
+  const starts: Record<'readyMs' | 'cpuS' | 'mb' | 'postgresCpuS', number>[] = []
+  for (let round = 0; round < 3; round++) {
+    const { made, ...cost } = await costOf(0, () => startService(url))
+    const figures = { readyMs: made.readyMs, cpuS: cpuSecondsOf(made.pid), mb: residentMbOf(made.pid) }
+    starts.push({ ...figures, postgresCpuS: cost.postgresCpuS })
+    await made.stop()
+  }
+  const of = (figure: 'readyMs' | 'cpuS' | 'mb' | 'postgresCpuS') =>
+    rounded(medianOf(starts.map((start) => start[figure])), 2)
+  return { readyMs: of('readyMs'), serviceCpuS: of('cpuS'), postgresCpuS: of('postgresCpuS'), residentMb: of('mb') }
+}
+
+/** Until every entry has its leaf in the Merkle tree of its agency: only what the seed has left to do. */
+function measureCheckpoints() {
+  return withService(async (service) => {
+    const { made: _, ...cost } = await costOf(service.pid, () =>
+      eventually(
+        'every entry has its leaf',
+        async () => {
+          await Bun.sleep(2_000)
+          const page = await scrape(service.baseUrl)
+          // Rounds are 10 s apart; the first one takes as long as it takes.
+          const behindS = page.value('nightledger_checkpoints_behind_seconds') ?? Number.POSITIVE_INFINITY
+          return behindS < 12 && (await withoutLeaves()) === 0
+        },
+        3_600_000,
+      ),
+    )
+    return cost
+  })
+}
+
+/** Agencies without any. */
+async function withoutLeaves(): Promise<number> {
+  return withWorld(async (sql) => {
+    const [row] = await sql<{ agencies: number }[]>`
+      select ((select count(*) from agency) - (select count(distinct agency_id) from checkpoint))::int as agencies`
+    return row?.agencies ?? 0
+  })
+}
+
+/** The largest agency's requests, each for the first time, when none of its units is in memory, and again. */
+function measureReads() {
+  const portal = '/portal/v1/agencies/agency-0'
+  const partner = '/partner/v1'
+  const lastPage = LARGEST.bookingsOfFirst / 50
+  const requests: Record<string, string> = {
+    'calendar of the page, 90 days of 1,000 units': `${portal}/tape?from=2026-12-01&to=2027-03-01`,
+    'units of the page': `${portal}/units`,
+    'bookings, first page': `${partner}/bookings?page=1&pageSize=50`,
+    'bookings, in the middle': `${partner}/bookings?page=${lastPage / 2}&pageSize=50`,
+    'bookings, last page': `${partner}/bookings?page=${lastPage}&pageSize=50`,
+    'guests, a name of one in eleven': `${partner}/guests?search=silva&pageSize=20`,
+    'guests, one address': `${partner}/guests?search=guest77777%40&pageSize=20`,
+    'guests, three letters of none': `${partner}/guests?search=xqz&pageSize=20`,
+    'guests, last page': `${partner}/guests?page=${LARGEST.bookingsOfFirst / 50}&pageSize=50`,
+    'search, a week in one month': `${partner}/search?from=2026-12-01&to=2027-01-07&nights=7`,
+    'availability of a unit': `${partner}/availability?unit=unit-500&from=2026-12-01&to=2027-01-01`,
+    'audit trail, first page': `${portal}/audit`,
+  }
+  return withService(async (service) => {
+    const ask = (path: string) =>
+      costOf(service.pid, async () => {
+        const token = path.startsWith('/portal') ? TEST_PORTAL_TOKEN : secretOf(0)
+        const { status, text } = await send(service.baseUrl + path, { token })
+        if (status !== 200) throw new Error(`Cannot measure ${path}: ${status} ${text}`)
+        return text.length
+      })
+    const figures: Record<string, object> = {}
+    for (const [name, path] of Object.entries(requests)) {
+      const first = await ask(path)
+      const again = []
+      for (let round = 0; round < ROUNDS; round++) again.push(await ask(path))
+      figures[name] = {
+        firstMs: rounded(first.seconds * 1_000, 1),
+        againMs: rounded(medianOf(again.map(({ seconds }) => seconds)) * 1_000, 1),
+        kilobytes: rounded(first.made / 1_000, 0),
+      }
+      say(`${name}: ${JSON.stringify(figures[name])}`)
+    }
+    const { made: changes, ...cost } = await costOf(service.pid, () => readChanges(service.baseUrl))
+    figures['changes from the start'] = { changes, ...cost }
+    return figures
+  })
+}
+
+/** All of the largest agency. @returns how many */
+async function readChanges(baseUrl: string): Promise<number> {
+  let [cursor, changes] = ['start', 0]
+  for (;;) {
+    const path = `/partner/v1/changes?after=${encodeURIComponent(cursor)}&limit=500`
+    const { status, body, text } = await send(baseUrl + path, { token: secretOf(0) })
+    if (status !== 200) throw new Error(`Cannot measure ${path}: ${status} ${text}`)
+    changes += body.changes.length
+    if (body.hasMore !== true) return changes
+    cursor = body.cursor
+  }
+}
+
+function measureMemory() {
+  return withService(
+    async (service) => {
+      const before = residentMbOf(service.pid)
+      const { made, ...cost } = await costOf(service.pid, () =>
+        load(service, RESIDENT, RESIDENT.agencies * RESIDENT.unitsPerAgency),
+      )
+      const mb = residentMbOf(service.pid)
+      return {
+        mbAtStart: rounded(before, 0),
+        mbWithUnits: rounded(mb, 0),
+        touch: { ...cost, perSecond: made.perSecond },
+      }
+    },
+    { RESIDENT_UNITS_MAX: '1000000' },
+  )
+}
+
+function measureDay() {
+  return withService(async (service) => {
+    const { made, ...cost } = await costOf(service.pid, () => load(service, LARGEST, DAY.requests, 'mix'))
+    const { perSecond, p50Ms, p99Ms, sold } = made
+    return { ...cost, bookings: sold, perSecond: rounded(perSecond, 0), p50Ms, p99Ms }
+  })
+}
+
+async function load(
+  service: ServiceHandle,
+  size: WorldSize,
+  requestsMax: number,
+  kind: 'availability-31' | 'mix' = 'availability-31',
+): Promise<LoadResult> {
+  const child = JsonChild.start(join(import.meta.dir, 'load/load-process.ts'))
+  try {
+    const timing = { connections: DAY.connections, warmMs: 0, runMs: 900_000, requestsMax }
+    const firstSale = await soldBefore()
+    const result = await child.ask<LoadResult>({ kind, size, firstSale, ...timing, url: service.baseUrl })
+    if (result.fault !== null) throw new Error(`Cannot measure: ${result.fault}`)
+    return { ...result, sold: result.sold - firstSale }
+  } finally {
+    await child.stop()
+  }
+}
+
+/** What an earlier run has sold of the largest agency stays sold. */
+async function soldBefore(): Promise<number> {
+  return withWorld(async (sql) => {
+    const [row] = await sql<{ sold: number }[]>`
+      select count(*)::int as sold from booking
+      where agency_id = ${uuidOf(agencyIdOf(0))} and arrival >= '2033-01-01' and source_ref like 'B-%'`
+    return row?.sold ?? 0
+  })
+}
+
+function measureRetention() {
+  return withService(async (service) => {
+    const { made, ...cost } = await costOf(service.pid, () =>
+      send(`${service.baseUrl}/portal/v1/retention/run`, { method: 'POST', token: TEST_PORTAL_TOKEN }),
+    )
+    if (made.status !== 200) throw new Error(`Cannot measure the retention: ${made.status} ${made.text}`)
+    return { ...cost, ...made.body.removed }
+  })
+}
+
+async function measureDump() {
+  const folder = mkdtempSync(join(tmpdir(), 'nightledger-bench-dump-'))
+  const run = (program: string, ...args: string[]) =>
+    costOf(0, async () => {
+      execFileSync(join(programs as string, program), args, { stdio: ['ignore', 'ignore', 'inherit'] })
+    })
+  try {
+    const file = join(folder, 'world')
+    const { made: _, serviceCpuS: __, ...dump } = await run('pg_dump', '-Fd', '-j2', '-f', file, url)
+    const size = execFileSync('du', ['-sb', file], { encoding: 'utf8' })
+    await admin.unsafe('drop database if exists restored')
+    await admin.unsafe('create database restored')
+    const {
+      made: ___,
+      serviceCpuS: ____,
+      ...restore
+    } = await run('pg_restore', '-j2', '-d', databaseUrl('restored'), file)
+    await admin.unsafe('drop database restored')
+    return { dump, gigabytes: rounded(Number.parseInt(size, 10) / 1e9, 2), restore }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function measureVerify() {
+  const { made, ...cost } = await costOf(0, () => runCliProcess(['verify', '--database'], { env: credentialsFor(url) }))
+  if (made.code !== 0) throw new Error(`Cannot measure: ${made.stdout}${made.stderr}`)
+  return { seconds: cost.seconds, postgresCpuS: cost.postgresCpuS, said: made.stdout.trim().split('\n').at(-1) }
+}
