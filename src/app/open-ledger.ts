@@ -44,7 +44,6 @@ import type { Ledger, LedgerOptions, PreparedLedger } from './ledger.ts'
 import { LastFlush, openCounters } from './ledger-counters.ts'
 import { openHousekeeping } from './ledger-housekeeping.ts'
 import { openStores } from './ledger-stores.ts'
-import { replayableAnswers } from './replayable-answers.ts'
 
 const SWEEP_MS = 5_000
 /** After the fence, open writes are first answered with 500 and then counted. */
@@ -183,13 +182,9 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     signer: new CheckpointSigner(options.secretKey),
   })
 
+  const { idempotencyRows } = stores
   const idempotency = new IdempotentWrites({
-    find: replayableAnswers({
-      rows: stores.idempotencyRows,
-      journal: () => writing().journal,
-      clock,
-      findLost: () => ownership.findLost(),
-    }),
+    find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
     clock,
     sandboxNow: (agencyId) => catalogue.agencyById(agencyId)?.clock?.now ?? null,
   })

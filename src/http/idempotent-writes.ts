@@ -32,9 +32,6 @@ export const OPEN_PER_AGENCY_MAX = OPEN_MAX / 2
 /** Scopes remembered in which an execution has failed; the oldest is forgotten first. */
 const DOUBTFUL_MAX = 4_096
 
-/** Stands for the agency of a route that belongs to none. */
-export const NO_AGENCY = `agc_${'0'.repeat(32)}`
-
 export interface IdempotencyScope {
   /** `NO_AGENCY` for a route that belongs to none. */
   readonly agencyId: string
@@ -84,7 +81,7 @@ export type IdempotentOutcome<R> = { readonly kind: 'answered'; readonly answer:
 type Earlier = { readonly kind: 'replayed'; readonly answer: Answer } | { readonly kind: 'reused' }
 
 /** Finds the answer stored in a scope after `newerThan` (wall clock, or that of the sandbox; exclusive; I5). Null when there is none. */
-export type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
+type FindAnswer = (scope: IdempotencyScope, newerThan: number) => Promise<KeptAnswer | null>
 
 /** Too many requests with an idempotency key are open. This one was not executed: it is safe to retry. */
 export class IdempotencyFullError extends Error {

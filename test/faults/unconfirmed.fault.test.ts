@@ -51,11 +51,11 @@ for (const [how, interrupt] of [
     const scope = { agencyId: idOf('agc', agencyId), keyId: idOf('key', keyId), route, idempotencyKey: 'waiting' }
     const queries = connect(pair.url, { purpose: 'queries' })
     const rows = new PostgresIdempotencyRows(queries)
-    expect(await rows.confirmed(scope, 0, null).catch((error: Error) => error.name)).toBe('DeadlineError')
+    expect(await rows.find(scope, 0).catch((error: Error) => error.name)).toBe('DeadlineError')
 
     pair.signal(pair.standby, 'SIGCONT')
     expect((await answer).status).toBe(201)
-    expect(await rows.confirmed(scope, 0, null)).toMatchObject({ status: 201 })
+    expect(await rows.find(scope, 0)).toMatchObject({ status: 201 })
     await queries.end({ timeout: 0 })
     await expectNothingLost(sql, load)
     await sql.end({ timeout: 1 })

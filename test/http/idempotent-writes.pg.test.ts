@@ -9,7 +9,6 @@ import {
   type Keep,
 } from '../../src/http/idempotent-writes.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/clock.ts'
-import { classifyDatabaseError } from '../../src/postgres/client/database-error.ts'
 import { PostgresIdempotencyRows } from '../../src/postgres/stores/postgres-idempotency-rows.ts'
 import { eventually } from '../support/eventually.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -53,7 +52,7 @@ afterEach(async () => {
 
 /** As a process opens it. */
 function openCommands(): IdempotentWrites {
-  return new IdempotentWrites({ clock, find: (scope, newerThan) => rows.confirmed(scope, newerThan, null) })
+  return new IdempotentWrites({ clock, find: (scope, newerThan) => rows.find(scope, newerThan) })
 }
 
 function request(change: Partial<IdempotentRequest> = {}): IdempotentRequest {
@@ -138,20 +137,12 @@ describe('kept answers', () => {
   test('are found in their own scope only, and only when newer than asked', async () => {
     await keep('order 1', START)
     const found = { requestHash: 'hash 1', status: 201, body: '{}' }
-    expect(await rows.seen(request(), START - 1)).toEqual(found)
-    expect(await rows.seen(request(), START)).toBeNull()
+    expect(await rows.find(request(), START - 1)).toEqual(found)
+    expect(await rows.find(request(), START)).toBeNull()
     const owners = [{ agencyId: sampleId('agc', 'b') }, { keyId: sampleId('key', 'b') }]
     for (const change of [...owners, { route: 'b' }, { idempotencyKey: 'b' }]) {
-      expect(await rows.seen(request(change), START - 1)).toBeNull()
+      expect(await rows.find(request(change), START - 1)).toBeNull()
     }
-  })
-
-  test('are confirmed by the owner of the shard, and nobody else (I6)', async () => {
-    await keep('order 1', START)
-    const epoch = ledger.epochOf(agency.id)
-    expect(await rows.confirmed(request(), START - 1, epoch)).toMatchObject({ status: 201 })
-    const refused = rows.confirmed(request(), START - 1, epoch - 1).catch(classifyDatabaseError)
-    expect(await refused).toBe('fenced')
   })
 
   test('are deleted when they are due, the oldest first, as many as asked', async () => {

@@ -8,7 +8,7 @@ import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller, ChangeAnswer, IdempotencyDraft } from '../../core/journal/record.ts'
 import { isProblem, type Outcome, type RecordedRefusal } from '../../http/answer.ts'
 import type { Execution, IdempotentOutcome, Keep, KeepReturned } from '../../http/idempotent-writes.ts'
-import { canonicalJson, idempotencyKeyOf, NO_AGENCY, requestHashOf } from '../../http/idempotent-writes.ts'
+import { canonicalJson, idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
 import { IDEMPOTENCY_KEY_REUSED } from '../../http/problem-of.ts'
 import { invalid, type Problem } from '../../http/problems.ts'
 import { targetOf } from '../../http/request.ts'
@@ -16,6 +16,8 @@ import { AssertionError, assert } from '../../lib/assert.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { PortalLedger } from './portal-dependencies.ts'
 
+/** The scope of routes that belong to no agency. */
+const NO_AGENCY = `agc_${'0'.repeat(32)}`
 /** The scope of the operator, whichever token is used. */
 const OPERATOR_ID = `tok_${'0'.repeat(32)}`
 

@@ -177,28 +177,17 @@ export class Journal {
       () => notOwner(),
     )
     this.#ready = this.#waiting.count(this.#isReady)
-    this.#check()
+    for (const check of [...this.#settling]) check()
   }
 
   /** Resolves when no record of these shards waits or is in flight. */
-  settled(shards: ReadonlySet<number>): Promise<void> {
-    return this.#until(
-      () =>
-        ![...shards].some((shard) => this.#logs.isHeld(shard)) &&
-        this.#waiting.count(({ shard }) => shards.has(shard)) === 0,
-    )
-  }
-
-  /** Resolves when the outcome of the batch is known that is in flight for this shard, if there is one. Later batches are not waited for. */
-  batchSettled(shard: number): Promise<void> {
-    return this.#until(() => !this.#logs.isHeld(shard))
-  }
-
-  async #until(isSettled: () => boolean): Promise<void> {
-    if (isSettled()) return
+  async settled(shards: ReadonlySet<number>): Promise<void> {
+    const isOpen = () =>
+      [...shards].some((shard) => this.#logs.isHeld(shard)) || this.#waiting.count(({ shard }) => shards.has(shard)) > 0
+    if (!isOpen()) return
     await new Promise<void>((resolve) => {
       const check = () => {
-        if (!isSettled()) return
+        if (isOpen()) return
         this.#settling.delete(check)
         resolve()
       }
@@ -327,18 +316,13 @@ export class Journal {
     this.#busy.delete(lane)
     this.#slow.delete(lane)
     this.#ready = this.#waiting.count(this.#isReady)
-    this.#check()
     this.#dispatch()
     this.#rest()
   }
 
-  #check(): void {
-    for (const check of [...this.#settling]) check()
-  }
-
   /** Called after `#dispatch`: if nothing was sent and nothing is in flight, nothing waits either. */
   #rest(): void {
-    this.#check()
+    for (const check of [...this.#settling]) check()
     if (this.#busy.size > 0) return
     this.#stopWatching()
     if (this.#state.kind === 'flushing') this.#state = { kind: 'idle' }

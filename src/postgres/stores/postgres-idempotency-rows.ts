@@ -17,25 +17,17 @@ export class PostgresIdempotencyRows {
 
   /**
    * The answer kept in the scope after `newerThan`, or within the last 24 hours of the database; null when there is none. In a sandbox only
-   * `newerThan` counts. "None" needs no more than this: whatever the caller is told then is in a commit as well, its booking or the audit
-   * line of its refusal.
+   * `newerThan` counts.
+   *
+   * A row that is seen may still wait to be replicated, if someone ended the session that wrote it. So an answer is read a second time
+   * under the lock of its fence: that makes it a transaction of its own, whose commit waits for the standby after everything before
+   * it. "None" needs no lock: whatever the caller is told then is in a commit as well, its booking or the audit line of its refusal.
    * @throws DeadlineError, or what the database answers
    */
-  seen(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
-    return this.#read(scope, newerThan, this.#sql`select true as held`)
-  }
-
-  /**
-   * The same under the lock of its fence. A row that is seen may still wait to be replicated, if someone ended the session that wrote it: the
-   * lock makes this a transaction of its own, whose commit waits for the standby after everything before it.
-   * @param epoch what the shard's must be (J5); null: any
-   */
-  confirmed(scope: IdempotencyScope, newerThan: number, epoch: number | null): Promise<KeptAnswer | null> {
-    const shard = shardOf(scope.agencyId)
-    const fence =
-      epoch === null
-        ? this.#sql`select true as held from shard where shard = ${shard} for share`
-        : this.#sql`select check_fence(${shard}, ${epoch}) as held`
+  async find(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
+    const seen = await this.#read(scope, newerThan, this.#sql`select true as held`)
+    if (seen === null) return null
+    const fence = this.#sql`select true as held from shard where shard = ${shardOf(scope.agencyId)} for share`
     return this.#read(scope, newerThan, fence)
   }
 

@@ -343,7 +343,7 @@ describe('an Idempotency-Key', () => {
     const { a, agency, unit, owner } = await makeWorld()
     const [{ key }, { token }] = [await service.key(agency), await service.accessToken(agency, 'desk')]
     const before = await keysOf(a)
-    const find = spyOn(PostgresIdempotencyRows.prototype, 'seen').mockRejectedValue(new Error('away'))
+    const find = spyOn(PostgresIdempotencyRows.prototype, 'find').mockRejectedValue(new Error('away'))
     const ask = (path: string, method: string, json?: object) =>
       service.ask(path, json, { method, headers: KEY, token: owner })
     const answers = [
@@ -363,7 +363,7 @@ describe('an Idempotency-Key', () => {
     const { a, agency, owner } = await makeWorld()
     const { secret, token } = await service.accessToken(agency, 'desk')
     const stalled = Promise.withResolvers<null>()
-    const find = spyOn(PostgresIdempotencyRows.prototype, 'seen').mockReturnValue(stalled.promise)
+    const find = spyOn(PostgresIdempotencyRows.prototype, 'find').mockReturnValue(stalled.promise)
     const revoke = () => service.ask(`${a}/access-tokens/${token.id}`, undefined, revocation)
     const revocation = { method: 'DELETE', headers: KEY, token: owner }
     const first = await revoke()

@@ -72,28 +72,6 @@ describe('J1: a batch in flight', () => {
     expect(states(behind).at(-1)).toBe('durable 41')
   })
 
-  test('is waited for alone by whoever must know its outcome, not the next one of its shard (I6)', async () => {
-    const opened = await open()
-    let release = held(opened, A)
-    const first = book(opened, A)
-    await settle()
-    const behind = book(opened, A)
-    let known = 0
-    const note = () => void known++
-    void opened.journal.batchSettled(shardOf(B)).then(note)
-    await settle()
-    expect(known).toBe(1)
-    void opened.journal.batchSettled(shardOf(A)).then(note)
-    await settle()
-    expect(known).toBe(1)
-    const releaseFirst = release
-    release = held(opened, A)
-    releaseFirst()
-    await settle()
-    expect([known, ...states(first), ...states(behind)]).toEqual([2, 'durable 1', 'open'])
-    release()
-  })
-
   test('has at most one beside it with two lanes', async () => {
     const opened = await open()
     const { store } = opened

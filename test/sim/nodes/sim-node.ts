@@ -1,4 +1,3 @@
-import { replayableAnswers } from '../../../src/app/replayable-answers.ts'
 import { ClusterKeys } from '../../../src/cluster/cluster-keys.ts'
 import { ClusterNode } from '../../../src/cluster/cluster-node.ts'
 import type { Etcd } from '../../../src/cluster/etcd/etcd.ts'
@@ -7,14 +6,12 @@ import type { RequestEntry } from '../../../src/cluster/forward/request-entry.ts
 import { sendForOwned } from '../../../src/cluster/node-ledger.ts'
 import type { NodeShards } from '../../../src/cluster/node-shards.ts'
 import type { BookingCommands } from '../../../src/core/bookings/booking-commands.ts'
-import { shardOf } from '../../../src/core/journal/shard.ts'
 import type { UnitDirectory } from '../../../src/core/units/unit-directory.ts'
-import { type IdempotencyScope, IdempotentWrites } from '../../../src/http/idempotent-writes.ts'
+import { IdempotentWrites } from '../../../src/http/idempotent-writes.ts'
 import type { Answering } from '../../../src/http/server/served-routes.ts'
 import type { Clock } from '../../../src/lib/clock.ts'
 import type { IdSource } from '../../../src/lib/ids.ts'
 import type { SeededRandom } from '../../../src/lib/seeded-random.ts'
-import { FENCED_SQLSTATE } from '../../../src/postgres/client/database-error.ts'
 import type { MemorySenderStore } from '../../events/webhooks/support/memory-sender-store.ts'
 import type { FakeClock } from '../../support/fake-clock.ts'
 import { AppendWatch } from '../append-watch.ts'
@@ -46,8 +43,6 @@ export interface NodeFaults {
   readonly keepsFeeds?: boolean
   /** Does not see whether a shard was lost while a request was answered. */
   readonly hasOneTerm?: boolean
-  /** Replays what it finds in the database, whoever owns the shard, and without waiting for its own batch. */
-  readonly replaysWhatItSees?: boolean
   /** Goes on with the webhooks that it has queued when another node sends for their shard. */
   readonly keepsQueue?: boolean
   /** Sends for the shards that it had first, and does not tell its sender of others. */
@@ -157,18 +152,6 @@ export class SimNode extends Life {
         onDatabaseBack() {},
       },
     })
-    const look = ({ agencyId, keyId, idempotencyKey }: IdempotencyScope, epoch: number | null) =>
-      this.receive(
-        request({ store, clock: worldClock, dice, isCut }, () => {
-          const current = store.shards[shardOf(agencyId)]?.epoch
-          if (epoch !== null && current !== epoch)
-            throw Object.assign(new Error('Cannot replay an answer: fenced'), { code: FENCED_SQLSTATE })
-          return (
-            store.idempotency.find((kept) => kept.keyId === keyId && kept.idempotencyKey === idempotencyKey) ?? null
-          )
-        }),
-      )
-    const seen = (scope: IdempotencyScope) => look(scope, null)
     const app = new NodeApp({
       clock,
       commands,
@@ -178,17 +161,16 @@ export class SimNode extends Life {
       has: (agencyId) => shards.termOfAgency(agencyId) !== null,
       idempotency: new IdempotentWrites({
         clock,
-        find:
-          faults.replaysWhatItSees === true
-            ? seen
-            : replayableAnswers({
-                rows: { seen, confirmed: (scope, _, epoch) => look(scope, epoch) },
-                journal: () => journal,
-                clock,
-                findLost: async () => {
-                  await shards.confirm().catch(() => {})
-                },
-              }),
+        find: (scope) =>
+          this.receive(
+            request(
+              { store, clock: worldClock, dice, isCut },
+              () =>
+                store.idempotency.find(
+                  ({ keyId, idempotencyKey }) => keyId === scope.keyId && idempotencyKey === scope.idempotencyKey,
+                ) ?? null,
+            ),
+          ),
       }),
     })
     const fetch = network.fetchOf(this)
