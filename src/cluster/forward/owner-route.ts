@@ -184,8 +184,6 @@ export class OwnerRoute {
     if (status === NOT_OWNER_STATUS) return 'not_done'
     if (this.#options.termOf(shard) === term) return response
     if (isSafe(request)) return 'not_done'
-    // A repeated answer may be of a write of the next owner, which has not been told yet that it is durable, and shows the state before it.
-    if (response.headers.has(REPLAYED_HEADER)) return 'unknown'
     // What is acknowledged is durable. A refusal may be due to what had been forgotten already. A failure may hide a write, which only a
     // request with a key can repeat.
     if (status < 400) return response

@@ -259,6 +259,8 @@ export class BookingCommands {
 
   /**
    * Puts a repeated write, which was answered as the first time, into the audit trail; durable when it settles (docs/design.md#audit).
+   * I6: before that the answer must not be given. It may be of a batch in flight, or of the next owner of the shard, which do not show the
+   * change yet. The line is written after that batch (J1), and only by the owner (J5).
    * @throws JournalError when the line is not written, or that is not known
    */
   auditReplay(agency: Agency, caller: Caller, bookingId: string | null): Promise<void> {

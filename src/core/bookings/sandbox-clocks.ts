@@ -165,8 +165,9 @@ export class SandboxClocks {
     this.#start(id)
   }
 
-  /** Continues every move that is not finished. Cheap: can be called at any rate. */
+  /** Continues every move that is not finished, or may be stored. Cheap: can be called at any rate. */
   resume(): void {
+    for (const agencyId of this.#doubtful) void this.#turns.run(agencyId, () => this.#resumeDoubtful(agencyId))
     for (const { id } of this.#options.catalogue.movingClocks()) this.#start(id)
     for (const id of this.#again) this.#start(id)
   }
@@ -176,6 +177,15 @@ export class SandboxClocks {
     this.#isStopped = true
     this.#waiting.clear()
     await Promise.all(this.#running.values())
+  }
+
+  /** A repeated request is answered without `move`: its clock must not stand still meanwhile. */
+  async #resumeDoubtful(agencyId: string): Promise<void> {
+    const clock = this.#options.catalogue.agencyById(agencyId)?.clock
+    // Whoever has it now has read it from the database.
+    if (clock === undefined) this.#doubtful.delete(agencyId)
+    // If that fails, again when `resume` is next called.
+    else await this.#settleDoubt(agencyId, clock).catch(() => {})
   }
 
   async #settleDoubt(agencyId: string, clock: SandboxClock): Promise<void> {

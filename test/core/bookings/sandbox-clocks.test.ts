@@ -261,6 +261,16 @@ describe('a move that is interrupted', () => {
     expect(clock.target).toBe(START + 25 * HOUR_MS)
   })
 
+  test('whose request may be stored, and is not made again, goes where what is stored says', async () => {
+    world.fail = (step) => (step === 'aim' ? new WriteError('unknown', 'lost') : null)
+    await expect(world.move(24)).rejects.toThrow('lost')
+    world.stored.target = START + 24 * HOUR_MS
+    world.fail = () => null
+    world.clocks.resume()
+    await eventually('it is there', () => world.agency.clock.now === START + 24 * HOUR_MS)
+    expect(world.agency.clock.target).toBe(START + 24 * HOUR_MS)
+  })
+
   test('by a hold that cannot be released leaves that hold, and releases the others in order', async () => {
     for (const hours of [3, 5, 7]) world.hold(hours)
     world.fail = (step, ids) => (step === 'expire' && ids.includes('bkg_5') ? new CorruptLedgerError('damaged') : null)

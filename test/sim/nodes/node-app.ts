@@ -3,6 +3,7 @@
 import type { BookingCommands } from '../../../src/core/bookings/booking-commands.ts'
 import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../../src/core/bookings/booking-turns.ts'
 import type { GroupDone, GroupRefused, KeepGroup } from '../../../src/core/bookings/group-commands.ts'
+import { afterWrite } from '../../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Booking, BookingStatus } from '../../../src/core/domain/booking.ts'
 import { addNights } from '../../../src/core/domain/night.ts'
@@ -70,6 +71,8 @@ interface NodeAppOptions {
   readonly commands: BookingCommands
   readonly idempotency: IdempotentWrites
   readonly feed: ChangeFeed
+  /** A broken build: repeated answers do not wait for their line in the audit trail. */
+  readonly repeatsUnrecorded?: boolean
   /** Whether the node has the agency. */
   has(agencyId: string): boolean
   onBug(error: unknown): void
@@ -126,6 +129,8 @@ export class NodeApp {
       case 'answered':
         return new Response(outcome.answer?.body ?? null)
       case 'replayed':
+        if (this.#options.repeatsUnrecorded !== true)
+          await afterWrite(this.#options.commands.auditReplay(agency, CALLER, null))
         return new Response(outcome.answer.body, { headers: { 'Idempotency-Replayed': 'true' } })
       case 'refused':
         return refused(outcome.refusal)

@@ -93,6 +93,7 @@ const BROKEN: Record<string, [NodeFaults, noticed: RegExp, from?: number]> = {
   'sends on what another node has sent it': [{ wrapFetch: withoutHops }, /^C8: r\d+ came in by/],
   'sends a write again without a key': [{ wrapFetch: withoutKeys }, /was denied and is there/, 2],
   'answers what it decided before it lost the shard': [{ hasOneTerm: true }, /^(C5|C6)/, 4],
+  'repeats an answer that it has not put into the audit trail': [{ repeatsUnrecorded: true }, /^C6/, 387_984_311],
   "continues with what its feeds knew before the shard was another node's": [{ keepsFeeds: true }, /^F1/, 2],
   'keeps its shards though it alone reaches no database': [
     { missesNothing: true },

@@ -43,6 +43,8 @@ export interface NodeFaults {
   readonly keepsFeeds?: boolean
   /** Does not see whether a shard was lost while a request was answered. */
   readonly hasOneTerm?: boolean
+  /** Gives repeated answers without their line in the audit trail (I6). */
+  readonly repeatsUnrecorded?: boolean
   /** Goes on with the webhooks that it has queued when another node sends for their shard. */
   readonly keepsQueue?: boolean
   /** Sends for the shards that it had first, and does not tell its sender of others. */
@@ -157,6 +159,7 @@ export class SimNode extends Life {
       commands,
       feed,
       onBug,
+      repeatsUnrecorded: faults.repeatsUnrecorded === true,
       worldMs: () => worldClock.monotonicMs(),
       has: (agencyId) => shards.termOfAgency(agencyId) !== null,
       idempotency: new IdempotentWrites({
