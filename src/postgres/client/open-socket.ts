@@ -1,7 +1,7 @@
 /**
  * A connection to one server for postgres.js, encrypted if that is asked for. postgres.js would continue in plain text with a server that
  * refuses encryption (`prefer`), cannot be given a certificate authority by URL, has no deadline for a handshake that hangs, and connects
- * again at once, without end, while a server closes each connection before the login, as a load balancer without servers does.
+ * again at once, without end, while a server closes each connection before the login is over, as a load balancer without servers does.
  */
 import net from 'node:net'
 import tls from 'node:tls'
@@ -13,13 +13,25 @@ class TlsError extends Error {
   readonly code = 'CONNECTION_NOT_ENCRYPTED'
 }
 
+/** ReadyForQuery of PostgreSQL's protocol, which ends the login, without its last byte. */
+const READY = Buffer.from([0x5a, 0, 0, 0, 5])
 /** SSLRequest of PostgreSQL's protocol. */
 const ENCRYPT = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 const YES = 'S'.charCodeAt(0)
 
+/** Not encrypted, and still connecting: postgres.js limits how long, and reports what becomes of it. */
+export function startSocket(host: Host): net.Socket {
+  return named(failingUntilReady(net.connect({ host: host.name, port: host.port, noDelay: true })), host)
+}
+
+/** postgres.js names both in its own errors. */
+function named(socket: net.Socket, { name, port }: Host): net.Socket {
+  return Object.assign(socket, { host: name, port })
+}
+
 /**
  * @param timeoutMs for all of it
- * @throws TlsError; an error with the socket's code, or with CONNECT_TIMEOUT
+ * @throws TlsError; an error with the socket's code, or with CONNECT_TIMEOUT or CONNECTION_NOT_OPENED
  */
 export async function openSocket(
   host: Host,
@@ -29,9 +41,7 @@ export async function openSocket(
   const timer = setTimeout(() => plain.destroy(timedOut(host)), timeoutMs)
   try {
     await once(plain, 'connect')
-    const socket = failingWhenClosed(encryption === null ? plain : await encrypted(plain, host, encryption))
-    // postgres.js names them in its own errors.
-    return Object.assign(socket, { host: host.name, port: host.port })
+    return named(failingUntilReady(encryption === null ? plain : await encrypted(plain, host, encryption)), host)
   } catch (error) {
     plain.destroy()
     throw error
@@ -65,10 +75,13 @@ async function encrypted(plain: net.Socket, host: Host, { mode, ca }: Tls): Prom
   return socket
 }
 
-/** Until the server has said anything, the end of the connection is an error. */
-function failingWhenClosed<T extends net.Socket>(socket: T): T {
+/** Until the login is over, the end of the connection is an error. */
+function failingUntilReady(socket: net.Socket): net.Socket {
   const fail = () => void socket.destroy(closed())
-  return socket.once('end', fail).once('data', () => socket.off('end', fail))
+  const look = (piece: Buffer) => {
+    if (piece.subarray(-6, -1).equals(READY)) socket.off('end', fail).off('data', look)
+  }
+  return socket.once('end', fail).on('data', look)
 }
 
 /** Errors of the socket itself have a system call. */
@@ -76,7 +89,7 @@ function isAboutCertificate(error: unknown): boolean {
   return error instanceof Error && !('syscall' in error) && !('code' in error && error.code === 'CONNECT_TIMEOUT')
 }
 
-/** @throws the socket's error, or ECONNRESET if it closes before the event */
+/** @throws the socket's error, or CONNECTION_NOT_OPENED if it closes before the event */
 function once<T = unknown>(socket: net.Socket, event: 'connect' | 'data' | 'secureConnect'): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (done: () => void) => {
@@ -91,8 +104,8 @@ function once<T = unknown>(socket: net.Socket, event: 'connect' | 'data' | 'secu
 }
 
 function closed(): Error {
-  return Object.assign(new Error('the server closed the connection before the login'), {
-    code: 'ECONNRESET',
+  return Object.assign(new Error('the server closed the connection before the login was over'), {
+    code: 'CONNECTION_NOT_OPENED',
     syscall: 'read',
   })
 }

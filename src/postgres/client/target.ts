@@ -3,7 +3,7 @@ import type net from 'node:net'
 import postgres from 'postgres'
 import { pooled } from './client-pool.ts'
 import { type DatabaseUrl, DatabaseUrlError, type Host, parseDatabaseUrl } from './database-url.ts'
-import { openSocket } from './open-socket.ts'
+import { openSocket, startSocket } from './open-socket.ts'
 import { type HostState, PROBE_MS_MAX, Primary } from './primary.ts'
 
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
@@ -76,10 +76,14 @@ function clientOf(
   host: Host | (() => Promise<Host>),
   options: Omit<ClientOptions, 'onReplaced'>,
 ): postgres.Sql {
-  const where = typeof host === 'function' ? host : async () => host
   const timeoutMs = options.connect_timeout * 1_000
-  const socket = async (): Promise<net.Socket> => openSocket(await where(), { encryption: tls, timeoutMs })
-  return postgres(url, { ...OPTIONS, ...options, ssl: false, socket } as unknown as Options)
+  const open = (at: Host): Promise<net.Socket> => openSocket(at, { encryption: tls, timeoutMs })
+  const target =
+    typeof host === 'function'
+      ? { socket: async () => open(await host()) }
+      : // What errors name without a socket. Lists, because postgres.js would take an address with colons apart.
+        { socket: () => (tls === null ? startSocket(host) : open(host)), host: [host.name], port: [host.port] }
+  return postgres(url, { ...OPTIONS, ...options, ssl: false, ...target } as unknown as Options)
 }
 
 /** A write-ahead log is named after its timeline, in the first 8 of its hexadecimal digits. */

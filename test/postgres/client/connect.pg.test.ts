@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { checkServer } from '../../../src/postgres/client/check-server.ts'
 import { connect, type Purpose } from '../../../src/postgres/client/connect.ts'
 import { classifyDatabaseError } from '../../../src/postgres/client/database-error.ts'
+import { failedWrite } from '../../../src/postgres/client/failed-write.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 
@@ -49,13 +50,13 @@ describe('a connection', () => {
     await sql.end({ timeout: 0 })
   })
 
-  test('that the server closes before the login is an error at once, and is not tried again without end', async () => {
+  test.each([
+    ['a load balancer without servers', ''],
+    ['another kind of server', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+  ])('to %s is an error at once, and is not tried again without end', async (_, says) => {
     let accepted = 0
     const server = createServer((client) => {
-      client
-        .end()
-        .resume()
-        .on('error', () => {})
+      client.on('error', () => {}).once('data', () => client.end(says))
       accepted += 1
       if (accepted === 20) server.close()
     })
@@ -65,9 +66,10 @@ describe('a connection', () => {
       () => null,
       (thrown: unknown) => thrown,
     )
-    expect([classifyDatabaseError(error), String(error), accepted]).toEqual([
+    expect([classifyDatabaseError(error), failedWrite(error), String(error), accepted]).toEqual([
       'connection',
-      'Error: the server closed the connection before the login',
+      'not_written',
+      'Error: the server closed the connection before the login was over',
       1,
     ])
     await sql.end({ timeout: 0 })

@@ -20,6 +20,7 @@ const ROWS: [FailedWrite, string, unknown][] = [
   ['not_written', 'a host without an address', coded('ENOTFOUND')],
   ['not_written', 'no primary among the hosts', coded('CONNECTION_NO_PRIMARY')],
   ['not_written', 'a server that must encrypt and does not', coded('CONNECTION_NOT_ENCRYPTED')],
+  ['not_written', 'a server that closed the connection before the login', coded('CONNECTION_NOT_OPENED')],
   ['not_written', 'a pool without a free connection', coded('CONNECTION_WAIT_TIMEOUT')],
   ['not_written', 'a pool whose queue is full', coded('CONNECTION_QUEUE_FULL')],
   ['unknown', 'a server that ends the session', ofServer('57P01', 'FATAL')],
