@@ -1,7 +1,7 @@
 /*
- * `bun run bench --world`: one service on one PostgreSQL with 10,000 agencies, 1,000,000 units and 5,000,000 bookings. docs/scale.md has the figures.
+ * `bun run bench --world`: one service on one PostgreSQL with 10,000 agencies, 1,000,000 units and 5,000,000 bookings.
  *
- * It needs PostgreSQL's own programs (pg_dump), 20 GB of disk and about 40 minutes, most of them for the seed, the dump and `verify`.
+ * It needs PostgreSQL's own programs (pg_dump) and 30 GB of disk. Most of its time is for the seed, the dump and `verify`.
  * `--only <step>` measures one step. `--database-url <server>` keeps the world, as the database `world`, on a server of yours, where the
  * next run finds it; it must run on this machine. Without it, a server is started in a temporary folder. `--agencies 100` is a small world, to try it.
  */
