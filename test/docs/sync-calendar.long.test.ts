@@ -24,6 +24,8 @@ beforeAll(async () => {
   front = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
+    // As the service: a stream on which nothing happens is not cut.
+    idleTimeout: 0,
     fetch: async (request) => {
       const { pathname, search } = new URL(request.url)
       const own = await answer(pathname.replace('/partner/v1', '') + search)
