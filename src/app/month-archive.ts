@@ -19,6 +19,8 @@ import { UnitState } from '../core/domain/unit-state.ts'
 import { applyStored } from '../core/journal/recovery.ts'
 import type { ChainKey, Month } from '../core/journal/shard.ts'
 import { decodeSnapshot, encodeSnapshot, type StoredSnapshot } from '../core/journal/snapshot-codec.ts'
+import { sleep, systemClock } from '../lib/clock.ts'
+import { isCancelled } from '../lib/deadline.ts'
 import { makeSyncedFolder, readIfPresent, syncFolder } from '../lib/private-file.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import {
@@ -114,7 +116,7 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
     const links = new Map(extents.map(({ shard, baseLink }) => [shard, Buffer.from(baseLink).toString('hex')]))
     await writeArchive(request, folder, links)
     await keepMonthEnds(sql, month)
-    await retireMonth(sql, month)
+    await retire(sql, month)
   } else if (earlier === null)
     throw new MonthArchiveError(
       `Cannot archive ${name}: its tables were detached, but ${folder} has no archive. Name the folder of the run that was interrupted`,
@@ -122,6 +124,22 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
   const manifest = await completed(request, folder)
   await dropTables(sql, month)
   return manifest
+}
+
+/** Of half a second each. */
+const RETIRE_ATTEMPTS = 30
+const RETIRE_AGAIN_MS = 1_000
+
+/** retire_month gives up, without effect, when something reads the tables: a vacuum, a list, a backup. */
+async function retire(sql: Sql, month: Month): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await retireMonth(sql, month)
+    } catch (error) {
+      if (attempt === RETIRE_ATTEMPTS || !isCancelled(error)) throw error
+      await sleep(systemClock, RETIRE_AGAIN_MS)
+    }
+  }
 }
 
 /**

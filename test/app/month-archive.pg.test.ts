@@ -11,6 +11,8 @@ import type { Unit } from '../../src/core/domain/unit.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
 import { stateHash } from '../../src/core/journal/snapshot-codec.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
+import { eventually } from '../support/eventually.ts'
+import { holding } from '../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { copyOf, type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -178,6 +180,18 @@ test('a month is not archived when a unit has no intact snapshot in the place of
   const { code, output } = await archive(NEXT)
   expect([code, output]).toEqual([1, expect.stringContaining(`unit ${unit.id} has no intact snapshot from before it`)])
   expect(await tables(NEXT)).toHaveLength(4)
+})
+
+test('the archive of a month waits for whoever reads its tables, and keeps nobody waiting for long meanwhile', async () => {
+  const release = await holding(database.url, `select from ${tableOf('audit_line', OLDEST)}`)
+  const archived = archive(OLDEST)
+  const isWaiting = async () =>
+    (await database.sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%retire_month%'`)
+      .length > 0
+  await eventually('it waits', isWaiting)
+  await eventually('it has given up', async () => !(await isWaiting()))
+  await release()
+  expect((await archived).code).toBe(0)
 })
 
 describe('a month is not archived, and nothing changes,', () => {
