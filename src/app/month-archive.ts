@@ -126,7 +126,7 @@ export async function archiveMonth(request: ArchiveRequest): Promise<MonthManife
   return manifest
 }
 
-/** Of half a second each. */
+/** Each waits for its locks for half a second. */
 const RETIRE_ATTEMPTS = 30
 const RETIRE_AGAIN_MS = 1_000
 

@@ -182,7 +182,7 @@ test('a month is not archived when a unit has no intact snapshot in the place of
   expect(await tables(NEXT)).toHaveLength(4)
 })
 
-test('the archive of a month waits for whoever reads its tables, and keeps nobody waiting for long meanwhile', async () => {
+test('the archive of a month asks again for locks that it does not get while a transaction reads its tables', async () => {
   const release = await holding(database.url, `select from ${tableOf('audit_line', OLDEST)}`)
   const archived = archive(OLDEST)
   const isWaiting = async () =>

@@ -179,7 +179,7 @@ export class SandboxClocks {
     await Promise.all(this.#running.values())
   }
 
-  /** A repeated request is answered without `move`: its clock must not stand still meanwhile. */
+  /** A repeated request is answered without `move`, so nothing else would settle the doubt. */
   async #resumeDoubtful(agencyId: string): Promise<void> {
     const clock = this.#options.catalogue.agencyById(agencyId)?.clock
     // Whoever has it now has read it from the database.
