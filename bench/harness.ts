@@ -13,6 +13,7 @@ import {
   cpuSecondsOfFamily,
   residentMbOf,
   type ServiceHandle,
+  sourceCommand,
   startPostgres,
   startService,
 } from './support/processes.ts'
@@ -95,7 +96,7 @@ export class Harness {
         NODE_ENV: 'test',
         WEBHOOK_ALLOW_HOSTS: new URL(receiver.url).host,
       }
-      const service = await startService(url, env, serviceFlags)
+      const service = await startService(url, env, sourceCommand(serviceFlags))
       const peer = JsonChild.start(join(import.meta.dir, 'peer/server.ts'), { DATABASE_URL: url, ...poolOfPeer() })
       const floor = JsonChild.start(join(import.meta.dir, 'floor.ts'))
       const floorBody = JsonChild.start(join(import.meta.dir, 'floor.ts'), { FLOOR_READS_BODY: '1' })

@@ -18,7 +18,7 @@ import { AMPLE_PLAN, CALLER, requestFor, sampleUnit } from '../test/support/samp
 import { TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
 import { writeResult } from './report.ts'
 import { linesOf } from './support/json-child.ts'
-import { cpuSecondsOf, cpuSecondsOfFamily, startPostgres, startService } from './support/processes.ts'
+import { cpuSecondsOf, cpuSecondsOfFamily, sourceCommand, startPostgres, startService } from './support/processes.ts'
 import { rounded } from './support/statistics.ts'
 
 const START = Date.UTC(2050, 0, 1)
@@ -106,7 +106,11 @@ type Service = Awaited<ReturnType<typeof open>>
 async function open(postgres: Awaited<ReturnType<typeof startPostgres>>, name: string, main: string, receiver: string) {
   const { url, sql } = await postgres.createDatabase(`sandbox_clock_${name}`)
   const { sandboxId, sandboxKey, liveKey } = await seed(url)
-  const service = await startService(url, { NODE_ENV: 'test', WEBHOOK_ALLOW_HOSTS: new URL(receiver).host }, [], main)
+  const service = await startService(
+    url,
+    { NODE_ENV: 'test', WEBHOOK_ALLOW_HOSTS: new URL(receiver).host },
+    sourceCommand([], main),
+  )
   const ask = async (path: string, token: string, json?: object) => {
     const response = await fetch(service.baseUrl + path, {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },

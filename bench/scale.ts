@@ -15,6 +15,7 @@ import { uuidOf } from '../src/lib/ids.ts'
 import { connect, type Sql } from '../src/postgres/client/connect.ts'
 import { migrate } from '../src/postgres/schema/migrate.ts'
 import { PostgresAgencyStore } from '../src/postgres/stores/postgres-agency-store.ts'
+import { BINARY_VARIABLE, compileProgram } from '../test/support/bundled-program.ts'
 import { runCliProcess } from '../test/support/cli-process.ts'
 import { eventually } from '../test/support/eventually.ts'
 import { send } from '../test/support/http-call.ts'
@@ -74,6 +75,10 @@ const url = databaseUrl('world')
 /** So that what happens between two steps is in the figures of none. */
 let postmasterPid = 0
 const results: Record<string, unknown> = {}
+const folder = mkdtempSync(join(tmpdir(), 'nightledger-bench-world-'))
+/** What is measured is the program as it is deployed. */
+const binary = await compileProgram(folder)
+process.env[BINARY_VARIABLE] = binary
 
 interface Cost {
   readonly seconds: number
@@ -124,6 +129,7 @@ try {
 } finally {
   await admin.end({ timeout: 1 })
   await server.stop()
+  rmSync(folder, { recursive: true, force: true })
 }
 process.exit()
 
@@ -203,7 +209,7 @@ async function withService<T>(
   use: (service: ServiceHandle) => Promise<T>,
   env: Record<string, string> = {},
 ): Promise<T> {
-  const service = await startService(url, env)
+  const service = await startService(url, env, [binary])
   try {
     return await use(service)
   } finally {
@@ -214,7 +220,7 @@ async function withService<T>(
 async function measureStart() {
   const starts: Record<'readyMs' | 'cpuS' | 'mb' | 'postgresCpuS', number>[] = []
   for (let round = 0; round < 3; round++) {
-    const { made, ...cost } = await costOf(0, () => startService(url))
+    const { made, ...cost } = await costOf(0, () => startService(url, {}, [binary]))
     const figures = { readyMs: made.readyMs, cpuS: cpuSecondsOf(made.pid), mb: residentMbOf(made.pid) }
     starts.push({ ...figures, postgresCpuS: cost.postgresCpuS })
     await made.stop()
@@ -385,13 +391,12 @@ function measureRetention() {
 }
 
 async function measureDump() {
-  const folder = mkdtempSync(join(tmpdir(), 'nightledger-bench-dump-'))
   const run = (program: string, ...args: string[]) =>
     costOf(0, async () => {
       execFileSync(join(programs as string, program), args, { stdio: ['ignore', 'ignore', 'inherit'] })
     })
   try {
-    const file = join(folder, 'world')
+    const file = join(folder, 'dump')
     const { made: _, serviceCpuS: __, ...dump } = await run('pg_dump', '-Fd', '-j2', '-f', file, url)
     const size = execFileSync('du', ['-sb', file], { encoding: 'utf8' })
     await admin.unsafe('drop database if exists restored')
@@ -404,7 +409,7 @@ async function measureDump() {
     await admin.unsafe('drop database restored')
     return { dump, gigabytes: rounded(Number.parseInt(size, 10) / 1e9, 2), restore }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(join(folder, 'dump'), { recursive: true, force: true })
   }
 }
 

@@ -49,17 +49,21 @@ export type ServiceHandle = Pick<ServiceProcess, 'baseUrl' | 'pid' | 'readyMs' |
 const MAIN = join(import.meta.dir, '../../src/main.ts')
 const STOP_MS_MAX = 12_000
 
+/** @param flags of Bun @param main the file to run */
+export function sourceCommand(flags: readonly string[] = [], main = MAIN): string[] {
+  return [process.execPath, ...flags, 'run', main]
+}
+
 /** The service as it is deployed, in its own process. @throws Error with its log when it does not start */
 export async function startService(
   databaseUrl: string,
   env: Record<string, string> = {},
-  flags: readonly string[] = [],
-  main = MAIN,
+  command = sourceCommand(),
 ): Promise<ServiceHandle> {
   const { kill, exited, ...service } = await startServiceOn(
     databaseUrl,
     { NODE_ENV: 'production', ...env },
-    { command: [process.execPath, ...flags, 'run', main] },
+    { command },
   )
   return {
     ...service,

@@ -24,6 +24,7 @@ import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyCommands } from './agency-commands.ts'
 import type { AgencyStore } from './agency-store.ts'
 import type { FeeCommands } from './fee-commands.ts'
+import { MemoryRefresh } from './memory-refresh.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
 /** Requests a month that a sandbox is good for (docs/partner-additions.md). */
@@ -71,9 +72,14 @@ export type Sandbox = Agency & { readonly clock: SandboxClock }
 export class Sandboxes {
   readonly #options: SandboxesOptions
   readonly #turns = new KeyedTurns()
+  /** By live agency. */
+  readonly #refresh: MemoryRefresh
 
   constructor(options: SandboxesOptions) {
     this.#options = options
+    const read = (liveId: string) => this.#read(liveId)
+    const isHere = (liveId: string) => options.catalogue.termOf(liveId) !== null
+    this.#refresh = new MemoryRefresh({ clock: options.clock, turns: this.#turns, read, isHere })
   }
 
   /** Null: the agency has none. A sandbox is its own. */
@@ -124,7 +130,7 @@ export class Sandboxes {
       const id = idInShard(shardOf(live.id), newId)
       const made: Agency = { ...sandbox, id, createdAt: at, clock: { now: at, target: at } }
       const line = changeLine(this.#options, caller, keep?.(made))
-      if (!(await this.#known(live, sandbox, rows.end(sandbox, { id, at }, line)))) return NOT_FOUND
+      if (!(await this.#known(live, rows.end(sandbox, { id, at }, line)))) return NOT_FOUND
       const keys = catalogue.keysOf(sandbox.id)
       catalogue.forget(sandbox.id)
       catalogue.putAgency(made)
@@ -144,7 +150,7 @@ export class Sandboxes {
       const sandbox = this.of(live)
       if (sandbox === null) return NOT_FOUND
       const line = changeLine(this.#options, caller, keep?.(sandbox))
-      if (!(await this.#known(live, sandbox, rows.end(sandbox, null, line)))) return NOT_FOUND
+      if (!(await this.#known(live, rows.end(sandbox, null, line)))) return NOT_FOUND
       catalogue.forget(sandbox.id)
       this.#options.onEnded(sandbox.id)
       return done(sandbox)
@@ -155,27 +161,32 @@ export class Sandboxes {
    * Unless it is known that nothing was written, what is stored takes the place of what is in memory.
    * @throws WriteError `started`: the sandbox was another one already, which the next attempt finds
    */
-  async #known(live: Agency, sandbox: Agency, ending: Promise<boolean>): Promise<boolean> {
+  async #known(live: Agency, ending: Promise<boolean>): Promise<boolean> {
     const isEnded = await ending.catch(async (error: unknown) => {
-      if (!isNotWritten(error)) await this.#reread(live, sandbox)
+      if (!isNotWritten(error)) await this.#refresh.now(live.id)
       throw error
     })
     if (isEnded) return true
-    await this.#reread(live, sandbox)
+    await this.#refresh.now(live.id)
     if (this.of(live) === null) return false
     throw new WriteError('started', 'Cannot end a sandbox: an earlier attempt has replaced it')
   }
 
-  async #reread(live: Agency, sandbox: Agency): Promise<void> {
-    const { catalogue, store } = this.#options
-    await store.settle(live.id)
-    const agencies = await store.loadAgencies()
-    const next = agencies.find(({ sandboxOf }) => sandboxOf === live.id)
-    if (next?.id === sandbox.id) return
-    catalogue.forget(sandbox.id)
+  async #read(liveId: string): Promise<void> {
+    const { catalogue, store, onEnded, onEndpointsMoved } = this.#options
+    await store.settle(liveId)
+    const [agencies, keys] = [await store.loadAgencies(), await store.loadKeys()]
+    const next = agencies.find(({ sandboxOf }) => sandboxOf === liveId)
+    const known = catalogue.sandboxOf(liveId)
+    if (next?.id === known?.id) return
+    if (known !== null) {
+      catalogue.forget(known.id)
+      onEnded(known.id)
+    }
     if (next === undefined) return
     catalogue.putAgency(next)
-    for (const key of await store.loadKeys()) if (key.agencyId === next.id) catalogue.putKey(key)
+    for (const key of keys) if (key.agencyId === next.id) catalogue.putKey(key)
+    onEndpointsMoved(next.id)
   }
 
   #liveOf(agency: Agency): Agency {
