@@ -11,10 +11,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { Sql } from '../src/postgres/client/connect.ts'
-import { startService as startDemo, TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
+import { startService as startDemo } from '../test/support/service-process.ts'
 import { writeResult } from './report.ts'
+import { accessToken, BAR, draw, launchBrowser, openContext, type View } from './support/page-view.ts'
 import { startPostgres, startService } from './support/processes.ts'
 import { medianOf, spreadOf } from './support/statistics.ts'
 import { seedLedger } from './world/seed.ts'
@@ -27,9 +28,6 @@ const STAYS_PER_UNIT = 20
 const FRAMES = 80
 /** A steady scroll, and one as with the scroll bar. */
 const STEPS_PX = { steady: 60, fast: 400 } as const
-const VIEWPORT = { width: 1440, height: 900 }
-const EXECUTABLE = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
-const BAR = '.chart-row .chart-bar'
 
 interface Screen {
   readonly name: string
@@ -44,24 +42,6 @@ const SCREENS: readonly Screen[] = [
   { name: 'overview', hash: '#/overview', isSignedIn: true, selector: '.overview-lists .stay' },
   { name: 'calendar', hash: '#/calendar', isSignedIn: true, selector: BAR },
 ]
-
-/**
- * Scripts of the browser are texts: the benchmarks know no document. `answered` is the beginning of the tape's answer. The second frame begins
- * when the first has been drawn.
- */
-const markWhenDrawn = (selector: string) => `
-  const send = window.fetch
-  window.fetch = async (request) => {
-    const answer = await send(request)
-    if (answer.url.includes('/tape?')) performance.mark('answered')
-    return answer
-  }
-  const observer = new MutationObserver(() => {
-    if (document.querySelector('${selector}') === null) return
-    observer.disconnect()
-    requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('drawn')))
-  })
-  observer.observe(document, { childList: true, subtree: true })`
 
 /** There and back, so that the end of the chart is never reached. */
 const scrollScript = (side: 'top' | 'left', stepPx: number) => `new Promise((resolve) => {
@@ -79,10 +59,7 @@ const scrollScript = (side: 'top' | 'left', stepPx: number) => `new Promise((res
   })
 })`
 
-const browser = await chromium.launch({
-  executablePath: EXECUTABLE,
-  args: ['--no-sandbox', '--disable-dev-shm-usage'],
-})
+const browser = await launchBrowser()
 try {
   const figures = { rounds: ROUNDS, screens: await screenFigures(browser), chart: await chartFigures(browser) }
   console.log(JSON.stringify(figures, null, 2))
@@ -154,7 +131,7 @@ async function sizes(baseUrl: string) {
 }
 
 async function chartRounds(browser: Browser, baseUrl: string) {
-  const token = await accessToken(baseUrl)
+  const token = await accessToken(baseUrl, 'agency-0')
   const views: View[] = []
   const scrolls: Record<string, Frames[]> = {}
   const counts = { nodes: 0, bars: 0 }
@@ -192,40 +169,6 @@ async function chartRounds(browser: Browser, baseUrl: string) {
     drawBusyMs: spreadOf(views.map(({ busyMs }) => busyMs)),
     frames: Object.fromEntries(spreads),
   }
-}
-
-/** Pages of it mark when `selector` is drawn. */
-async function openContext(
-  browser: Browser,
-  baseUrl: string,
-  { selector, token }: { selector: string; token: string | null },
-): Promise<BrowserContext> {
-  const context = await browser.newContext({ viewport: VIEWPORT })
-  const headers = { Origin: baseUrl, 'X-Nightledger-Page': '1' }
-  if (token !== null) await context.request.post(`${baseUrl}/portal/session`, { data: { token }, headers })
-  await context.addInitScript({ content: markWhenDrawn(selector) })
-  return context
-}
-
-interface View {
-  /** From the beginning of the navigation to the frame that shows the data. */
-  readonly ms: number
-  /** From the beginning of the tape's answer to that frame; not a number without a tape. */
-  readonly sinceAnswerMs: number
-  readonly busyMs: number
-}
-
-async function draw(page: Page, url: string): Promise<View> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('Performance.enable')
-  await page.goto(url)
-  await page.waitForFunction(() => performance.getEntriesByName('drawn').length > 0)
-  const busyMs = await taskMs(session)
-  const times = await page.evaluate(() => {
-    const at = (name: string) => performance.getEntriesByName(name)[0]?.startTime ?? Number.NaN
-    return { ms: at('drawn'), sinceAnswerMs: at('drawn') - at('answered') }
-  })
-  return { ...times, busyMs }
 }
 
 interface Frames {
@@ -266,24 +209,6 @@ function tasksOf(trace: string): { readonly name: string; readonly ms: number }[
   return traceEvents
     .filter(({ ph, pid, tid }) => ph === 'X' && threads.has(`${pid} ${tid}`))
     .map(({ name, tdur }) => ({ name, ms: (tdur ?? 0) / 1_000 }))
-}
-
-/** Time that the page's main thread was busy so far, milliseconds. */
-async function taskMs(session: CDPSession): Promise<number> {
-  const { metrics } = await session.send('Performance.getMetrics')
-  return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN) * 1_000
-}
-
-async function accessToken(baseUrl: string): Promise<string> {
-  const headers = { Authorization: `Bearer ${TEST_PORTAL_TOKEN}`, 'Content-Type': 'application/json' }
-  const list = (await (await fetch(`${baseUrl}/portal/v1/agencies`, { headers })).json()) as {
-    agencies: { slug: string }[]
-  }
-  const path = `${baseUrl}/portal/v1/agencies/${list.agencies[0]?.slug}/access-tokens`
-  const body = JSON.stringify({ name: 'Bench', role: 'desk' })
-  const answer = await fetch(path, { method: 'POST', headers, body })
-  const { secret } = (await answer.json()) as { secret: string }
-  return secret
 }
 
 /** Stays of four nights and a free one now and then, from a month ago. Written past the journal: they are only looked at. */

@@ -1,7 +1,7 @@
 /*
  * `bun run bench --world`: one service on one PostgreSQL with 10,000 agencies, 1,000,000 units and 5,000,000 bookings.
  *
- * It needs PostgreSQL's own programs (pg_dump) and 30 GB of disk. Most of its time is for the seed, the dump and `verify`.
+ * It needs PostgreSQL's own programs (pg_dump), Chromium and 30 GB of disk. Most of its time is for the seed, the dump and `verify`.
  * `--only <step>` measures one step. `--database-url <server>` keeps the world, as the database `world`, on a server of yours, where the
  * next run finds it; it must run on this machine. Without it, a server is started in a temporary folder. `--agencies 100` is a small world, to try it.
  */
@@ -25,6 +25,7 @@ import { startSystemPostgres, systemPostgres } from '../test/support/system-post
 import type { LoadResult } from './load/load-process.ts'
 import { writeResult } from './report.ts'
 import { JsonChild } from './support/json-child.ts'
+import { accessToken, BAR, draw, launchBrowser, openContext } from './support/page-view.ts'
 import {
   cpuSecondsOf,
   cpuSecondsOfFamily,
@@ -103,6 +104,7 @@ const STEPS: Record<string, () => Promise<unknown>> = {
   start: measureStart,
   checkpoints: measureCheckpoints,
   reads: measureReads,
+  page: measurePage,
   memory: measureMemory,
   day: measureDay,
   retention: measureRetention,
@@ -317,6 +319,39 @@ async function readChanges(baseUrl: string): Promise<number> {
     if (body.hasMore !== true) return changes
     cursor = body.cursor
   }
+}
+
+/** The largest agency's screens, with an empty cache: first on a service that has just started, and again. */
+function measurePage() {
+  const screens = {
+    'calendar, 90 days of 1,000 units': ['#/calendar?zoom=quarter', BAR],
+    overview: ['#/overview', '.overview-lists'],
+    bookings: ['#/bookings', 'tbody tr'],
+    guests: ['#/guests', 'tbody tr'],
+    units: ['#/units', 'tbody tr'],
+  } as const
+  return withService(async ({ baseUrl }) => {
+    const token = await accessToken(baseUrl, 'agency-0')
+    const browser = await launchBrowser()
+    const view = async ([hash, selector]: readonly [string, string]) => {
+      const context = await openContext(browser, baseUrl, { selector, token })
+      const { ms } = await draw(await context.newPage(), `${baseUrl}/portal/${hash}`)
+      await context.close()
+      return ms
+    }
+    try {
+      const figures: Record<string, object> = {}
+      for (const [name, screen] of Object.entries(screens)) {
+        const first = await view(screen)
+        const again = []
+        for (let round = 0; round < ROUNDS; round++) again.push(await view(screen))
+        figures[name] = { firstMs: rounded(first, 0), againMs: rounded(medianOf(again), 0) }
+      }
+      return figures
+    } finally {
+      await browser.close()
+    }
+  })
 }
 
 function measureMemory() {
