@@ -8,6 +8,7 @@ import { type Receiver, startReceiver } from '../events/webhooks/support/receive
 import { programFile } from '../support/bundled-program.ts'
 import { cliOn } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
@@ -24,7 +25,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 beforeEach(async () => {
-  receiver = startReceiver(null)
+  // One of its tests needs the port again.
+  receiver = startReceiver(null, { port: freePort() })
   const live = await service.agency()
   await service.unit(live, { slug: 'sea-view' })
   await service.ask(`/agencies/${live.slug}/sandbox`, undefined, { method: 'POST' })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { runCliProcess } from '../support/cli-process.ts'
 import { describeWithEtcd, EtcdServers } from '../support/etcd.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectReady } from '../support/expect-ready.ts'
 import { type NodeProcess, NodeProcesses, settled } from '../support/node-processes.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { startServiceOn, TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -84,7 +85,7 @@ describeWithEtcd('while a node serves', () => {
       /ended with 1.*Cannot take over: the nodes a of a cluster serve/s,
     )
     expect(await epochs()).toEqual(before)
-    expect((await node.ask('/readyz')).status).toBe(200)
+    await expectReady(node)
   })
 
   test('one that hung while the key was changed ends when it continues, and starts with the new key', async () => {

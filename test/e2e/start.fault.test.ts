@@ -8,6 +8,7 @@ import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
 import { readPostmaster } from '../../src/postgres/embedded/postmaster.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectReady } from '../support/expect-ready.ts'
 import { Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import {
@@ -189,7 +190,7 @@ describe('SIGTERM while it starts a PostgreSQL of its own', () => {
     expect(await starting.exited).toBe(0)
     expectStopped(starting.log())
     const next = await startService({ DATA_DIR: dataDir })
-    expect((await fetch(`${next.baseUrl}/readyz`)).status).toBe(200)
+    await expectReady(next)
     next.kill('SIGTERM')
     expect(await next.exited).toBe(0)
   })

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { PROCESS_METRICS } from '../../src/observability/process-metrics.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectReady } from '../support/expect-ready.ts'
 import { answersText, expectNoLies, FailoverLoad } from '../support/failover-load.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { rounds } from '../support/long-run.ts'
@@ -94,7 +95,7 @@ describe('a second process', () => {
       await new Load(() => first.baseUrl).book()
       await Bun.sleep(2_500)
     }
-    expect((await first.ask('/readyz')).status).toBe(200)
+    await expectReady(first)
     second.kill('SIGTERM')
     expect(await second.exited).toBe(0)
     await new Load(() => first.baseUrl).book()

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { isAlive } from '../../src/lib/process-run.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectReady } from '../support/expect-ready.ts'
 import { answersText, expectNoLies, FailoverLoad } from '../support/failover-load.ts'
 import { freePort } from '../support/free-port.ts'
 import { LOAD_AGENCY_IDS, LOAD_SECRET, Load, prepareForLoad } from '../support/load.ts'
@@ -171,7 +172,7 @@ describe('a service with workers', () => {
     await load.more(200)
     await load.stop()
     await expectNoLies(sql, load)
-    expect((await askAnew(standby, '/readyz')).status).toBe(200)
+    await expectReady(standby)
     const serving = await scrape(standby.baseUrl)
     expect([serving.value('nightledger_ready'), serving.value('nightledger_role', { role: 'writer' })]).toEqual([1, 1])
     expect(serving.value('nightledger_role', { role: 'standby' })).toBe(0)
@@ -194,7 +195,7 @@ describe('a service with workers', () => {
     const page = new Scrape(await (await fetch(`${service.adminUrl}/metrics`)).text())
     expect(page.value('nightledger_workers')).toBe(WORKERS)
     expect(page.value('nightledger_process_resident_memory_bytes', { worker: '2' })).toBeGreaterThan(0)
-    expect((await fetch(`${service.adminUrl}/readyz`)).status).toBe(200)
+    await expectReady(service)
     expect((await askAnew(service, '/metrics')).status).toBe(404)
     const statuses = new Set<number>()
     for (let i = 0; i < 60; i++) {

@@ -6,6 +6,7 @@ import { connect } from '../../src/postgres/client/connect.ts'
 import { RUN_VERIFICATION } from '../../src/verify/verification-process.ts'
 import { type CliRun, runCliProcess } from '../support/cli-process.ts'
 import { eventually } from '../support/eventually.ts'
+import { expectReady } from '../support/expect-ready.ts'
 import { LOAD_AGENCY_IDS, LOAD_UNITS, Load, prepareForLoad } from '../support/load.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../support/service-process.ts'
@@ -93,7 +94,18 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
     } finally {
       asking.abort()
       await lock.end({ timeout: 0 })
+      // Until it has noticed, it would wait for the lock of the next test.
+      await eventually(
+        'nothing of the verification is left',
+        async () => verifiersOf(on.pid).length === 0 && (await sessions()) === 0,
+      )
     }
+  }
+
+  const sessions = async () => {
+    const { count } = await database.sql`
+      select from pg_stat_activity where datname = current_database() and application_name = 'nightledger verification'`
+    return count
   }
 
   const waiting = () => database.sql<{ name: string }[]>`
@@ -103,7 +115,7 @@ describe.if(process.platform === 'linux')('while a verification runs', () => {
   test('uses no connection of the service, which keeps answering', async () => {
     await underWay(service, async () => {
       expect(await waiting()).toEqual([{ name: 'nightledger verification' }] as never)
-      expect((await fetch(`${service.baseUrl}/readyz`)).status).toBe(200)
+      await expectReady(service)
     })
   })
 

@@ -17,12 +17,15 @@ export interface Receiver {
   stop(): Promise<void>
 }
 
-export function startReceiver(certificate: ServerCertificate | null, hostname = '127.0.0.1'): Receiver {
+export function startReceiver(
+  certificate: ServerCertificate | null,
+  { hostname = '127.0.0.1', port = 0 }: { hostname?: string; port?: number } = {},
+): Receiver {
   const received: Received[] = []
   const receiver: Omit<Receiver, 'port' | 'stop'> = { received, answer: () => new Response(null, { status: 204 }) }
   const server = Bun.serve({
     hostname,
-    port: 0,
+    port,
     idleTimeout: 60,
     ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
     fetch: async (request) => {
