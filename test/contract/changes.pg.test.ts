@@ -236,7 +236,7 @@ describe('wait', () => {
 
   test('is not woken by what announces nothing, nor by another agency', async () => {
     const { cursor } = (await changes()).body
-    const poll = timed(changes({ after: cursor, wait: 1 }))
+    const poll = timed(changes({ after: cursor, wait: 3 }))
     await eventually('it waits', () => waiting().requests === 1)
     const other = await service.agency()
     await service.book(other, await service.unit(other), '2027-03-01', '2027-03-02')

@@ -85,7 +85,8 @@ test(`${REQUESTS} requests drawn from the OpenAPI document get only answers that
   let left = REQUESTS
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      while (left-- > 0) await sendOne()
+      // On a push, offers are expected 15 times: too few to rely on.
+      while (left-- > 0 || (offers === 0 && left > -REQUESTS)) await sendOne()
     }),
   )
 

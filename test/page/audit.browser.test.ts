@@ -63,7 +63,9 @@ describeInBrowser('audit and usage', () => {
       expect(page.url()).toContain('outcome=BOOKING_CONFLICT')
       await page.getByLabel('Who').selectOption('Demo viewer (token)')
       await page.getByText('No entries match').waitFor()
-      await page.getByRole('button', { name: 'Clear all filters' }).click()
+      const clear = page.getByRole('button', { name: 'Clear all filters' })
+      await clear.click()
+      await clear.waitFor({ state: 'detached' })
       await page.getByLabel('Who').selectOption('Demo desk (token)')
       await page.getByText('4 entries').waitFor()
 

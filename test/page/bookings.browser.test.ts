@@ -133,6 +133,8 @@ describeInBrowser('bookings', () => {
       await expectAccessible(page)
       await snapshot(page, 'booking-early')
       await early.getByRole('button', { name: 'Check out' }).click()
+      // The history is read again with the booking.
+      await page.getByText('Checked out', { exact: true }).first().waitFor()
       await page.getByText('checked the guest out').waitFor()
       expect(await reload(booking.id)).toMatchObject({
         status: 'checked_out',

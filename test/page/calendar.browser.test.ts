@@ -307,6 +307,7 @@ describeInBrowser('the calendar', () => {
       120,
       async (page) => {
         await page.goto(`${page.url().split('&')[0]}&zoom=week`)
+        await page.locator('input[name=Zoom]:checked + span', { hasText: 'Week' }).waitFor({ state: 'attached' })
         await tap(page, await cell(page, 'Cascais Villa', FIRST + 121))
         await page.getByText('Now choose the day of the departure').waitFor()
         await snapshot(page, 'calendar-tap')

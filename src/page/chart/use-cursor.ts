@@ -86,7 +86,9 @@ export function useCursor(options: CursorOptions): UsedCursor {
     moveTo,
     onKeyDown,
     follow({ day, row }) {
-      const isUsed = cursor.anchor !== null || scroller.current?.contains(document.activeElement) === true
+      const hasFocus = scroller.current?.contains(document.activeElement) === true
+      // A dialog gives the focus back to the cell that it was opened from.
+      const isUsed = cursor.anchor !== null || hasFocus || document.querySelector('dialog[open]') !== null
       if (!isUsed) setCursor({ day, row, anchor: null })
     },
     giveUp: () => setCursor({ ...cursor, anchor: null }),

@@ -253,7 +253,7 @@ describe('holds', () => {
     )
     expect(booking.holdExpiresAt).toBe(booking.createdAt + HOUR_MS)
     expect(done(await ledger.commands.expire(agency, booking.id)).booking.status).toBe('option')
-    const soon = Date.now() + 2_000
+    const soon = Date.now() + 5_000
     done(await ledger.commands.change(agency, { bookingId: booking.id, change: { holdExpiresAt: soon } }, CALLER))
     while ((await database.sql`select from booking where status = 'option'`).length > 0) await Bun.sleep(10)
     expect(Date.now()).toBeGreaterThanOrEqual(soon)
