@@ -22,7 +22,7 @@ import { send } from '../test/support/http-call.ts'
 import { scrape } from '../test/support/scrape.ts'
 import { credentialsFor, TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
 import { startSystemPostgres, systemPostgres } from '../test/support/system-postgres.ts'
-import type { LoadResult } from './load/load-process.ts'
+import type { LoadAsked, LoadResult } from './load/load-process.ts'
 import { writeResult } from './report.ts'
 import { JsonChild } from './support/json-child.ts'
 import { accessToken, BAR, draw, launchBrowser, openContext } from './support/page-view.ts'
@@ -59,6 +59,8 @@ const RESIDENT: WorldSize = { ...SIZE, agencies: Math.min(1_000, SIZE.agencies) 
  * load: 90 for availability and 9 for a quote.
  */
 const DAY = { requests: 200_000, connections: 32 }
+/** Over all agencies, two units of each. */
+const SALES = { units: 2 * SIZE.agencies, connections: 256 }
 const SETTINGS = ['shared_buffers=4GB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB', 'max_connections=100']
 const ROUNDS = 5
 
@@ -93,7 +95,7 @@ async function costOf<T>(pid: number, work: () => Promise<T>): Promise<Cost & { 
   const since = performance.now()
   const made = await work()
   return {
-    seconds: rounded((performance.now() - since) / 1_000, 3),
+    seconds: rounded((performance.now() - since) / 1_000, 4),
     serviceCpuS: rounded(cpuSecondsOf(pid) - own, 2),
     postgresCpuS: rounded(cpuSecondsOfFamily(postmasterPid) - postgres, 2),
     made,
@@ -107,6 +109,7 @@ const STEPS: Record<string, () => Promise<unknown>> = {
   page: measurePage,
   memory: measureMemory,
   day: measureDay,
+  bookings: measureBookings,
   retention: measureRetention,
   dump: measureDump,
   verify: measureVerify,
@@ -359,7 +362,11 @@ function measureMemory() {
     async (service) => {
       const before = residentMbOf(service.pid)
       const { made, ...cost } = await costOf(service.pid, () =>
-        load(service, RESIDENT, RESIDENT.agencies * RESIDENT.unitsPerAgency),
+        load(service, {
+          kind: 'availability-31',
+          size: RESIDENT,
+          requestsMax: RESIDENT.agencies * RESIDENT.unitsPerAgency,
+        }),
       )
       const mb = residentMbOf(service.pid)
       return {
@@ -374,43 +381,55 @@ function measureMemory() {
 
 function measureDay() {
   return withService(async (service) => {
-    const { made, ...cost } = await costOf(service.pid, () => load(service, LARGEST, DAY.requests, 'mix'))
-    const { perSecond, p50Ms, p99Ms, sold } = made
-    return {
-      ...cost,
-      seconds: rounded(made.seconds, 1),
-      bookings: sold,
-      perSecond: rounded(perSecond, 0),
-      p50Ms,
-      p99Ms,
-    }
+    const firstSale = await soldBefore(uuidOf(agencyIdOf(0)))
+    const { made, ...cost } = await costOf(service.pid, () =>
+      load(service, { kind: 'mix', size: LARGEST, requestsMax: DAY.requests, firstSale }),
+    )
+    return { ...cost, bookings: made.sold - firstSale, ...figuresOf(made) }
   })
 }
 
+/** Stays sold as fast as they are: the first of each unit, which is not in memory, and four more. */
+function measureBookings() {
+  return withService(async (service) => {
+    const measured = async (sales: number) => {
+      // Above all that a day sells of agency 0.
+      const firstSale = 100 * SALES.units + (await soldBefore(null))
+      const { made, serviceCpuS, postgresCpuS } = await costOf(service.pid, () =>
+        load(service, { kind: 'create', size: SIZE, requestsMax: sales, firstSale, ...SALES }),
+      )
+      const us = (cpuS: number) => rounded((cpuS * 1e6) / sales, 0)
+      return { serviceUs: us(serviceCpuS), postgresUs: us(postgresCpuS), ...figuresOf(made) }
+    }
+    return { first: await measured(SALES.units), again: await measured(4 * SALES.units) }
+  })
+}
+
+function figuresOf({ perSecond, p50Ms, p99Ms }: LoadResult) {
+  return { perSecond: rounded(perSecond, 0), p50Ms: rounded(p50Ms, 2), p99Ms: rounded(p99Ms, 2) }
+}
+
 async function load(
-  service: ServiceHandle,
-  size: WorldSize,
-  requestsMax: number,
-  kind: 'availability-31' | 'mix' = 'availability-31',
+  { baseUrl }: ServiceHandle,
+  asked: Omit<LoadAsked, 'url' | 'connections' | 'warmMs' | 'runMs' | 'firstSale'> & Partial<LoadAsked>,
 ): Promise<LoadResult> {
   const child = JsonChild.start(join(import.meta.dir, 'load/load-process.ts'))
   try {
-    const timing = { connections: DAY.connections, warmMs: 0, runMs: 900_000, requestsMax }
-    const firstSale = await soldBefore()
-    const result = await child.ask<LoadResult>({ kind, size, firstSale, ...timing, url: service.baseUrl })
+    const timing = { connections: DAY.connections, warmMs: 0, runMs: 900_000, firstSale: 0 }
+    const result = await child.ask<LoadResult>({ ...timing, ...asked, url: baseUrl })
     if (result.fault !== null) throw new Error(`Cannot measure: ${result.fault}`)
-    return { ...result, sold: result.sold - firstSale }
+    return result
   } finally {
     await child.stop()
   }
 }
 
-/** What an earlier run has sold of the largest agency stays sold. */
-async function soldBefore(): Promise<number> {
+/** What earlier runs have sold stays sold. @param agency only of it; null: of all */
+function soldBefore(agency: string | null): Promise<number> {
   return withWorld(async (sql) => {
     const [row] = await sql<{ sold: number }[]>`
       select count(*)::int as sold from booking
-      where agency_id = ${uuidOf(agencyIdOf(0))} and arrival >= '2033-01-01' and source_ref like 'B-%'`
+      where (agency_id = ${agency} or ${agency}::uuid is null) and arrival >= '2033-01-01' and source_ref like 'B-%'`
     return row?.sold ?? 0
   })
 }

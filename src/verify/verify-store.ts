@@ -30,6 +30,11 @@ export interface LogPosition {
   readonly month: Month
 }
 
+export interface VerifiedUnit extends UnitAddress {
+  /** Whether it has entries in the journal. */
+  readonly isFiled: boolean
+}
+
 /** An entry of a unit. */
 export interface UnitEntry extends StoredEntry {
   readonly isAnnounced: boolean
@@ -82,8 +87,8 @@ export interface VerifyStore {
     shard: number,
     range: { readonly after: LogPosition | null; readonly until: number; readonly limit: number },
   ): Promise<readonly LogEntry[]>
-  /** Units in the journal or the table of units, ordered by unit and agency, after `after`. */
-  units(after: UnitAddress | null, limit: number): Promise<readonly UnitAddress[]>
+  /** Units after `after`: those that have entries in the journal, then those that are only in the table of units. */
+  units(after: VerifiedUnit | null, limit: number): Promise<readonly VerifiedUnit[]>
   /** Entries of the unit, in order: numbers above `after` and up to `until`. */
   entries(
     unit: UnitAddress,

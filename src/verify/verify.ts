@@ -5,13 +5,12 @@
  * - V1 A verification runs outside the serving process. It reads page by page, and keeps nothing that grows with the ledger.
  */
 
-import type { UnitAddress } from '../core/journal/recovery.ts'
 import type { ChainKey } from '../core/journal/shard.ts'
 import { shardOf } from '../core/journal/shard.ts'
 import { assert } from '../lib/assert.ts'
 import { DIFFERENCES_MAX, entryName, Findings, type Verification } from './findings.ts'
 import { verifyShard } from './verify-shard.ts'
-import type { VerifyStore } from './verify-store.ts'
+import type { VerifiedUnit, VerifyStore } from './verify-store.ts'
 import { verifyTree } from './verify-tree.ts'
 import { type LiveUnit, verifyUnit } from './verify-unit.ts'
 
@@ -22,6 +21,8 @@ export type LiveUnits = (unitIds: readonly string[]) => Promise<ReadonlyMap<stri
 
 /** A running service hashes the states of this many units at a time. */
 export const UNITS_PER_PAGE = 50
+/** Their statements wait for one another at the database, not for the way there and back. */
+const UNITS_AT_ONCE = 8
 const ROWS_PER_PAGE = 1_000
 /** Of up to 128 leaves each, which the database hashes. */
 const TREE_PARTS_PER_PAGE = 50
@@ -34,7 +35,7 @@ export async function verify(
     readonly chainKeys: readonly (ChainKey | null)[]
     readonly live?: LiveUnits
     readonly onProgress?: (units: number) => void
-    /** Rows in memory at a time. */
+    /** Rows in memory at a time, of each of a few units. */
     readonly limit?: number
   },
 ): Promise<Verification> {
@@ -45,16 +46,18 @@ export async function verify(
     if (extent.lastSeq === 0) continue
     await verifyShard({ store, extent, key: chainKeys[extent.shard] ?? null, limit, found })
   }
-  for (let after: UnitAddress | null = null; ; ) {
-    const units: readonly UnitAddress[] = await store.units(after, Math.min(limit, UNITS_PER_PAGE))
+  for (let after: VerifiedUnit | null = null; ; ) {
+    const units: readonly VerifiedUnit[] = await store.units(after, Math.min(limit, UNITS_PER_PAGE))
     const last = units.at(-1)
     if (last === undefined) break
     const resident = await live?.(units.map(({ unitId }) => unitId))
-    for (const unit of units) {
+    const verified = (unit: VerifiedUnit) => {
       const extent = extents[shardOf(unit.agencyId)]
       assert(extent !== undefined, 'Cannot verify a unit: its shard is not known')
-      await verifyUnit({ store, unit, extent, limit, found, memory: resident?.get(unit.unitId) ?? null })
+      return verifyUnit({ store, unit, extent, limit, found, memory: resident?.get(unit.unitId) ?? null })
     }
+    for (let i = 0; i < units.length; i += UNITS_AT_ONCE)
+      await Promise.all(units.slice(i, i + UNITS_AT_ONCE).map(verified))
     onProgress?.(found.units)
     after = last
   }

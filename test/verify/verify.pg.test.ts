@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
+import { connect } from '../../src/postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { DIFFERENCES_MAX } from '../../src/verify/findings.ts'
-import type { VerifyStore } from '../../src/verify/verify-store.ts'
+import type { VerifiedUnit, VerifyStore } from '../../src/verify/verify-store.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { CALLER, sampleId } from '../support/samples.ts'
 import { LivedLedger } from './support/lived-ledger.ts'
@@ -60,6 +61,33 @@ test('no page has more rows than the limit, and the page size does not change th
       ...['agencies', 'bookingsById', 'cursorsBeyondEnd', 'entries', 'log', 'missingDeliveries', 'orphanedDeliveries'],
       ...['strayBookings', 'strayDeliveries', 'strayErasures', 'treeParts', 'units'],
     ])
+  }
+})
+
+test('the next units are found without reading the others, and those that only the table has are among them', async () => {
+  await lived.live()
+  await database.sql`
+    insert into unit select (jsonb_populate_record(
+      null::unit, to_jsonb(u) || jsonb_build_object('unit_id', md5(i::text)::uuid, 'slug', 'only-' || i))).*
+    from (select * from unit limit 1) u, generate_series(1, 5000) i`
+  await database.sql`analyze unit`
+  const reader = connect(database.url, { purpose: 'admin' })
+  try {
+    await reader`begin`
+    const store = new PostgresVerifyStore(reader)
+    const found: VerifiedUnit[] = []
+    for (;;) {
+      const page = await store.units(found.at(-1) ?? null, 1_000)
+      found.push(...page)
+      if (page.length === 0) break
+    }
+    const [read] = await reader`
+      select seq_tup_read::int as whole, idx_tup_fetch::int as "byKey" from pg_stat_xact_user_tables where relname = 'unit'`
+    expect([found.length, new Set(found.map(({ unitId }) => unitId)).size]).toEqual([5_002, 5_002])
+    expect(found.filter(({ isFiled }) => isFiled)).toHaveLength(2)
+    expect(read?.['whole']).toBe(0)
+  } finally {
+    await reader.end()
   }
 })
 

@@ -10,6 +10,7 @@ import type {
   TreePart,
   UnitEntry,
   VerifiedSnapshot,
+  VerifiedUnit,
   VerifyStore,
 } from '../../verify/verify-store.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
@@ -59,26 +60,37 @@ export class PostgresVerifyStore implements VerifyStore {
     return rows.map((row) => logEntryOf(shard, row))
   }
 
-  async units(after: UnitAddress | null, limit: number): Promise<readonly UnitAddress[]> {
-    const [unitId, agencyId] =
-      after === null ? [FIRST_UNIT, FIRST_UNIT] : [uuidOf(after.unitId), uuidOf(after.agencyId)]
-    // Each half ends at the limit by itself; of the journal one row of each unit is read, by steps along its index.
+  async units(after: VerifiedUnit | null, limit: number): Promise<readonly VerifiedUnit[]> {
+    const filed = after?.isFiled === false ? [] : await this.#filedUnits(after, limit)
+    if (filed.length === limit) return filed
+    const known = await this.#unfiledUnits(after?.isFiled === false ? after : null, limit - filed.length)
+    return [...filed, ...known]
+  }
+
+  /** One row of each unit is read, by steps along the index. */
+  async #filedUnits(after: UnitAddress | null, limit: number): Promise<readonly VerifiedUnit[]> {
     const rows = await this.#sql<UnitAddress[]>`
       with recursive filed as (
-        (select unit_id, agency_id, 1 as place from journal where unit_id > ${unitId}::text::uuid order by unit_id limit 1)
+        (select unit_id, agency_id, 1 as place from journal where unit_id > ${unitUuidOf(after)}::text::uuid order by unit_id limit 1)
         union all
         select next.unit_id, next.agency_id, filed.place + 1 from filed cross join lateral (
           select unit_id, agency_id from journal where unit_id > filed.unit_id order by unit_id limit 1
         ) next where filed.place < ${limit}::int
-      ), known as (
-        select unit_id, agency_id from filed
-        union
-        (select unit_id, agency_id from unit
-         where (unit_id, agency_id) > (${unitId}::text::uuid, ${agencyId}::text::uuid)
-         order by unit_id, agency_id limit ${limit}::int)
       )
-      select unit_id as "unitId", agency_id as "agencyId" from known order by unit_id, agency_id limit ${limit}::int`
-    return rows.map((row) => ({ agencyId: idOf('agc', row.agencyId), unitId: idOf('unt', row.unitId) }))
+      select unit_id as "unitId", agency_id as "agencyId" from filed order by unit_id`
+    return rows.map((row) => verifiedUnitOf(row, true))
+  }
+
+  /** In the order of the table's key. Because of its limit, the planner can only look each unit up in the journal's index. */
+  async #unfiledUnits(after: UnitAddress | null, limit: number): Promise<readonly VerifiedUnit[]> {
+    const agency = after === null ? FIRST_UNIT : uuidOf(after.agencyId)
+    const rows = await this.#sql<UnitAddress[]>`
+      select u.unit_id as "unitId", u.agency_id as "agencyId"
+      from unit u left join lateral (
+        select j.seq from journal j where j.unit_id = u.unit_id and j.agency_id = u.agency_id limit 1) filed on true
+      where (u.agency_id, u.unit_id) > (${agency}::text::uuid, ${unitUuidOf(after)}::text::uuid) and filed.seq is null
+      order by u.agency_id, u.unit_id limit ${limit}`
+    return rows.map((row) => verifiedUnitOf(row, false))
   }
 
   async entries(
@@ -190,6 +202,15 @@ export class PostgresVerifyStore implements VerifyStore {
   cursorsBeyondEnd(limit: number): Promise<readonly CursorDifference[]> {
     return cursorsBeyondEnd(this.#sql, limit)
   }
+}
+
+function unitUuidOf(after: UnitAddress | null): string {
+  return after === null ? FIRST_UNIT : uuidOf(after.unitId)
+}
+
+/** @param row with UUIDs */
+function verifiedUnitOf({ agencyId, unitId }: UnitAddress, isFiled: boolean): VerifiedUnit {
+  return { agencyId: idOf('agc', agencyId), unitId: idOf('unt', unitId), isFiled }
 }
 
 /** A row of `journal`, with UUIDs. */
