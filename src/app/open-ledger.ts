@@ -10,7 +10,7 @@ import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { SandboxClocks } from '../core/bookings/sandbox-clocks.ts'
 import { UnitsAsOf } from '../core/bookings/units-as-of.ts'
 import { timeOf } from '../core/catalogue/agency-time.ts'
-import { Catalogue } from '../core/catalogue/catalogue.ts'
+import { CACHED_UNITS_MAX, Catalogue } from '../core/catalogue/catalogue.ts'
 import { isUnitSet } from '../core/domain/booking.ts'
 import { Journal } from '../core/journal/journal.ts'
 import { notOwner } from '../core/journal/journal-error.ts'
@@ -83,7 +83,8 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onKeyChanged: (cause) => watch.onFenced(cause, Promise.resolve()),
   })
   const { termOf } = ownership
-  const catalogue = new Catalogue(catalogueStore, { termOf, refusal: notOwner })
+  const cachedUnitsMax = Math.max(CACHED_UNITS_MAX, limits.residentUnitsMax)
+  const catalogue = new Catalogue(catalogueStore, { termOf, refusal: notOwner }, cachedUnitsMax)
   const rows = new PostgresBookingRows(sql, () => ownership.owned())
 
   const historyId = await stores.changeRows.historyId()

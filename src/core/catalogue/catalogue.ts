@@ -67,7 +67,10 @@ interface ServedAgencies {
 
 const ALL: ServedAgencies = { termOf: () => 0, refusal: () => new Error('Every agency is served') }
 
-/** Units of all inventories in memory. Above this, inventories that were not used lately are evicted. */
+/**
+ * Units of all inventories in memory, unless told. Above this, inventories that were not used lately are evicted. To read one back costs
+ * ten times what the request costs that needs it, so there must be room for those of all units whose nights may be in memory.
+ */
 export const CACHED_UNITS_MAX = 200_000
 
 /**
@@ -88,6 +91,7 @@ interface Loading {
 export class Catalogue {
   readonly #store: CatalogueStore
   readonly #served: ServedAgencies
+  readonly #cachedUnitsMax: number
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
   readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency, counters: null }))
@@ -103,9 +107,10 @@ export class Catalogue {
   #cachedUnits = 0
 
   /** @param served in a cluster: those agencies that this process has. Others are not put, and not kept */
-  constructor(store: CatalogueStore, served: ServedAgencies = ALL) {
+  constructor(store: CatalogueStore, served: ServedAgencies = ALL, cachedUnitsMax = CACHED_UNITS_MAX) {
     this.#store = store
     this.#served = served
+    this.#cachedUnitsMax = cachedUnitsMax
   }
 
   /**
@@ -364,7 +369,7 @@ export class Catalogue {
     this.#inventories.set(agencyId, { inventory, isUsed: false })
     this.#cachedUnits += inventory.size
     for (const [visited, cached] of this.#inventories) {
-      if (this.#cachedUnits <= CACHED_UNITS_MAX) break
+      if (this.#cachedUnits <= this.#cachedUnitsMax) break
       if (visited === agencyId) continue
       if (cached.isUsed) {
         cached.isUsed = false

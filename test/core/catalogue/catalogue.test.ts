@@ -40,6 +40,19 @@ for (const [how, use] of USES) {
   })
 }
 
+test('has room for as many units as it is told', async () => {
+  const loads: string[] = []
+  const store = {
+    loadInventory: async (agencyId: string) => {
+      loads.push(agencyId)
+      return new Inventory([sampleUnit()], [])
+    },
+  }
+  const made = new Catalogue(store as never, { termOf: () => 0, refusal: () => new Error('elsewhere') }, 2)
+  for (const agencyId of ['a', 'b', 'a', 'b', 'c', 'b', 'a']) await made.inventory(agencyId)
+  expect(loads).toEqual(['a', 'b', 'c', 'a'])
+})
+
 test('in a cluster, an agency that another process has is not kept, and one that comes back is as it is stored then', async () => {
   const served = new Set([AGENCY.id])
   const stored = { agencies: [AGENCY], keys: [sampleKey().key], accessTokens: [], people: [] }
