@@ -44,7 +44,7 @@ const USAGE = `bun run bench [--quick | --medium] [--only <scenario> | --open | 
   --only <scenario>    one of ${names.join(', ')}
   --open               only latencies at fixed rates, in about three minutes
   --workers            only how reads and bookings grow with WORKERS, in about ten minutes; needs root
-  --world              only a service with 1,000,000 units and 5,000,000 bookings; needs pg_dump, 30 GB of disk
+  --world              only a service with 1,000,000 units and 5,000,000 bookings; in about 20 minutes; needs pg_dump, Chromium, 30 GB of disk
 
 bench/README.md says what is measured and how to read it.`
 

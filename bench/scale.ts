@@ -2,8 +2,9 @@
  * `bun run bench --world`: one service on one PostgreSQL with 10,000 agencies, 1,000,000 units and 5,000,000 bookings.
  *
  * It needs PostgreSQL's own programs (pg_dump), Chromium and 30 GB of disk. Most of its time is for the seed, the dump and `verify`.
- * `--only <step>` measures one step. `--database-url <server>` keeps the world, as the database `world`, on a server of yours, where the
- * next run finds it; it must run on this machine. Without it, a server is started in a temporary folder. `--agencies 100` is a small world, to try it.
+ * `--only <step>` measures one step. `--database-url <server>` keeps the world, as a database of its own, on a server of yours, where the
+ * next run finds it; it must run on this machine. Without it, a server is started in a temporary folder. `--agencies 100` is a small world,
+ * to try it.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -64,6 +65,9 @@ const SALES = { units: 2 * SIZE.agencies, connections: 256 }
 const ROOMY = { RESIDENT_UNITS_MAX: '1100000' }
 const SETTINGS = ['shared_buffers=4GB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB', 'max_connections=100']
 const ROUNDS = 5
+/** Comments on the database of the world: while it is seeded, and after that. */
+const MADE_BY = 'made by bench/scale.ts'
+const COMPLETE = `${MADE_BY}: ${JSON.stringify({ ...SIZE, largest: LARGEST })}`
 
 const began = performance.now()
 const say = (text: string) => console.log(`${((performance.now() - began) / 1_000).toFixed(0).padStart(5)} s  ${text}`)
@@ -75,14 +79,15 @@ const server =
     ? await startSystemPostgres(programs, SETTINGS)
     : { url: given['database-url'], stop: async () => {} }
 const admin = connect(server.url, { purpose: 'admin' })
-const url = databaseUrl('world')
-/** So that what happens between two steps is in the figures of none. */
+const WORLD = 'nightledger_bench_world'
+const RESTORED = 'nightledger_bench_restored'
+const url = databaseUrl(WORLD)
+/** The CPU of all its processes is counted. */
 let postmasterPid = 0
 const results: Record<string, unknown> = {}
 const folder = mkdtempSync(join(tmpdir(), 'nightledger-bench-world-'))
 /** What is measured is the program as it is deployed. */
-const binary = await compileProgram(folder)
-process.env[BINARY_VARIABLE] = binary
+let binary = ''
 
 interface Cost {
   readonly seconds: number
@@ -90,14 +95,15 @@ interface Cost {
   readonly postgresCpuS: number
 }
 
-/** What it takes, and what it gives. @param pid of the service, or of nothing */
-async function costOf<T>(pid: number, work: () => Promise<T>): Promise<Cost & { readonly made: T }> {
-  const [own, postgres] = [cpuSecondsOf(pid), cpuSecondsOfFamily(postmasterPid)]
+/** Runs `work` and measures it. @param pid of the service; null when none runs all the time */
+async function costOf<T>(pid: number | null, work: () => Promise<T>): Promise<Cost & { readonly made: T }> {
+  const ownCpuS = () => (pid === null ? 0 : cpuSecondsOf(pid))
+  const [own, postgres] = [ownCpuS(), cpuSecondsOfFamily(postmasterPid)]
   const since = performance.now()
   const made = await work()
   return {
     seconds: rounded((performance.now() - since) / 1_000, 4),
-    serviceCpuS: rounded(cpuSecondsOf(pid) - own, 2),
+    serviceCpuS: rounded(ownCpuS() - own, 2),
     postgresCpuS: rounded(cpuSecondsOfFamily(postmasterPid) - postgres, 2),
     made,
   }
@@ -117,8 +123,11 @@ const STEPS: Record<string, () => Promise<unknown>> = {
 }
 
 try {
-  const [row] = await admin<{ pid: number }[]>`select split_part(pg_read_file('postmaster.pid'), e'\n', 1)::int as pid`
+  const [row] = await admin<{ pid: number; version: string }[]>`
+    select split_part(pg_read_file('postmaster.pid'), e'\n', 1)::int as pid, current_setting('server_version') as version`
   postmasterPid = row?.pid ?? 0
+  binary = await compileProgram(folder)
+  process.env[BINARY_VARIABLE] = binary
   if (!(await isSeeded())) results['seed'] = await seed()
   results['stored'] = await stored()
   for (const [name, measure] of Object.entries(STEPS)) {
@@ -128,6 +137,7 @@ try {
     say(JSON.stringify(results[name]))
   }
   await writeResult(given.only === undefined ? 'scale' : `scale-${given.only}`, {
+    postgres: row?.version,
     world: SIZE,
     largest: LARGEST,
     ...results,
@@ -145,26 +155,31 @@ function databaseUrl(name: string): string {
   return of.href
 }
 
+/** @throws Error when there is a database of the name that this has not made */
 async function isSeeded(): Promise<boolean> {
-  const rows = await admin`
-    select from pg_database where datname = 'world' and shobj_description(oid, 'pg_database') = 'complete'`
-  return rows.length > 0
+  const [row] = await admin<{ comment: string | null }[]>`
+    select shobj_description(oid, 'pg_database') as comment from pg_database where datname = ${WORLD}`
+  if (row === undefined) return false
+  if (!row.comment?.startsWith(MADE_BY))
+    throw new Error(`Cannot seed: the database ${WORLD} was not made by this benchmark`)
+  return row.comment === COMPLETE
 }
 
 /** Two writers, each with half of the shards. */
 async function seed(): Promise<Cost> {
-  await admin.unsafe('drop database if exists world')
-  await admin.unsafe('create database world')
+  await admin.unsafe(`drop database if exists ${WORLD}`)
+  await admin.unsafe(`create database ${WORLD}`)
+  await admin.unsafe(`comment on database ${WORLD} is '${MADE_BY}'`)
   const { made: _, ...cost } = await withWorld(async (sql) => {
     await migrate(sql)
-    return costOf(0, async () => {
+    return costOf(null, async () => {
       await Promise.all([0, 1].map(seedHalf))
       say('vacuum analyze')
       await sql`vacuum analyze`
       await sql`checkpoint`
     })
   })
-  await admin.unsafe(`comment on database world is 'complete'`)
+  await admin.unsafe(`comment on database ${WORLD} is '${COMPLETE}'`)
   say(`seeded: ${JSON.stringify(cost)}`)
   return cost
 }
@@ -205,7 +220,7 @@ async function stored(): Promise<unknown> {
     (sql) => sql`
       select (select count(*)::int from agency) as agencies, (select count(*)::int from unit) as units,
              (select count(*)::int from booking) as bookings, (select count(*)::int from journal) as entries,
-             round(pg_database_size('world') / 1e9, 2)::float8 as gigabytes`,
+             round(pg_database_size(current_database()) / 1e9, 2)::float8 as gigabytes`,
   )
   say(JSON.stringify(row))
   return row
@@ -226,7 +241,7 @@ async function withService<T>(
 async function measureStart() {
   const starts: Record<'readyMs' | 'cpuS' | 'mb' | 'postgresCpuS', number>[] = []
   for (let round = 0; round < 3; round++) {
-    const { made, ...cost } = await costOf(0, () => startService(url, {}, [binary]))
+    const { made, ...cost } = await costOf(null, () => startService(url, {}, [binary]))
     const figures = { readyMs: made.readyMs, cpuS: cpuSecondsOf(made.pid), mb: residentMbOf(made.pid) }
     starts.push({ ...figures, postgresCpuS: cost.postgresCpuS })
     await made.stop()
@@ -415,12 +430,12 @@ function figuresOf({ perSecond, p50Ms, p99Ms }: LoadResult) {
 
 async function load(
   { baseUrl }: ServiceHandle,
-  asked: Omit<LoadAsked, 'url' | 'connections' | 'warmMs' | 'runMs' | 'firstSale'> & Partial<LoadAsked>,
+  params: Omit<LoadAsked, 'url' | 'connections' | 'warmMs' | 'runMs' | 'firstSale'> & Partial<LoadAsked>,
 ): Promise<LoadResult> {
   const child = JsonChild.start(join(import.meta.dir, 'load/load-process.ts'))
   try {
     const timing = { connections: DAY.connections, warmMs: 0, runMs: 900_000, firstSale: 0 }
-    const result = await child.ask<LoadResult>({ ...timing, ...asked, url: baseUrl })
+    const result = await child.ask<LoadResult>({ ...timing, ...params, url: baseUrl })
     if (result.fault !== null) throw new Error(`Cannot measure: ${result.fault}`)
     return result
   } finally {
@@ -450,21 +465,17 @@ function measureRetention() {
 
 async function measureDump() {
   const run = (program: string, ...args: string[]) =>
-    costOf(0, async () => {
+    costOf(null, async () => {
       execFileSync(join(programs as string, program), args, { stdio: ['ignore', 'ignore', 'inherit'] })
-    })
+    }).then(({ seconds, postgresCpuS }) => ({ seconds: rounded(seconds, 1), postgresCpuS }))
   try {
     const file = join(folder, 'dump')
-    const { made: _, serviceCpuS: __, ...dump } = await run('pg_dump', '-Fd', '-j2', '-f', file, url)
+    const dump = await run('pg_dump', '-Fd', '-j2', '-f', file, url)
     const size = execFileSync('du', ['-sb', file], { encoding: 'utf8' })
-    await admin.unsafe('drop database if exists restored')
-    await admin.unsafe('create database restored')
-    const {
-      made: ___,
-      serviceCpuS: ____,
-      ...restore
-    } = await run('pg_restore', '-j2', '-d', databaseUrl('restored'), file)
-    await admin.unsafe('drop database restored')
+    await admin.unsafe(`drop database if exists ${RESTORED}`)
+    await admin.unsafe(`create database ${RESTORED}`)
+    const restore = await run('pg_restore', '-j2', '-d', databaseUrl(RESTORED), file)
+    await admin.unsafe(`drop database ${RESTORED}`)
     return { dump, gigabytes: rounded(Number.parseInt(size, 10) / 1e9, 2), restore }
   } finally {
     rmSync(join(folder, 'dump'), { recursive: true, force: true })
@@ -472,7 +483,9 @@ async function measureDump() {
 }
 
 async function measureVerify() {
-  const { made, ...cost } = await costOf(0, () => runCliProcess(['verify', '--database'], { env: credentialsFor(url) }))
+  const { made, ...cost } = await costOf(null, () =>
+    runCliProcess(['verify', '--database'], { env: credentialsFor(url) }),
+  )
   if (made.code !== 0) throw new Error(`Cannot measure: ${made.stdout}${made.stderr}`)
   return { seconds: cost.seconds, postgresCpuS: cost.postgresCpuS, said: made.stdout.trim().split('\n').at(-1) }
 }

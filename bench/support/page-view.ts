@@ -8,8 +8,8 @@ const EXECUTABLE = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
 export const BAR = '.chart-row .chart-bar'
 
 /**
- * Scripts of the browser are texts: the benchmarks know no document. `answered` is the beginning of the tape's answer. The second frame begins
- * when the first has been drawn.
+ * Browser scripts are strings, because the benchmarks are compiled without the types of a document. `answered` marks the start of the tape's
+ * answer. The second frame begins when the first has been drawn.
  */
 const markWhenDrawn = (selector: string) => `
   const send = window.fetch
@@ -29,7 +29,7 @@ export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
 }
 
-/** Pages of it mark when `selector` is drawn. */
+/** A context whose pages mark `drawn` once `selector` is on the screen. */
 export async function openContext(
   browser: Browser,
   baseUrl: string,
@@ -37,7 +37,10 @@ export async function openContext(
 ): Promise<BrowserContext> {
   const context = await browser.newContext({ viewport: VIEWPORT })
   const headers = { Origin: baseUrl, 'X-Nightledger-Page': '1' }
-  if (token !== null) await context.request.post(`${baseUrl}/portal/session`, { data: { token }, headers })
+  if (token !== null) {
+    const answer = await context.request.post(`${baseUrl}/portal/session`, { data: { token }, headers })
+    if (!answer.ok()) throw new Error(`Cannot sign in: ${answer.status()}`)
+  }
   await context.addInitScript({ content: markWhenDrawn(selector) })
   return context
 }
@@ -45,8 +48,9 @@ export async function openContext(
 export interface View {
   /** From the beginning of the navigation to the frame that shows the data. */
   readonly ms: number
-  /** From the beginning of the tape's answer to that frame; not a number without a tape. */
+  /** From the beginning of the tape's answer to that frame; NaN on a screen without a tape. */
   readonly sinceAnswerMs: number
+  /** Time that the main thread was busy until then. */
   readonly busyMs: number
 }
 
@@ -70,12 +74,13 @@ async function taskMs(session: CDPSession): Promise<number> {
   return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN) * 1_000
 }
 
-/** Of somebody at the desk. */
+/** Makes one with the role `desk`. */
 export async function accessToken(baseUrl: string, slug: string): Promise<string> {
   const headers = { Authorization: `Bearer ${TEST_PORTAL_TOKEN}`, 'Content-Type': 'application/json' }
   const path = `${baseUrl}/portal/v1/agencies/${slug}/access-tokens`
   const body = JSON.stringify({ name: 'Bench', role: 'desk' })
   const answer = await fetch(path, { method: 'POST', headers, body })
+  if (!answer.ok) throw new Error(`Cannot make an access token: ${answer.status}`)
   const { secret } = (await answer.json()) as { secret: string }
   return secret
 }

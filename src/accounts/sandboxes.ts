@@ -8,7 +8,7 @@
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { BookingRequest } from '../core/bookings/booking-turns.ts'
 import { changeLine } from '../core/bookings/durable-writes.ts'
-import { isNotWritten, WriteError } from '../core/bookings/write-error.ts'
+import { isNotWritten, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
 import { type Agency, isSandbox, type Plan } from '../core/catalogue/agency.ts'
 import type { SandboxClock } from '../core/catalogue/agency-time.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
@@ -100,6 +100,7 @@ export class Sandboxes {
   make(live: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     return this.#turns.run(live.id, async () => {
       const { agencies, clock, newId } = this.#options
+      if (this.#refresh.isDoubtful(live.id)) await this.#current(live, 'not_written')
       const existing = this.of(live)
       if (existing !== null) return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
       const now = clock.now()
@@ -167,15 +168,25 @@ export class Sandboxes {
       throw error
     })
     if (isEnded) return true
-    await this.#refresh.now(live.id)
+    await this.#current(live, 'unknown')
     if (this.of(live) === null) return false
     throw new WriteError('started', 'Cannot end a sandbox: an earlier attempt has replaced it')
   }
 
+  /** @throws WriteError with the outcome when what is stored cannot be read */
+  async #current(live: Agency, outcome: WriteOutcome): Promise<void> {
+    if (await this.#refresh.now(live.id)) return
+    throw new WriteError(outcome, 'Cannot change a sandbox: what is stored of it cannot be read')
+  }
+
   async #read(liveId: string): Promise<void> {
     const { catalogue, store, onEnded, onEndpointsMoved } = this.#options
+    const term = catalogue.termOf(liveId)
     await store.settle(liveId)
-    const [agencies, keys] = [await store.loadAgencies(), await store.loadKeys()]
+    // Both before the catalogue changes, so that a failed read changes nothing.
+    const agencies = await store.loadAgencies()
+    const keys = await store.loadKeys()
+    if (term === null || term !== catalogue.termOf(liveId)) return
     const next = agencies.find(({ sandboxOf }) => sandboxOf === liveId)
     const known = catalogue.sandboxOf(liveId)
     if (next?.id === known?.id) return
@@ -184,7 +195,7 @@ export class Sandboxes {
       onEnded(known.id)
     }
     if (next === undefined) return
-    catalogue.putAgency(next)
+    catalogue.putAgency(next, term)
     for (const key of keys) if (key.agencyId === next.id) catalogue.putKey(key)
     onEndpointsMoved(next.id)
   }

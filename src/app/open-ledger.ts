@@ -83,8 +83,10 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     onKeyChanged: (cause) => watch.onFenced(cause, Promise.resolve()),
   })
   const { termOf } = ownership
-  const cachedUnitsMax = Math.max(CACHED_UNITS_MAX, limits.residentUnitsMax)
-  const catalogue = new Catalogue(catalogueStore, { termOf, refusal: notOwner }, cachedUnitsMax)
+  const catalogue = new Catalogue(catalogueStore, {
+    served: { termOf, refusal: notOwner },
+    cachedUnitsMax: Math.max(CACHED_UNITS_MAX, limits.residentUnitsMax),
+  })
   const rows = new PostgresBookingRows(sql, () => ownership.owned())
 
   const historyId = await stores.changeRows.historyId()

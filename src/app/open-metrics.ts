@@ -70,6 +70,7 @@ async function read(options: MetricsOptions, eventLoop: EventLoopDelay): Promise
     journal: ledger.journal.stats,
     monthsAhead: monthsAhead(ledger.journal.newestMonth, ledger.clock.now()),
     units: ledger.directory.stats,
+    catalogue: ledger.catalogue.stats,
     holdsFailing: ledger.holdTimer.failing,
     retention: ledger.retention.stats,
     checkpointsBehindMs: ledger.checkpointBuilder.behindMs,

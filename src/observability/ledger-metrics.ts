@@ -105,6 +105,12 @@ const UNIT_METRICS: readonly Metric<ServiceStats>[] = [
     read: ({ units }) => only(units.activations),
   },
   {
+    name: 'nightledger_inventory_loads_total',
+    type: 'counter',
+    help: 'Agencies whose units and fees were read, all of them at once.',
+    read: ({ catalogue }) => only(catalogue.inventoryLoads),
+  },
+  {
     name: 'nightledger_unit_passivations_total',
     type: 'counter',
     help: 'Units evicted from memory.',

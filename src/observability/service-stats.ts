@@ -1,6 +1,7 @@
 import type { AccessStats } from '../accounts/partner-access.ts'
 import type { RetentionStats } from '../accounts/retention-job.ts'
 import type { TokenRefusalStats } from '../accounts/wrong-token-throttle.ts'
+import type { CatalogueStats } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { JournalStats } from '../core/journal/waiting-records.ts'
 import type { DirectoryStats } from '../core/units/unit-directory.ts'
@@ -42,6 +43,7 @@ export interface ServiceStats extends ProcessView {
   /** How many months after this one have partitions; null: unknown. */
   readonly monthsAhead: number | null
   readonly units: DirectoryStats
+  readonly catalogue: CatalogueStats
   /** Expired holds that could not be released at the last attempt. */
   readonly holdsFailing: number
   readonly retention: RetentionStats

@@ -31,8 +31,7 @@ export interface LogPosition {
 }
 
 export interface VerifiedUnit extends UnitAddress {
-  /** Whether it has entries in the journal. */
-  readonly isFiled: boolean
+  readonly hasEntries: boolean
 }
 
 /** An entry of a unit. */

@@ -21,8 +21,8 @@ export type LiveUnits = (unitIds: readonly string[]) => Promise<ReadonlyMap<stri
 
 /** A running service hashes the states of this many units at a time. */
 export const UNITS_PER_PAGE = 50
-/** Their statements wait for one another at the database, not for the way there and back. */
-const UNITS_AT_ONCE = 8
+/** Units verified at once. Their statements are pipelined on the one connection, so that a round trip is not paid for each. */
+export const UNITS_AT_ONCE = 8
 const ROWS_PER_PAGE = 1_000
 /** Of up to 128 leaves each, which the database hashes. */
 const TREE_PARTS_PER_PAGE = 50
@@ -35,7 +35,7 @@ export async function verify(
     readonly chainKeys: readonly (ChainKey | null)[]
     readonly live?: LiveUnits
     readonly onProgress?: (units: number) => void
-    /** Rows in memory at a time, of each of a few units. */
+    /** Rows of a statement. In memory are at most `UNITS_AT_ONCE` times as many. */
     readonly limit?: number
   },
 ): Promise<Verification> {
@@ -51,13 +51,13 @@ export async function verify(
     const last = units.at(-1)
     if (last === undefined) break
     const resident = await live?.(units.map(({ unitId }) => unitId))
-    const verified = (unit: VerifiedUnit) => {
+    const verifyOne = (unit: VerifiedUnit) => {
       const extent = extents[shardOf(unit.agencyId)]
       assert(extent !== undefined, 'Cannot verify a unit: its shard is not known')
       return verifyUnit({ store, unit, extent, limit, found, memory: resident?.get(unit.unitId) ?? null })
     }
     for (let i = 0; i < units.length; i += UNITS_AT_ONCE)
-      await Promise.all(units.slice(i, i + UNITS_AT_ONCE).map(verified))
+      await Promise.all(units.slice(i, i + UNITS_AT_ONCE).map(verifyOne))
     onProgress?.(found.units)
     after = last
   }

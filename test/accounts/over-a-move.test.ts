@@ -74,7 +74,7 @@ beforeEach(async () => {
     loadPeople: async () => [],
     loadInventory: async () => new Inventory([], stored.fees),
   }
-  catalogue = new Catalogue(store, { termOf: () => term, refusal: () => new Error('elsewhere') })
+  catalogue = new Catalogue(store, { served: { termOf: () => term, refusal: () => new Error('elsewhere') } })
   const options = { catalogue, store: store as unknown as AgencyStore, clock, newId: systemIds }
   agencies = new AgencyCommands(options)
   fees = new FeeCommands(options)

@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 beforeEach(async () => {
-  // One of its tests needs the port again.
+  // One test restarts the receiver on the same port.
   receiver = startReceiver(null, { port: freePort() })
   const live = await service.agency()
   await service.unit(live, { slug: 'sea-view' })

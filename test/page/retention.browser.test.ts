@@ -38,7 +38,7 @@ describeInBrowser('data retention', () => {
       await snapshot(page, 'retention-shorter')
       await dialog.getByRole('button', { name: 'Keep for a shorter time' }).click()
       await page.getByText('Data retention has been saved').waitFor()
-      // Until what was saved has been read again, it is not what the fields began with.
+      // Save is disabled once the fields equal the reloaded values.
       await page.getByRole('button', { name: 'Save', exact: true, disabled: true }).waitFor()
       await page.getByText('Default: 36 months').waitFor()
 

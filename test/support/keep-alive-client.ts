@@ -51,7 +51,7 @@ async function useConnection(socket: Socket, options: KeepAliveOptions): Promise
   const connection = new Connection(socket)
   for (;;) {
     await Bun.sleep(dice.next() * thinkMs)
-    // After a stall of this process, timers run before what has arrived is read, as the end of the connection.
+    // After a stall, timers fire before pending socket events. Let those run first, so that a closed connection is noticed.
     await Bun.sleep(0)
     if (connection.isOver) return
     if (isOver()) {

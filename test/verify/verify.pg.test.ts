@@ -84,8 +84,9 @@ test('the next units are found without reading the others, and those that only t
     const [read] = await reader`
       select seq_tup_read::int as whole, idx_tup_fetch::int as "byKey" from pg_stat_xact_user_tables where relname = 'unit'`
     expect([found.length, new Set(found.map(({ unitId }) => unitId)).size]).toEqual([5_002, 5_002])
-    expect(found.filter(({ isFiled }) => isFiled)).toHaveLength(2)
-    expect(read?.['whole']).toBe(0)
+    expect(found.filter(({ hasEntries }) => hasEntries)).toHaveLength(2)
+    // A page of 1,000 begins after the last row of the one before it.
+    expect([read?.['whole'], read?.['byKey'] < 6_000]).toEqual([0, true])
   } finally {
     await reader.end()
   }

@@ -68,8 +68,8 @@ interface ServedAgencies {
 const ALL: ServedAgencies = { termOf: () => 0, refusal: () => new Error('Every agency is served') }
 
 /**
- * Units of all inventories in memory, unless told. Above this, inventories that were not used lately are evicted. To read one back costs
- * ten times what the request costs that needs it, so there must be room for those of all units whose nights may be in memory.
+ * The default limit of units in memory, over all inventories. Above it, inventories that were not used lately are evicted. Reading one back
+ * costs ten times what the request itself costs.
  */
 export const CACHED_UNITS_MAX = 200_000
 
@@ -80,6 +80,11 @@ export const CACHED_UNITS_MAX = 200_000
 interface Cached {
   inventory: Inventory | null
   isUsed: boolean
+}
+
+export interface CatalogueStats {
+  /** Reads of an agency's inventory since the start. */
+  readonly inventoryLoads: number
 }
 
 interface Loading {
@@ -105,12 +110,16 @@ export class Catalogue {
   readonly #inventories = new Map<string, Cached>()
   readonly #loading = new Map<string, Loading>()
   #cachedUnits = 0
+  #inventoryLoads = 0
 
-  /** @param served in a cluster: those agencies that this process has. Others are not put, and not kept */
-  constructor(store: CatalogueStore, served: ServedAgencies = ALL, cachedUnitsMax = CACHED_UNITS_MAX) {
+  /**
+   * @param options.served in a cluster: those agencies that this process has. Others are not put, and not kept
+   * @param options.cachedUnitsMax beyond it, inventories are evicted
+   */
+  constructor(store: CatalogueStore, options: { served?: ServedAgencies; cachedUnitsMax?: number } = {}) {
     this.#store = store
-    this.#served = served
-    this.#cachedUnitsMax = cachedUnitsMax
+    this.#served = options.served ?? ALL
+    this.#cachedUnitsMax = options.cachedUnitsMax ?? CACHED_UNITS_MAX
   }
 
   /**
@@ -145,6 +154,10 @@ export class Catalogue {
     this.#accessTokens.forget(agencyId)
     this.#people.forget(agencyId)
     this.dropInventory(agencyId)
+  }
+
+  get stats(): CatalogueStats {
+    return { inventoryLoads: this.#inventoryLoads }
   }
 
   agencies(): Agency[] {
@@ -351,6 +364,7 @@ export class Catalogue {
 
   async #loadUntilCurrent(agencyId: string): Promise<Inventory> {
     for (;;) {
+      this.#inventoryLoads += 1
       const inventory = await this.#store.loadInventory(agencyId)
       const loading = this.#loading.get(agencyId)
       // It would not be told of changes.

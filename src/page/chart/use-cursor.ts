@@ -87,7 +87,7 @@ export function useCursor(options: CursorOptions): UsedCursor {
     onKeyDown,
     follow({ day, row }) {
       const hasFocus = scroller.current?.contains(document.activeElement) === true
-      // A dialog gives the focus back to the cell that it was opened from.
+      // A closing dialog returns the focus to the cell that it was opened from, so that cell must stay the tab stop.
       const isUsed = cursor.anchor !== null || hasFocus || document.querySelector('dialog[open]') !== null
       if (!isUsed) setCursor({ day, row, anchor: null })
     },

@@ -82,6 +82,7 @@ const PROFILES: Record<Purpose, Profile> = {
   admin: { size: 1, pipelined: 1, runMsMax: null, deadlineMs: null, connectTimeout: 5, session: {} },
   verification: {
     size: 1,
+    // As many as units are verified at once (verify.ts).
     pipelined: 8,
     runMsMax: null,
     deadlineMs: 120_000,

@@ -21,6 +21,8 @@ import { cursorsBeyondEnd, missingDeliveries, orphanedDeliveries, strayDeliverie
 
 /** Before every unit and every entry. */
 const FIRST_UNIT = '0'.repeat(32)
+/** Units that one statement looks at when the one before it has found none. */
+const UNITS_PASSED = 1_000
 const FIRST_POSITION: LogPosition = { seq: 0, month: '0001-01-01' }
 
 /** What a verification reads, from the ledger's own tables. */
@@ -61,36 +63,40 @@ export class PostgresVerifyStore implements VerifyStore {
   }
 
   async units(after: VerifiedUnit | null, limit: number): Promise<readonly VerifiedUnit[]> {
-    const filed = after?.isFiled === false ? [] : await this.#filedUnits(after, limit)
-    if (filed.length === limit) return filed
-    const known = await this.#unfiledUnits(after?.isFiled === false ? after : null, limit - filed.length)
-    return [...filed, ...known]
+    const inJournal = after?.hasEntries === false ? [] : await this.#unitsInJournal(after, limit)
+    if (inJournal.length === limit) return inJournal
+    const rest = await this.#unitsOnlyInTable(after?.hasEntries === false ? after : null, limit - inJournal.length)
+    return [...inJournal, ...rest]
   }
 
   /** One row of each unit is read, by steps along the index. */
-  async #filedUnits(after: UnitAddress | null, limit: number): Promise<readonly VerifiedUnit[]> {
+  async #unitsInJournal(after: UnitAddress | null, limit: number): Promise<readonly VerifiedUnit[]> {
     const rows = await this.#sql<UnitAddress[]>`
-      with recursive filed as (
+      with recursive found as (
         (select unit_id, agency_id, 1 as place from journal where unit_id > ${unitUuidOf(after)}::text::uuid order by unit_id limit 1)
         union all
-        select next.unit_id, next.agency_id, filed.place + 1 from filed cross join lateral (
-          select unit_id, agency_id from journal where unit_id > filed.unit_id order by unit_id limit 1
-        ) next where filed.place < ${limit}::int
+        select next.unit_id, next.agency_id, found.place + 1 from found cross join lateral (
+          select unit_id, agency_id from journal where unit_id > found.unit_id order by unit_id limit 1
+        ) next where found.place < ${limit}::int
       )
-      select unit_id as "unitId", agency_id as "agencyId" from filed order by unit_id`
+      select unit_id as "unitId", agency_id as "agencyId" from found order by unit_id`
     return rows.map((row) => verifiedUnitOf(row, true))
   }
 
-  /** In the order of the table's key. Because of its limit, the planner can only look each unit up in the journal's index. */
-  async #unfiledUnits(after: UnitAddress | null, limit: number): Promise<readonly VerifiedUnit[]> {
-    const agency = after === null ? FIRST_UNIT : uuidOf(after.agencyId)
-    const rows = await this.#sql<UnitAddress[]>`
-      select u.unit_id as "unitId", u.agency_id as "agencyId"
-      from unit u left join lateral (
-        select j.seq from journal j where j.unit_id = u.unit_id and j.agency_id = u.agency_id limit 1) filed on true
-      where (u.agency_id, u.unit_id) > (${agency}::text::uuid, ${unitUuidOf(after)}::text::uuid) and filed.seq is null
-      order by u.agency_id, u.unit_id limit ${limit}`
-    return rows.map((row) => verifiedUnitOf(row, false))
+  /** Passes over the others, which nearly always are all of them, in statements of a bounded size. */
+  async #unitsOnlyInTable(after: UnitAddress | null, limit: number): Promise<readonly VerifiedUnit[]> {
+    let [agency, unit] = after === null ? [FIRST_UNIT, FIRST_UNIT] : [uuidOf(after.agencyId), uuidOf(after.unitId)]
+    for (let passed = limit; ; passed = UNITS_PASSED) {
+      const rows = await this.#sql<(UnitAddress & { hasEntries: boolean })[]>`
+        select u.unit_id as "unitId", u.agency_id as "agencyId", exists (
+          select from journal j where j.unit_id = u.unit_id and j.agency_id = u.agency_id) as "hasEntries"
+        from unit u where (u.agency_id, u.unit_id) > (${agency}::text::uuid, ${unit}::text::uuid)
+        order by u.agency_id, u.unit_id limit ${passed}`
+      const only = rows.filter(({ hasEntries }) => !hasEntries).slice(0, limit)
+      const last = rows.at(-1)
+      if (only.length > 0 || last === undefined) return only.map((row) => verifiedUnitOf(row, false))
+      ;[agency, unit] = [last.agencyId, last.unitId]
+    }
   }
 
   async entries(
@@ -209,8 +215,8 @@ function unitUuidOf(after: UnitAddress | null): string {
 }
 
 /** @param row with UUIDs */
-function verifiedUnitOf({ agencyId, unitId }: UnitAddress, isFiled: boolean): VerifiedUnit {
-  return { agencyId: idOf('agc', agencyId), unitId: idOf('unt', unitId), isFiled }
+function verifiedUnitOf({ agencyId, unitId }: UnitAddress, hasEntries: boolean): VerifiedUnit {
+  return { agencyId: idOf('agc', agencyId), unitId: idOf('unt', unitId), hasEntries }
 }
 
 /** A row of `journal`, with UUIDs. */

@@ -40,7 +40,7 @@ for (const [how, use] of USES) {
   })
 }
 
-test('has room for as many units as it is told', async () => {
+test('keeps no more units than its limit, and counts what it reads', async () => {
   const loads: string[] = []
   const store = {
     loadInventory: async (agencyId: string) => {
@@ -48,9 +48,10 @@ test('has room for as many units as it is told', async () => {
       return new Inventory([sampleUnit()], [])
     },
   }
-  const made = new Catalogue(store as never, { termOf: () => 0, refusal: () => new Error('elsewhere') }, 2)
+  const made = new Catalogue(store as never, { cachedUnitsMax: 2 })
   for (const agencyId of ['a', 'b', 'a', 'b', 'c', 'b', 'a']) await made.inventory(agencyId)
   expect(loads).toEqual(['a', 'b', 'c', 'a'])
+  expect(made.stats).toEqual({ inventoryLoads: 4 })
 })
 
 test('in a cluster, an agency that another process has is not kept, and one that comes back is as it is stored then', async () => {
@@ -65,7 +66,7 @@ test('in a cluster, an agency that another process has is not kept, and one that
       loadPeople: async () => [],
       loadInventory: async () => new Inventory(units, []),
     },
-    { termOf: (agencyId) => (served.has(agencyId) ? 1 : null), refusal: () => new Error('elsewhere') },
+    { served: { termOf: (agencyId) => (served.has(agencyId) ? 1 : null), refusal: () => new Error('elsewhere') } },
   )
   made.putPart(stored)
   const [key] = stored.keys

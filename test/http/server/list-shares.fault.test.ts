@@ -112,6 +112,7 @@ test('the readiness probe is answered while no look-up is', async () => {
   )
   await eventually('every connection behind look-ups is held up', async () => (await heldUp('queries')) >= 8)
   await expectReady(service)
+  expect(await heldUp('queries')).toBeGreaterThan(0)
   await holder.unsafe('commit').simple()
   await Promise.all(writes)
 })

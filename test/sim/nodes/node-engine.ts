@@ -84,7 +84,7 @@ export function openEngine(options: NodeEngineOptions): SimEngine {
       loadPeople: async () => [],
       loadInventory: async (agencyId) => new Inventory(unitsOf(agencyId), []),
     },
-    { termOf: (agencyId) => shards.termOfAgency(agencyId), refusal: notOwner },
+    { served: { termOf: (agencyId) => shards.termOfAgency(agencyId), refusal: notOwner } },
   )
   const rows = new MemoryChangeRows(store)
   const feed = new ChangeFeed({
