@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { idInShard, shardOf } from '../../src/core/journal/shard.ts'
 import { DAY_MS, HOUR_MS, systemClock } from '../../src/lib/clock.ts'
+import { uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
@@ -172,6 +173,22 @@ describe('a sandbox', () => {
     const again = await service.ask(`/agencies/${live.slug}/sandbox`, undefined, { method: 'POST' })
     expect(again).toMatchObject({ status: 201, body: { agency: { slug: `${live.slug}-sandbox` } } })
   })
+})
+
+test('the pending deliveries of a sandbox are dropped when it is deleted, and those of its live agency are not', async () => {
+  const { live } = await makeSandbox()
+  const { sql } = service.database
+  const statuses: Record<string, string> = {}
+  const ids = Object.entries({ live: live.id, sandbox: service.ledger.catalogue.sandboxOf(live.id)?.id ?? '' })
+  for (const [, id] of ids)
+    await sql`
+      insert into webhook_delivery (agency_id, delivery_id, month, endpoint_id, event_id, kind, status, next_attempt_at, created_at)
+      values (${uuidOf(id)}, gen_random_uuid(), storage_month(now()), gen_random_uuid(), gen_random_uuid(), 'ping', 'pending', now(), now())`
+  expect((await service.delete(`/agencies/${live.slug}/sandbox`)).status).toBe(200)
+  for (const [name, id] of ids)
+    for (const { status } of await sql`select status from webhook_delivery where agency_id = ${uuidOf(id)}`)
+      statuses[name] = status
+  expect(statuses).toEqual({ live: 'pending', sandbox: 'dropped' })
 })
 
 describe('the time of a sandbox', () => {

@@ -144,6 +144,9 @@ describe('the window', () => {
     const inHouse = await book('2027-02-25', '2027-02-26', { status: 'checked_in', expectedUntil: '2027-03-04' })
     expect(idsIn(await tape())).toEqual([inHouse.id])
     expect((await tape()).body.stays[0][10]).toBe(3)
+    // Once, although it reaches into it with both.
+    await service.patch(`${path}/bookings/${inHouse.id}`, { expectedUntil: '2027-03-01' })
+    expect(idsIn(await tape())).toEqual([inHouse.id])
   })
 
   test('shows a stay whose expected extension reaches into it, even behind later stays that begin before it', async () => {

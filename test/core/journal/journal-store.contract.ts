@@ -73,6 +73,21 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       expect(await bookingIds()).toEqual([sampleId('bkg', '1')])
     })
 
+    test('J3: that changes a booking is found when it is sent again', async () => {
+      const { store, seqsOf } = await open()
+      const term = await store.takeOver('test')
+      const made = batchOf(term, [booked('1')])
+      const before = sampleBooking({ id: sampleId('bkg', '1'), unitId: sampleId('unt', '1') })
+      const change = entryOf({ kind: 'booking_changed', before, after: { ...before, version: 2 } })
+      const changed = batchOf(term, [{ agencyId: AGENCY.id, at: change.at, entries: [change] }], { after: [made] })
+      expect(await store.lane(0).appendBatch(made)).toBe('durable')
+      expect([await store.lane(0).appendBatch(changed), await store.lane(0).appendBatch(changed)]).toEqual([
+        'durable',
+        'durable',
+      ])
+      expect(await seqsOf(AGENCY.id)).toEqual([1, 2])
+    })
+
     test('J3: of which a part is sent again is found, not written twice', async () => {
       const { store, seqsOf } = await open()
       const batch = batchOf(await store.takeOver('test'), [
@@ -149,6 +164,16 @@ export function journalStoreContract(name: string, open: () => Promise<StoreUnde
       const gap = batchOf(term, [booked('1')], { after: [never] })
       expect(await store.lane(0).appendBatch(gap)).toMatchObject({ kind: 'fenced', shards: [SHARD] })
       expect(await seqsOf(AGENCY.id)).toEqual([])
+    })
+
+    test('J3: before which an entry is missing is refused, also when another shard has one with that number', async () => {
+      const { store, seqsOf } = await open()
+      const term = await store.takeOver('test')
+      const never = batchOf(term, [booked('1', { agencyId: FIRST })])
+      expect(await store.lane(0).appendBatch(batchOf(term, [booked('2', { agencyId: SECOND })]))).toBe('durable')
+      const gap = batchOf(term, [booked('3', { agencyId: FIRST })], { after: [never] })
+      expect(await store.lane(0).appendBatch(gap)).toMatchObject({ kind: 'fenced', shards: [shardOf(FIRST)] })
+      expect(await seqsOf(FIRST)).toEqual([])
     })
 
     test('J3: in which an entry is missing is refused as by the fence', async () => {

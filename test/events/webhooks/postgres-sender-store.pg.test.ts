@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { SenderReplacedError } from '../../../src/events/webhooks/sender-store.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { connect } from '../../../src/postgres/client/connect.ts'
 import { deliveryBacklog } from '../../../src/postgres/stores/pending-deliveries.ts'
@@ -177,6 +178,17 @@ test('the backlog counts for each endpoint of an agency what that endpoint has n
   }
   for (const seq of [1, 2, 3, 4, 5]) await addEntry(sampleEntry(agencyId, seq, { at: CREATED.getTime() }))
   expect(await deliveryBacklog(sql)).toMatchObject({ pending: 5 })
+})
+
+test('the sender of a node that joined more than a day ago is forgotten when another joins, unless it sends for a shard', async () => {
+  const { ownership } = await openTables()
+  const [idle, busy] = [await store.join(), await store.join()]
+  const shards = [await ownership(3)]
+  await store.sendFor(busy, shards)
+  await database.sql`update sending_node set taken_at = clock_timestamp() - interval '25 hours'`
+  await store.join()
+  expect(await store.sendFor(busy, shards)).toEqual([3])
+  await expect(store.sendFor(idle, shards)).rejects.toBeInstanceOf(SenderReplacedError)
 })
 
 test('an attempt is recorded while another endpoint of its agency is being changed', async () => {

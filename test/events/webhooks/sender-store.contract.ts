@@ -321,6 +321,18 @@ export function senderStoreContract(name: string, open: () => Promise<SenderTabl
       expect((await claim({ term: one })).map(({ agencyId }) => agencyId)).toEqual([B.agencyId])
     })
 
+    test('the sender of a node records the failures of endpoints of its shards, and of no others', async () => {
+      const one = await store.join()
+      await store.sendFor(one, [await tables.ownership(shardOf(A.agencyId))])
+      const endpoint = { revision: 0, consecutiveFailures: 1, status: 'active', disabledReason: null, at: NOW } as const
+      await store.record(one, [
+        failed(DELIVERY_1),
+        failed(DELIVERY_B0, { agencyId: B.agencyId, endpoint: { ...endpoint, id: B.id } }),
+      ])
+      expect(await tables.endpoint(A.id)).toMatchObject({ consecutiveFailures: 1 })
+      expect(await tables.endpoint(B.id)).toMatchObject({ consecutiveFailures: 0 })
+    })
+
     test('a process that is no longer the writer cannot take over', async () => {
       await expect(store.takeOver(tables.epoch + 1)).rejects.toBeInstanceOf(SenderReplacedError)
     })

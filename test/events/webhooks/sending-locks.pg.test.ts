@@ -85,6 +85,24 @@ test('a shard of an epoch that is not the node’s is left to whose it is, claim
   await end()
 })
 
+test('a process that takes over all shards locks them in order, as claims do, so that neither waits for the other in a circle', async () => {
+  const [one] = stores as [PostgresSenderStore]
+  const term = await one.join()
+  // A scan of the table would come to shard 3 last.
+  await one.sendFor(term, of(5))
+  await one.sendFor(term, of(3, 5))
+  const end = await claimHolding(5)
+  // Not by a store, whose statement waits for a lock no longer than two seconds.
+  const sql = connect(database.url, { purpose: 'admin' })
+  others.push(sql)
+  const taken = sql`select take_over_sending(0)`.execute()
+  await waiting(1)
+  const free = await database.sql`select shard from sending for update skip locked`
+  await end()
+  await taken
+  expect([...free]).toEqual([])
+})
+
 test('a process that takes over all shards leaves nothing of a node that asks at the same time', async () => {
   const [one, two] = stores as [PostgresSenderStore, PostgresSenderStore]
   const term = await one.join()

@@ -15,7 +15,7 @@ import {
 import { ENDPOINTS_PER_AGENCY_MAX } from '../../../src/events/webhooks/webhook-endpoint.ts'
 import { WebhookSender } from '../../../src/events/webhooks/webhook-sender.ts'
 import { DAY_MS, HOUR_MS } from '../../../src/lib/clock.ts'
-import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
+import { idOf, systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresEndpointRows } from '../../../src/postgres/stores/postgres-endpoint-rows.ts'
 import { PostgresSenderStore } from '../../../src/postgres/stores/postgres-sender-store.ts'
 import { emptyTables } from '../../support/empty-tables.ts'
@@ -328,6 +328,22 @@ describe('an event', () => {
     expect((await commands.resend(agency.id, claimed?.deliveryId ?? '', line())).kind).toBe('resent')
     expect(await claim()).toEqual([])
     await store.close()
+  })
+
+  test('that is sent again by date goes out in the order of the list from its end, also among those of one moment', async () => {
+    const { id } = (await register()).endpoint
+    for (let i = 0; i < 6; i++) await book()
+    await makeDeliveries(database.url, ledger.epoch)
+    const since = clock.now() - 3_600_000
+    await database.sql`
+      update webhook_delivery set status = 'delivered', next_attempt_at = null,
+        created_at = ${new Date(since)}::timestamptz + (seq % 2) * interval '1 second'`
+    const listed = (await commands.deliveries(agency.id, id, PAGE))?.rows.map((delivery) => delivery.id) ?? []
+    const part = { agencyId: agency.id, endpointId: id, since, until: clock.now(), failedOnly: false, after: null }
+    expect(await commands.resendSince(part, line())).toMatchObject({ kind: 'resent', part: { resent: 6 } })
+    const due = await database.sql<{ id: string }[]>`
+      select delivery_id as id from webhook_delivery where status = 'pending' order by next_attempt_at`
+    expect(due.map((delivery) => idOf('dlv', delivery.id))).toEqual(listed.toReversed())
   })
 
   test('keeps every attempt, and a resend has the same id and bytes on a new schedule', async () => {

@@ -301,6 +301,28 @@ test('all bookings of a record have its guest, known or new, and each its own no
   expect(await database.sql`select from guest where agency_id = ${uuidOf(agencyId)}`).toHaveLength(2)
 })
 
+test('a guest is erased by an entry, also when a booking of the same batch has found them', async () => {
+  const agencyId = await newAgency()
+  const guestId = systemIds('gst')
+  const bookedBy = (id: string) => ({
+    ...booked('x', { agencyId, id: systemIds('bkg'), unitId: systemIds('unt') }),
+    guest: { guestId: id, firstName: 'A', lastName: 'B', email: 'eve@example.com', phone: null, nationality: null },
+  })
+  const { entries = [], ...record } = entry(agencyId)
+  const erasure = {
+    ...record,
+    entries: entries.map((of) => ({ ...of, event: { kind: 'guest_erased', guestId } as const })),
+  }
+  const term = await store.takeOver('test')
+  const first = batchOf(term, [bookedBy(guestId)])
+  expect(await outcomeOf(first)).toBe('durable')
+  expect(await outcomeOf(batchOf(term, [bookedBy(systemIds('gst')), erasure], { after: [first] }))).toBe('durable')
+  const erased = await database.sql<{ guest: string; seq: number }[]>`
+    select guest_id as guest, seq::int from guest_erasure where agency_id = ${uuidOf(agencyId)}`
+  expect(erased.map(({ guest, seq }) => [idOf('gst', guest), seq])).toEqual([[guestId, 3]])
+  expect(await database.sql`select from guest where agency_id = ${uuidOf(agencyId)}`).toHaveLength(0)
+})
+
 describe('J3: while an earlier send of its numbers is in progress', () => {
   /** Appends a batch in a transaction that continues for a while. */
   async function appendingSlowly(batch: BatchToAppend): Promise<{ ended: Promise<unknown> }> {

@@ -2,10 +2,13 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { Ledger } from '../../../src/app/ledger.ts'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
+import { shardOf } from '../../../src/core/journal/shard.ts'
+import { uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { makeAccessToken, makeKey } from '../../support/fixtures.ts'
 import { holding } from '../../support/held-lock.ts'
+import { agenciesOfShards } from '../../support/journal-records.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
 import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
 import { night, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
@@ -62,6 +65,21 @@ test('what a start reads of agencies, keys and access tokens is what this proces
     expect(accessTokens.filter(({ agencyId }) => agencyId === id)).toEqual(catalogue.accessTokensOf(id))
   }
   expect([keys.length, accessTokens.length, people]).toEqual([2, 1, []])
+})
+
+test('a node reads the agencies of its shards, with their keys, access tokens and people, and nothing of others', async () => {
+  const [own = '', other = ''] = agenciesOfShards(2)
+  for (const id of [own, other]) {
+    const agency = await addAgency(ledger, { id, slug: id, name: id })
+    await makeKey(ledger, agency)
+    await makeAccessToken(ledger, agency, 'desk')
+    await database.sql`
+      insert into person (agency_id, person_id, name, role, created_at, revision)
+      values (${uuidOf(id)}, gen_random_uuid(), 'Rui', 'desk', now(), 0)`
+  }
+  const { agencies, keys, accessTokens, people } = await store.readShards([shardOf(own)])
+  expect(agencies.map(({ id }) => id)).toEqual([own])
+  expect([keys, accessTokens, people].map((of) => of.map(({ agencyId }) => agencyId))).toEqual([[own], [own], [own]])
 })
 
 test('a transaction that was open during the first read, and committed after it, is read again', async () => {

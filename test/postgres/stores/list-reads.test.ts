@@ -19,6 +19,14 @@ test('any other failure of a list is passed on as it is', async () => {
   expect(await read(error)).toBe(error)
 })
 
+test('ending the reads waits until their connections are closed', async () => {
+  const closed = Promise.withResolvers<void>()
+  const ended = new ListReads({ end: () => closed.promise } as unknown as Sql).end({ timeout: 1 }).then(() => 'ended')
+  expect(await Promise.race([ended, new FakeClock().advance(0)])).toBeUndefined()
+  closed.resolve()
+  expect(await ended).toBe('ended')
+})
+
 test('a read of several statements takes one place of its agency until it ends, and learns when its caller no longer waits', async () => {
   const clock = new FakeClock()
   const shared = new ListReads(null as unknown as Sql, { clock })

@@ -69,7 +69,7 @@ test('a node loads the sessions of the operator, or those of its own shards, and
   expect(namesOf(await rows.load())).toEqual(namesOf(sessions))
 })
 
-test('what was used is noted, never as earlier than it was, and what has ended or was not used for long is gone', async () => {
+test('what was used is noted, never as earlier than it was, and what has ended or was not used since a moment is gone', async () => {
   await database.sql`delete from portal_session`
   const holder: SessionHolder = { kind: 'operator', tokenHmac: sha256('token') }
   const node = rows.writtenByNode(
@@ -78,6 +78,7 @@ test('what was used is noted, never as earlier than it was, and what has ended o
   )
   for (const name of ['used', 'late', 'ended', 'idle'])
     await node.insert({ ...session(name, holder), seenAt: SEEN + 1_000 })
+  await node.insert({ ...session('at that moment', holder), seenAt: SEEN })
   await database.sql`update portal_session set seen_at = ${new Date(SEEN - 5_000)} where secret_sha256 = ${sha256('idle')}`
   const [fence] = await database.sql<{ epoch: number }[]>`select epoch::int from shard where shard = 0`
   await rows
@@ -91,5 +92,41 @@ test('what was used is noted, never as earlier than it was, and what has ended o
       idleSince: SEEN,
     })
   const left = Object.fromEntries((await rows.load()).map(({ sha256, seenAt }) => [sha256, seenAt]))
-  expect(left).toEqual({ [sha256('used')]: SEEN + 9_000, [sha256('late')]: SEEN + 1_000 })
+  expect(left).toEqual({
+    [sha256('used')]: SEEN + 9_000,
+    [sha256('late')]: SEEN + 1_000,
+    [sha256('at that moment')]: SEEN,
+  })
+})
+
+test('a node notes and ends sessions as a single writer does, and deletes the idle ones of the operator and of its own shards', async () => {
+  await database.sql`delete from portal_session`
+  const holders: Record<string, SessionHolder> = { operator: { kind: 'operator', tokenHmac: sha256('token') } }
+  for (const [name, agencyId] of [
+    ['own', A],
+    ['other', B],
+  ] as const) {
+    await insertAgency(database.sql, agencyId)
+    holders[name] = await personOf(agencyId)
+  }
+  const node = rows.writtenByNode(
+    () => 0,
+    () => [shardOf(A)],
+  )
+  for (const [name, holder] of Object.entries(holders))
+    for (const state of ['idle', 'used', 'ended']) await node.insert(session(`${state} ${name}`, holder))
+  await node.insert({ ...session('at that moment', holders['own'] as SessionHolder), seenAt: SEEN + 1 })
+  await node.keep({
+    seen: Object.keys(holders).map((name) => ({ sha256: sha256(`used ${name}`), seenAt: SEEN + 9_000 })),
+    ended: Object.keys(holders).map((name) => sha256(`ended ${name}`)),
+    idleSince: SEEN + 1,
+  })
+  const left = Object.fromEntries((await rows.load()).map(({ sha256, seenAt }) => [sha256, seenAt]))
+  expect(left).toEqual({
+    [sha256('used operator')]: SEEN + 9_000,
+    [sha256('used own')]: SEEN + 9_000,
+    [sha256('used other')]: SEEN + 9_000,
+    [sha256('idle other')]: SEEN,
+    [sha256('at that moment')]: SEEN + 1,
+  })
 })

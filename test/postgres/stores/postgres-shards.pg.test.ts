@@ -57,6 +57,17 @@ test('nodes that take the same shards lock them in one order, so that none of th
   expect(free.map(({ shard }) => shard)).toEqual(Array.from({ length: SHARDS - held - 1 }, (_, n) => held + 1 + n))
 })
 
+test('the connection of a take-over that failed is closed', async () => {
+  const orphan = nodeNamed('orphan', crypto.randomUUID())
+  await orphan.open()
+  await expect(orphan.take([1])).rejects.toMatchObject({ code: 'NL005' })
+  await eventually('only the connection that confirms is left', async () => {
+    const open = await database.sql`
+      select from pg_stat_activity where datname = current_database() and application_name = 'nightledger journal'`
+    return open.length === 1
+  })
+})
+
 test('a worker takes shards from its parent and from other workers, until another process has taken over from the parent (C11)', async () => {
   const writers = new PostgresWriters(database.sql)
   const parent = { writerId: crypto.randomUUID(), holder: 'host 1', run: null }
