@@ -64,7 +64,19 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'No operation answers 305, so the document is the same byte for byte.',
     },
   ],
+  'src/api/portal/restrictions-preview.ts': [
+    {
+      before: 'const pause = slices.spend(2 * nights)',
+      after: 'const pause = slices.spend(3 * nights)',
+      why: 'It only makes the slices shorter: the answer is the same, and so is what it takes from the pace of large answers.',
+    },
+  ],
   'src/events/changes/agency-feed.ts': [
+    {
+      before: 'return this.#emptyPage(isKnown && end.seq > position.seq ? end : position, upTo)',
+      after: 'return this.#emptyPage(isKnown && end.seq >= position.seq ? end : position, upTo)',
+      why: 'Both are places in the same log, so with the same number they are the same place.',
+    },
     {
       before: 'place.onEnd = null',
       after: '{}',
@@ -74,6 +86,13 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       before: "if (ms <= 0) return Promise.resolve('elapsed')",
       after: "if (ms < 0) return Promise.resolve('elapsed')",
       why: 'A timer of 0 ms elapses in the next turn of the event loop.',
+    },
+  ],
+  'src/events/changes/cursor.ts': [
+    {
+      before: "this.#head.write(historyId.replaceAll('-', ''), HISTORY_AT, AGENCY_AT - HISTORY_AT, 'hex')",
+      after: "this.#head.write(historyId.replaceAll('-', ''), HISTORY_AT, AGENCY_AT + HISTORY_AT, 'hex')",
+      why: 'It writes two bytes more, which those of the agency then replace.',
     },
   ],
   'src/events/changes/change-feed.ts': [

@@ -73,27 +73,17 @@ export function reEncrypted(
 
 /** Whether `box` decrypts the current secret. */
 export function secretsOpen(box: SecretBox, row: SealedSecrets): boolean {
-  return opens(box, row.secretSealed, row)
+  return box.opens(row.secretSealed, row)
 }
 
 function reEncryptedPrevious(row: SealedSecrets, boxes: { from: SecretBox; to: SecretBox }): string | null {
   const { previousSecretSealed: previous, isPreviousOver } = row
   if (previous === null) return null
-  if (isPreviousOver && !opens(boxes.to, previous, row) && !opens(boxes.from, previous, row)) return null
+  if (isPreviousOver && !boxes.to.opens(previous, row) && !boxes.from.opens(previous, row)) return null
   return reEncryptedText(previous, row, boxes)
 }
 
 function reEncryptedText(sealed: string, owner: SecretOwner, { from, to }: { from: SecretBox; to: SecretBox }): string {
-  if (opens(to, sealed, owner)) return sealed
+  if (to.opens(sealed, owner)) return sealed
   return to.seal(from.open(sealed, owner), owner)
-}
-
-function opens(box: SecretBox, sealed: string, owner: SecretOwner): boolean {
-  try {
-    box.open(sealed, owner)
-    return true
-  } catch (error) {
-    if (error instanceof SecretBoxError) return false
-    throw error
-  }
 }

@@ -31,6 +31,11 @@ export class SecretBox {
     return sealText(this.#key, secret, textOf(owner))
   }
 
+  /** Whether `open` returns the secret. */
+  opens(sealed: string, owner: SecretOwner): boolean {
+    return openText(this.#key, sealed, textOf(owner)) !== null
+  }
+
   /** @throws SecretBoxError when the secret was sealed with another key or for another owner, or was modified */
   open(sealed: string, owner: SecretOwner): string {
     const secret = openText(this.#key, sealed, textOf(owner))

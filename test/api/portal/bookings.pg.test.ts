@@ -225,8 +225,15 @@ describe('a change', () => {
       [other.id, unit.id],
     ])
     await book()
-    expect((await service.patch(`${path}/${id}`, { unit: 'nowhere' })).body).toMatchObject({ code: 'NOT_FOUND' })
     expect((await service.patch(`${path}/${id}`, { unit: unit.slug })).body).toMatchObject({ code: 'BOOKING_CONFLICT' })
+  })
+
+  test('to an unknown unit is 404 for the unit, or for the booking if that is unknown too', async () => {
+    const { id } = await book()
+    const titles: unknown[] = []
+    for (const bookingId of [id, sampleId('bkg', 'unknown')])
+      titles.push((await service.patch(`${path}/${bookingId}`, { unit: 'nowhere' })).body.title)
+    expect(titles).toEqual(['No such unit', 'No such booking'])
   })
 
   test('of what only some statuses have is refused in the others', async () => {

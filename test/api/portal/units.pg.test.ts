@@ -229,7 +229,11 @@ describe('the calendar of a unit', () => {
       calendar.nights.map(({ night, state }: { night: string; state: string }) => `${night.slice(8)} ${state}`),
     ).toEqual([...['01 taken', '02 taken', '03 cleaning', '04 taken', '05 cleaning', '06 cleaning']])
     expect((await service.get(`${path}/units/sea-view/calendar?from=2027-03-01&to=2027-03-01`)).status).toBe(400)
-    expect((await service.get(`${path}/units/sea-view/calendar?from=2027-03-01&to=2028-03-02`)).status).toBe(400)
+    const tooLong = await service.get(`${path}/units/sea-view/calendar?from=2027-03-01&to=2028-03-02`)
+    expect([tooLong.status, tooLong.body.errors]).toEqual([
+      400,
+      [{ field: 'to', message: 'to must be at most 366 days after from (2028-03-01)' }],
+    ])
     expect((await service.get(`${path}/units/nowhere/calendar?from=2027-03-01&to=2027-04-01`)).status).toBe(404)
   })
 })

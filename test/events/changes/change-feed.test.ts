@@ -196,6 +196,19 @@ describe('reading', () => {
     expect(turns).toBeGreaterThan(10)
   })
 
+  test('of two changes that are each larger than the room in memory, the newer alone is kept there', async () => {
+    const { rows, append, page } = await opened()
+    const include = ['unit.updated'] as const
+    const { cursor } = await page(null, 0, { include })
+    const unit = sampleUnit({ name: 'x'.repeat(17 * 1_024 * 1_024) })
+    const change = { unit, changed: { from: null, to: null } }
+    for (let i = 0; i < 2; i++) await append(unitSet(unit.id, { agencyId: A }, change))
+    const { changes } = await page(cursor, 0, { include, limit: 1 })
+    expect(rows.reads).toHaveLength(1)
+    expect(seqs(await page(changes[0]?.cursor ?? '', 0, { include }))).toEqual([2])
+    expect(rows.reads).toHaveLength(1)
+  })
+
   test('without a cursor begins after every change there is, also one that came while another reader read', async () => {
     const { rows, book, page } = await opened()
     await book()
@@ -331,11 +344,15 @@ describe('waiting', () => {
   test('ends empty after the time that was asked for, not earlier', async () => {
     const { clock, page } = await opened()
     const { cursor } = await page(null)
-    const waiting = seen(page(cursor, 20_000))
+    await clock.advance(100)
+    const waits: number[] = []
+    const waiting = seen(page(cursor, 20_000, { onWaited: (ms) => waits.push(ms) }))
     await clock.advance(19_999)
-    expect(waiting.value).toBeUndefined()
+    expect([waiting.value, waits]).toEqual([undefined, []])
     await clock.advance(1)
     expect(waiting.value).toMatchObject({ changes: [], hasMore: false })
+    // The request is told how long it only waited.
+    expect(waits).toEqual([20_000])
   })
 
   test('a change that others know from before this process does is shown once', async () => {
@@ -493,6 +510,20 @@ describe('a stream', () => {
     stream.close()
     expect(feed.stats.waiting).toEqual({ requests: 0, streams: 0 })
     expect(await stream.next()).toBeNull()
+  })
+
+  test('gives its place back at once when its client leaves while the log is read', async () => {
+    const { feed, rows, requestOf, book } = await opened()
+    await book()
+    const held = Promise.withResolvers<void>()
+    rows.delay = () => held.promise
+    const leaving = new AbortController()
+    const opening = feed.stream(requestOf('start', { signal: leaving.signal }))
+    expect(feed.stats.waiting.streams).toBe(1)
+    leaving.abort()
+    expect(feed.stats.waiting.streams).toBe(0)
+    held.resolve()
+    expect(await streamIn(await opening).next()).toBeNull()
   })
 
   test('that cannot begin gives its place back: the cursor is malformed or has expired, or the read fails', async () => {

@@ -69,6 +69,15 @@ describe('an attempt', () => {
     await receiver.stop()
   })
 
+  test('reaches a development receiver at its own URL, over HTTP', async () => {
+    const receiver = startReceiver(null)
+    const host = `127.0.0.1:${receiver.port}`
+    const { outcome } = await post({ allowHosts: [host] })(`http://${host}/in`, MESSAGE)
+    expect(outcome).toEqual({ kind: 'answered', httpStatus: 204 })
+    expect(receiver.received[0]?.headers.get('host')).toBe(host)
+    await receiver.stop()
+  })
+
   test.each([200, 299, 301, 404, 410, 500, 503])('reports the status %i of the receiver unchanged', async (status) => {
     zone = onLoopback
     const receiver = startReceiver(certificate)
@@ -186,6 +195,21 @@ describe('the deadline ends', () => {
     expect(durationMs).toBeGreaterThanOrEqual(DEADLINE_MS - 5)
     expect(performance.now() - since).toBeLessThan(DEADLINE_MS + LATE_MS_MAX)
     await receiver.stop()
+  })
+
+  test('the request, so that its connection closes, and the attempt even if the request goes on', async () => {
+    let signal: AbortSignal | null | undefined
+    const spy = spyOn(globalThis, 'fetch').mockImplementation(((_: string, request?: RequestInit) => {
+      signal = request?.signal
+      return new Promise<Response>(() => {})
+    }) as typeof fetch)
+    try {
+      const send = post({ deadlineMs: DEADLINE_MS, resolver: { resolve: async () => ['127.0.0.1'] } })
+      expect((await send(`https://${NAME}/`, MESSAGE)).outcome).toEqual({ kind: 'timed_out', during: 'answer' })
+      expect(signal?.aborted).toBe(true)
+    } finally {
+      spy.mockRestore()
+    }
   })
 
   test('a name server that does not answer', async () => {

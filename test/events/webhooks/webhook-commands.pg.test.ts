@@ -42,6 +42,9 @@ let clock: FakeClock
 let answer: AttemptOutcome
 let posted: { url: string; headers: Record<string, string>; body: string }[]
 let changes: string[]
+let rows: PostgresEndpointRows
+/** The events that an agency was said to have an endpoint for, and the writes, in order. */
+let steps: string[]
 const box = new SecretBox(new Uint8Array(32))
 const post: PostOnce = async (url, message) => {
   posted.push({ url, ...message })
@@ -68,8 +71,10 @@ beforeEach(async () => {
   answer = OK
   posted = []
   changes = []
+  steps = []
+  rows = new PostgresEndpointRows(database.sql, ledger.lists, ledger.epochOf)
   commands = new WebhookCommands({
-    rows: new PostgresEndpointRows(database.sql, ledger.lists, ledger.epochOf),
+    rows,
     resolver: { resolve: async (host) => NAMES[host] ?? 'unresolved' },
     post,
     box,
@@ -77,6 +82,7 @@ beforeEach(async () => {
     newId: systemIds,
     allowHosts: [ALLOWED],
     onChange: ({ endpointId }) => changes.push(endpointId),
+    onEvents: (agencyId, events) => steps.push(`${agencyId} ${events}`),
   })
 })
 afterEach(() => ledger.close())
@@ -196,10 +202,30 @@ describe('registering', () => {
     await clock.advance(1_000)
     const { endpoint: second } = await register()
     expect((await commands.list(agency.id)).map(({ id }) => id)).toEqual([second.id, first.id])
-    const rows = new PostgresEndpointRows(database.sql, ledger.lists, ledger.epochOf)
     expect(await rows.agencies()).toEqual([agency.id])
     for (const { id } of [first, second]) await commands.delete(agency.id, id, line())
     expect(await rows.agencies()).toEqual([])
+  })
+
+  test('like a choice of other events, is announced before it is stored, so that no event is missed', async () => {
+    const [insert, change] = [rows.insert.bind(rows), rows.change.bind(rows)]
+    rows.insert = (...params) => {
+      steps.push('insert')
+      return insert(...params)
+    }
+    rows.change = (...params) => {
+      steps.push('change')
+      return change(...params)
+    }
+    const { endpoint } = await register()
+    await commands.change(agency.id, endpoint.id, { events: ['rates.updated'] }, line())
+    await commands.change(agency.id, endpoint.id, { description: 'theirs' }, line())
+    expect(steps).toEqual([
+      `${agency.id} booking.created,booking.updated,booking.cancelled`,
+      'insert',
+      `${agency.id} rates.updated`,
+      ...['change', 'change'],
+    ])
   })
 
   test('another agency cannot see or change the endpoint', async () => {
@@ -212,6 +238,7 @@ describe('registering', () => {
     expect(await commands.findDelivery(AGENCY_B, delivery?.id ?? '')).toBeNull()
     for (const outcome of [
       await commands.change(AGENCY_B, endpoint.id, { url: 'https://hooks.example/x' }, line()),
+      await commands.change(AGENCY_B, endpoint.id, { url: 'https://inside.example/' }, line()),
       await commands.change(AGENCY_B, endpoint.id, { pending: 'resend' }, line()),
       await commands.rotateSecret(AGENCY_B, endpoint.id, { overlapHours: 0 }, line()),
       await commands.ping(AGENCY_B, endpoint.id, line()),

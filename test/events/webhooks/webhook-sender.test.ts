@@ -459,6 +459,16 @@ describe('nothing is lost, and little is sent twice,', () => {
     expect(harness.sent).toHaveLength(CLAIMED_MAX + 1)
   })
 
+  test('what had to wait for events that cannot be read is claimed at once when those are given up', async () => {
+    const harness = new Harness()
+    harness.endpoint('whe_a')
+    for (let i = 0; i < 2; i++) harness.store.addDelivery('whe_a', harness.clock.now(), { body: () => null })
+    const { eventId } = harness.store.addDelivery('whe_a', harness.clock.now())
+    await harness.begin()
+    expect(harness.seen.map((seen) => seen.split(' ')[0])).toEqual(['unreadable', 'unreadable'])
+    expect(harness.bodies).toEqual([`{"id":"${eventId}"}`])
+  })
+
   test('stopping waits for a claim in flight, and no longer than that', async () => {
     const harness = new Harness()
     await harness.begin()
