@@ -56,6 +56,11 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       after: 'if (!(sharedByLimit[kind].size < LIMITS_KEPT_MAX)) sharedByLimit[kind].set(limit, shared)',
       why: 'The remembered headers are only a saving: without them every answer gets the same headers, made for it alone.',
     },
+    {
+      before: 'shared.resetAtS = resetAtS',
+      after: '{}',
+      why: 'The remembered time is only a saving: without it every answer sets its header, to the same value.',
+    },
   ],
   'src/api/partner/partner-description.ts': [
     {
