@@ -62,6 +62,18 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'The remembered time is only a saving: without it every answer sets its header, to the same value.',
     },
   ],
+  'src/http/read-request.ts': [
+    {
+      before: 'if (parameters.length > 0) {',
+      after: 'if (parameters.length >= 0) {',
+      why: 'Without parameters the loop does nothing, and the values are an empty object either way.',
+    },
+    {
+      before: 'if (code === UPPER_E || (code === LOWER_E && isDigit(text.charCodeAt(i - 1)))) isPlain = false',
+      after: 'if (code === UPPER_E || (code === LOWER_E || isDigit(text.charCodeAt(i - 1)))) isPlain = false',
+      why: 'It only means that more bodies are looked through, in which nothing is found that cannot be stored.',
+    },
+  ],
   'src/api/partner/partner-description.ts': [
     {
       before: "if (operation.isConditional === true && status <= 304) return [...names, 'ETag', 'Cache-Control']",
@@ -105,6 +117,13 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       before: 'for (let word = 0; word < bits.length; word++) {',
       after: 'for (let word = 0; word <= bits.length; word++) {',
       why: 'Writing beyond the end of a typed array does nothing.',
+    },
+  ],
+  'src/core/domain/night-guard.ts': [
+    {
+      before: 'for (let i = 0; i < to - from; i++) {',
+      after: 'for (let i = 0; i <= to - from; i++) {',
+      why: 'It looks at one more arrival, on the day of the latest departure, whose bit is never set.',
     },
   ],
   'src/core/domain/night-bitmap.ts': [
