@@ -128,6 +128,11 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
   ],
   'src/core/domain/night-bitmap.ts': [
     {
+      before: 'while (start < end && this.#words[start] === 0) start++',
+      after: 'while (start <= end && this.#words[start] === 0) start++',
+      why: 'At the end there is no word, and undefined is not 0.',
+    },
+    {
       before: 'while (end > start && this.#words[end - 1] === 0) end--',
       after: 'while (end >= start && this.#words[end - 1] === 0) end--',
       why: 'It only differs for a set without nights, whose copy has no words either way.',
