@@ -382,6 +382,19 @@ test('stopping ends only when what is not stored yet has been written', async ()
   expect([rows.stored.size, access.admitSession(secret, { isUse: false })]).toEqual([0, null])
 })
 
+test('that a single session was used is stored by a flush, and again later if that fails', async () => {
+  const { open, admits, clock, rows, sessions } = setUp()
+  const secret = await open()
+  await clock.advance(5 * MINUTE_MS)
+  const usedAt = clock.now()
+  admits(secret)
+  rows.isAway = true
+  expect(await sessions.flush().catch((error: Error) => error.message)).toBe('away')
+  rows.isAway = false
+  await clock.advance(1_000)
+  expect([...rows.stored.values()].map(({ seenAt }) => seenAt)).toEqual([usedAt])
+})
+
 test('that sessions are used is stored every five minutes, for all in one write', async () => {
   const { open, admits, clock, rows } = setUp()
   const secrets = [await open(), await open(OPERATOR_TOKENS[0])]

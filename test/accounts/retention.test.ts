@@ -102,7 +102,7 @@ function openJob({ own = [AGENCY, OTHER], owner = true }: { own?: Agency[]; owne
   const erased: string[] = []
   const finished: string[] = []
   const failures: unknown[] = []
-  const failing = { guestId: '', until: Promise.resolve() }
+  const failing = { guestId: '', until: Promise.resolve(), finish: async () => {} }
   const job = new RetentionJob({
     rows,
     defaults: DEFAULTS,
@@ -115,7 +115,10 @@ function openJob({ own = [AGENCY, OTHER], owner = true }: { own?: Agency[]; owne
         erased.push(`${agency.id} ${guestId} ${formatNight(before)} ${actor.kind} ${route}`)
         return true
       },
-      finish: async (agencyId, guestIds) => void finished.push(`${agencyId} ${guestIds.length}`),
+      finish: (agencyId, guestIds) => {
+        finished.push(`${agencyId} ${guestIds.length}`)
+        return failing.finish()
+      },
     },
     clock,
     newId: systemIds,
@@ -215,6 +218,21 @@ describe('rounds', () => {
   })
 
   test.each(['guests', 'bookings'] as const)(
+    'pause after each page of %s, so that writes do not wait',
+    async (what) => {
+      const { rows, job, clock } = openJob()
+      if (what === 'guests') rows.guests.set(AGENCY.id, guestIds(101))
+      else rows.bookings.set(AGENCY.id, 501)
+      const round = job.run({ isDryRun: false })
+      // Nothing is left to run but what the clock starts.
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(job.stats[what]).toBe(what === 'guests' ? 100 : 500)
+      await clock.advance(1_000)
+      expect(await round).toMatchObject({ [what]: what === 'guests' ? 101 : 501 })
+    },
+  )
+
+  test.each(['guests', 'bookings'] as const)(
     'that are stopped wait for the statement about %s in progress, and remove nothing more',
     async (what) => {
       const { rows, job, erased, clock } = openJob()
@@ -246,6 +264,18 @@ describe('rounds', () => {
     hold.resolve()
     await Promise.all(both)
     expect(rows.forgotten).toHaveLength(2)
+  })
+
+  test('in which kept answers cannot be cleaned have not succeeded, however long that takes', async () => {
+    const { rows, job, failing, clock } = openJob()
+    rows.guests.set(AGENCY.id, guestIds(1))
+    await clock.advance(DAY_MS)
+    failing.finish = async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      throw new Error('damaged answers')
+    }
+    expect(await job.run({ isDryRun: false }).catch(String)).toBe('Error: damaged answers')
+    expect(job.stats.sinceSuccessMs).toBe(DAY_MS)
   })
 
   test('that are stopped wait for the erasures in progress, also when one of them has failed', async () => {

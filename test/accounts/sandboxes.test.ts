@@ -1,13 +1,14 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { Sandboxes } from '../../src/accounts/sandboxes.ts'
-import { RETRY_EVERY_MS } from '../../src/accounts/store-retries.ts'
+import { done, RETRY_EVERY_MS } from '../../src/accounts/store-retries.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { type Agency, Inventory } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
+import { formatNight } from '../../src/core/domain/night.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { AGENCY, sampleId } from '../support/samples.ts'
+import { AGENCY, sampleId, sampleUnit } from '../support/samples.ts'
 
 const CALLER: Caller = { actor: { kind: 'portal', id: null }, route: 'x', requestId: null }
 const SANDBOX: Agency = {
@@ -23,8 +24,11 @@ let catalogue: Catalogue
 /** Sandboxes as they are stored. */
 let stored: Agency[]
 let isAway: boolean
+/** Whether the database can be read after a write whose answer is lost. */
+let isReachable: boolean
 let ended: string[]
 let endpointsMovedTo: string[]
+let options: ConstructorParameters<typeof Sandboxes>[0]
 let sandboxes: Sandboxes
 
 beforeEach(() => {
@@ -33,20 +37,23 @@ beforeEach(() => {
   catalogue.putPart({ agencies: [AGENCY, SANDBOX], keys: [], accessTokens: [], people: [] })
   stored = [SANDBOX]
   isAway = false
+  isReachable = false
   ended = []
   endpointsMovedTo = []
-  sandboxes = new Sandboxes({
+  options = {
     catalogue,
     rows: {
       nextMoment: async () => null,
       end: async (sandbox, successor) => {
         stored = successor === null ? [] : [{ ...sandbox, id: successor.id }]
-        isAway = true
+        isAway = !isReachable
         throw new WriteError('unknown', 'x')
       },
     },
     store: {
       settle: async () => {
+        // A statement takes longer than everything that is ready to run.
+        if (isReachable) await new Promise((resolve) => setImmediate(resolve))
         if (isAway) throw new WriteError('not_written', 'x')
       },
       loadAgencies: async () => [AGENCY, ...stored],
@@ -59,7 +66,14 @@ beforeEach(() => {
     agencies: {} as never,
     fees: {} as never,
     commands: {} as never,
-  })
+  }
+  sandboxes = new Sandboxes(options)
+})
+
+test('if the answer to a reset is lost but the database can be read, memory shows what is stored before the caller hears of it', async () => {
+  isReachable = true
+  await expect(sandboxes.reset(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'unknown' })
+  expect(sandboxes.of(AGENCY)?.id).toBe(stored[0]?.id as string)
 })
 
 describe('if the answer to a write is lost and the database is away after it, memory shows what is stored once that can be read', () => {
@@ -82,4 +96,22 @@ describe('if the answer to a write is lost and the database is away after it, me
     expect(sandboxes.of(AGENCY)).toBeNull()
     expect([ended, endpointsMovedTo]).toEqual([[SANDBOX.id], []])
   })
+})
+
+test('invented stays begin a week from today and later, each three days after the one before', async () => {
+  const units = ['a', 'b', 'c', 'd'].map((slug) => sampleUnit({ id: sampleId('unt', slug), slug, name: slug }))
+  catalogue = new Catalogue({ loadInventory: async () => new Inventory(units, []) } as never)
+  catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [] })
+  const arrivals: string[] = []
+  const made = new Sandboxes({
+    ...options,
+    catalogue,
+    agencies: { create: async (draft) => done({ ...SANDBOX, ...draft }) },
+    commands: {
+      setUnit: async () => null as never,
+      book: async (_, { stay }) => arrivals.push(formatNight(stay.arrival)) as never,
+    },
+  })
+  await made.make(AGENCY, CALLER)
+  expect(arrivals).toEqual(['2027-01-08', '2027-01-11', '2027-01-14', '2027-01-17'])
 })

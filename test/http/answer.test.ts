@@ -29,6 +29,13 @@ test('answers of one limit do not share headers, whatever is set on one of them 
   expect([first.status, refused.status, second.status]).toEqual([201, 404, 200])
 })
 
+test('RateLimit says in whole seconds, rounded down, how long it is until the reset, and 0 after it', () => {
+  const secondsAt = (now: number) => rateHeaders('req_1', rate(60, 59), now).get('RateLimit')
+  expect(secondsAt(1_000_000)).toBe('"minute";r=59;t=59')
+  expect(secondsAt(1_000_001)).toBe('"minute";r=59;t=58')
+  expect(secondsAt(1_060_000)).toBe('"minute";r=59;t=0')
+})
+
 test.each([
   ['with', (tagged: Tagged) => taggedAnswer(tagged, { status: 200, requestId: 'req_1', rate: rate(77, 76), now: 0 })],
   ['without', (tagged: Tagged) => plainTaggedAnswer(tagged, { status: 200, requestId: 'req_1' })],

@@ -56,6 +56,23 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       after: 'if (!(sharedByLimit[kind].size < LIMITS_KEPT_MAX)) sharedByLimit[kind].set(limit, shared)',
       why: 'The remembered headers are only a saving: without them every answer gets the same headers, made for it alone.',
     },
+    {
+      before: 'shared.resetAtS = resetAtS',
+      after: '{}',
+      why: 'The remembered time is only a saving: without it every answer sets its header, to the same value.',
+    },
+  ],
+  'src/http/read-request.ts': [
+    {
+      before: 'if (parameters.length > 0) {',
+      after: 'if (parameters.length >= 0) {',
+      why: 'Without parameters the loop does nothing, and the values are an empty object either way.',
+    },
+    {
+      before: 'if (code === UPPER_E || (code === LOWER_E && isDigit(text.charCodeAt(i - 1)))) isPlain = false',
+      after: 'if (code === UPPER_E || (code === LOWER_E || isDigit(text.charCodeAt(i - 1)))) isPlain = false',
+      why: 'It only means that more bodies are looked through, in which nothing is found that cannot be stored.',
+    },
   ],
   'src/api/partner/partner-description.ts': [
     {
@@ -121,7 +138,19 @@ const EQUIVALENT: Record<string, readonly { before: string; after: string; why: 
       why: 'Writing beyond the end of a typed array does nothing.',
     },
   ],
+  'src/core/domain/night-guard.ts': [
+    {
+      before: 'for (let i = 0; i < to - from; i++) {',
+      after: 'for (let i = 0; i <= to - from; i++) {',
+      why: 'It looks at one more arrival, on the day of the latest departure, whose bit is never set.',
+    },
+  ],
   'src/core/domain/night-bitmap.ts': [
+    {
+      before: 'while (start < end && this.#words[start] === 0) start++',
+      after: 'while (start <= end && this.#words[start] === 0) start++',
+      why: 'At the end there is no word, and undefined is not 0.',
+    },
     {
       before: 'while (end > start && this.#words[end - 1] === 0) end--',
       after: 'while (end >= start && this.#words[end - 1] === 0) end--',

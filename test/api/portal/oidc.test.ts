@@ -7,6 +7,7 @@ import { elysiaRoutes } from '../../../src/http/route.ts'
 import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { RequestStats } from '../../../src/observability/request-stats.ts'
+import { eventually } from '../../support/eventually.ts'
 import { freePort } from '../../support/free-port.ts'
 import { type IdentityProvider, startIdentityProvider, Wanderer } from '../../support/identity-provider.ts'
 
@@ -304,6 +305,27 @@ describe('an address', () => {
     return (address: string) => fetch(url, { redirect: 'manual', headers: headersOf(address) }).then(locationOf)
   }
 
+  /** Nobody gets tokens from the provider until it comes back. */
+  const heldProvider = () => {
+    const { fetch: real } = globalThis
+    const { promise: isBack, resolve: comeBack } = Promise.withResolvers<void>()
+    let asks = 0
+    const fetching = spyOn(globalThis, 'fetch').mockImplementation((async (
+      ...[url, init]: Parameters<typeof fetch>
+    ) => {
+      if (`${url}`.startsWith(`${provider.issuer}/token`)) {
+        asks += 1
+        await isBack
+      }
+      return real(url, init)
+    }) as never)
+    return {
+      comeBack,
+      asked: (count: number) => eventually(`${count} asks`, () => asks >= count),
+      restore: () => fetching.mockRestore(),
+    }
+  }
+
   test('that has sent many wrong callbacks is refused before the provider is asked, and no other one', async () => {
     const attempt = await begun()
     const send = await wrong(attempt)
@@ -327,14 +349,7 @@ describe('an address', () => {
   test('has few of the places in which callbacks wait for the provider', async () => {
     const attempt = await begun()
     const send = await wrong(attempt)
-    const { fetch: real } = globalThis
-    const { promise: isBack, resolve: comeBack } = Promise.withResolvers<void>()
-    const fetching = spyOn(globalThis, 'fetch').mockImplementation((async (
-      ...[url, init]: Parameters<typeof fetch>
-    ) => {
-      if (`${url}`.startsWith(`${provider.issuer}/token`)) await isBack
-      return real(url, init)
-    }) as never)
+    const held = heldProvider()
     let refused = 0
     await new Promise<void>((resolve) => {
       for (let n = 0; n < 20; n += 1)
@@ -344,9 +359,23 @@ describe('an address', () => {
         })
     })
     const ofAnother = attempt.browser.open(attempt.callback).then(locationOf)
-    comeBack()
+    held.comeBack()
     expect(await ofAnother).toBe(page('join/hl_ana'))
-    fetching.mockRestore()
+    held.restore()
+  })
+
+  test('is refused at once while 32 callbacks of other addresses wait for the provider', async () => {
+    const attempt = await begun()
+    const send = await wrong(attempt)
+    const held = heldProvider()
+    const waiting = Array.from({ length: 32 }, (_, n) => send(`192.0.2.${n}`))
+    await held.asked(32)
+    const refused = send('198.51.100.1').then(() => 'refused')
+    expect(await Promise.race([refused, held.asked(33).then(() => 'waits')])).toBe('refused')
+    held.comeBack()
+    await Promise.all(waiting)
+    expect(await locationOf(await attempt.browser.open(attempt.callback))).toBe(page('join/hl_ana'))
+    held.restore()
   })
 })
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import type { BookingRequest } from '../../../src/core/bookings/booking-turns.ts'
+import type { BookingRequest, BookingRow } from '../../../src/core/bookings/booking-turns.ts'
 import type { GroupDone, GroupRefused } from '../../../src/core/bookings/group-commands.ts'
 import type { Booking } from '../../../src/core/domain/booking.ts'
+import { addNights } from '../../../src/core/domain/night.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { partIn } from '../../../src/core/journal/entry-codec.ts'
 import { monthOf } from '../../../src/core/journal/shard.ts'
@@ -25,6 +26,13 @@ function staysIn(all: readonly Unit[], arrival: string, departure: string, chang
 function done(outcome: GroupDone | GroupRefused | { kind: 'not_found' }): GroupDone {
   if (outcome.kind !== 'done') throw new Error(`Expected a group, got ${JSON.stringify(outcome)}`)
   return outcome
+}
+
+/** Damages the row of a booking: the log of its unit has its last night free. */
+function lengthen(store: MemoryLedger['store'], bookingId: string): void {
+  const row = store.bookings.get(bookingId) as BookingRow
+  const departure = addNights(row.booking.departure, 1)
+  store.bookings.set(bookingId, { ...row, booking: { ...row.booking, departure } })
 }
 
 const UNITS_MAX = 20
@@ -246,6 +254,18 @@ describe('cancelling a group', () => {
     expect([...store.audit.values()].map(({ outcome }) => outcome)).toEqual(['NOT_FOUND'])
   })
 
+  test('is refused, and appends nothing, when the log of a unit has a night of its booking free', async () => {
+    const { ledger, store, all, groupOf } = await open(2)
+    const { bookings, groupId } = done(await groupOf(staysIn(all, '2027-03-01', '2027-03-04')))
+    lengthen(store, bookings[1]?.id ?? '')
+    const { length } = store.journal
+    const [outcome] = await Promise.allSettled([
+      ledger.commands.groups.cancel(AGENCY, { groupId, reason: 'x' }, CALLER),
+    ])
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'CorruptLedgerError' } })
+    expect(store.journal).toHaveLength(length)
+  })
+
   test('waits for a booking of the group that is being moved', async () => {
     const { ledger, all, groupOf } = await open(3)
     const { bookings, groupId } = done(await groupOf(staysIn(all.slice(0, 2), '2027-03-01', '2027-03-04')))
@@ -307,5 +327,14 @@ describe('releasing the holds of a sandbox', () => {
     await ledger.commands.change(SANDBOX, { bookingId: holds[0]?.bookingId ?? '', change }, CALLER)
     expect(await groups.expire(SANDBOX, holds, START + 4 * HOUR_MS)).toBe(1)
     expect([0, 1].map((i) => stateOf(i)?.status)).toEqual(['option', 'cancelled'])
+  })
+
+  test('is refused, and appends nothing, when the log of a unit has a night of its hold free', async () => {
+    const { store, holds, groups } = await openWithHolds([1, 2])
+    lengthen(store, holds[1]?.bookingId ?? '')
+    const { length } = store.journal
+    const [outcome] = await Promise.allSettled([groups.expire(SANDBOX, holds, START + 4 * HOUR_MS)])
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'CorruptLedgerError' } })
+    expect(store.journal).toHaveLength(length)
   })
 })

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { Elysia } from 'elysia'
 import { drain } from '../../../src/http/server/drain.ts'
 import { ListenError, Listener } from '../../../src/http/server/listener.ts'
-import { notServing } from '../../../src/http/server/not-serving.ts'
+import { notServing, whileConfirmed } from '../../../src/http/server/not-serving.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -54,6 +54,27 @@ test('while the process starts every route answers 503 with the error body, and 
   const ready = await ask('/readyz')
   expect([ready.status, await ready.json()]).toEqual([503, { status: 'not ready', faults: ['starting'] }])
   expect(ready.headers.get('retry-after')).toBe('1')
+})
+
+test.each([
+  ['nothing but the metrics from memory', true, ['/metrics']],
+  ['nothing from memory where it has no probes', false, []],
+])('a process that may have been taken over answers %s', async (_, hasProbes, paths) => {
+  let isConfirmed = true
+  const answer = whileConfirmed(
+    () => isConfirmed,
+    () => new Response('from memory'),
+    systemIds,
+    { hasProbes },
+  )
+  const all = ['/partner/v1/units', '/portal/v1/agencies', '/readyz', '/metrics']
+  const answered = async () => {
+    const texts = await Promise.all(all.map(async (path) => (await answer(new Request(`http://host${path}`))).text()))
+    return all.filter((_, i) => texts[i] === 'from memory')
+  }
+  expect(await answered()).toEqual(all)
+  isConfirmed = false
+  expect(await answered()).toEqual(paths)
 })
 
 test('a connection that was opened while the process started gets the real answers afterwards', async () => {
