@@ -22,7 +22,7 @@ export type LiveUnits = (unitIds: readonly string[]) => Promise<ReadonlyMap<stri
 /** A running service hashes the states of this many units at a time. */
 export const UNITS_PER_PAGE = 50
 /** Units verified at once. Their statements are pipelined on the one connection, so that a round trip is not paid for each. */
-export const UNITS_AT_ONCE = 8
+const UNITS_AT_ONCE = 8
 const ROWS_PER_PAGE = 1_000
 /** Of up to 128 leaves each, which the database hashes. */
 const TREE_PARTS_PER_PAGE = 50
