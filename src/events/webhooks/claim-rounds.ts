@@ -43,11 +43,6 @@ export class ClaimRounds {
     this.#isWanted = true
   }
 
-  /** No claim begins any more, unless somebody wakes it. */
-  stop(): void {
-    this.#cancelTimer()
-  }
-
   async #run(): Promise<void> {
     const { clock, claim, isRunning, onFailure, onStopped } = this.#options
     assert(!this.#isClaiming, 'Cannot claim: a claim is in flight')

@@ -49,18 +49,25 @@ export class SandboxEvents {
   async send(agencyId: string, bookingId: string, fault: EventFault): Promise<SentAgain> {
     const open = this.#open.get(agencyId) ?? 0
     if (open >= OPEN_PER_AGENCY_MAX) return { kind: 'busy' }
-    const events = await this.#rows.eventsOf(agencyId, bookingId, fault === 'reorder' ? 2 : 1)
-    if (events.length === 0) return { kind: 'not_found' }
-    const endpoints = (await this.#rows.list(agencyId)).filter(({ status }) => status === 'active')
+    // Before the first await: calls that come at the same time count, too.
     this.#open.set(agencyId, open + 1)
-    const sending = () => {
-      void Promise.allSettled(endpoints.map((endpoint) => this.#sendAll(endpoint, events, fault))).then(() =>
-        this.#ended(agencyId),
-      )
+    let isSending = false
+    try {
+      const events = await this.#rows.eventsOf(agencyId, bookingId, fault === 'reorder' ? 2 : 1)
+      if (events.length === 0) return { kind: 'not_found' }
+      const endpoints = (await this.#rows.list(agencyId)).filter(({ status }) => status === 'active')
+      const sending = () => {
+        void Promise.allSettled(endpoints.map((endpoint) => this.#sendAll(endpoint, events, fault))).then(() =>
+          this.#ended(agencyId),
+        )
+      }
+      isSending = true
+      if (fault === 'late') this.#clock.after(LATE_MS, sending)
+      else sending()
+      return { kind: 'sent', eventIds: events.map(({ id }) => id), endpoints: endpoints.length }
+    } finally {
+      if (!isSending) this.#ended(agencyId)
     }
-    if (fault === 'late') this.#clock.after(LATE_MS, sending)
-    else sending()
-    return { kind: 'sent', eventIds: events.map(({ id }) => id), endpoints: endpoints.length }
   }
 
   async #sendAll(endpoint: StoredEndpoint, events: readonly FiredEvent[], fault: EventFault): Promise<void> {

@@ -94,7 +94,8 @@ export class SenderProcess {
   #failuresInARow = 0
   #stats: SenderStats | null = null
   #shards: readonly ShardEpoch[] | null = null
-  #wakeTimer: (() => void) | null = null
+  /** For `WAKE_GAP_MS` after a message of wakes. */
+  #isWakePaused = false
   readonly #woken = new WakeCollector()
   #cancelRestart = () => {}
 
@@ -147,15 +148,16 @@ export class SenderProcess {
   /** The agency has a new entry in the journal. Can be called for every booking: calls within 2 ms become one message. */
   wake(agencyId: string): void {
     this.#woken.add([agencyId])
-    if (this.#wakeTimer === null) this.#sendWoken()
+    if (!this.#isWakePaused) this.#sendWoken()
   }
 
   #sendWoken(): void {
-    this.#wakeTimer = null
+    this.#isWakePaused = false
     const agencyIds = this.#woken.take()
     if (agencyIds === null) return
     this.#send({ kind: 'wake', agencyIds })
-    this.#wakeTimer = this.#clock.after(WAKE_GAP_MS, () => this.#sendWoken())
+    this.#isWakePaused = true
+    this.#clock.after(WAKE_GAP_MS, () => this.#sendWoken())
   }
 
   /** Of a node: it sends for these shards from now on. Can be called before the sender runs, and as often as one likes. */
@@ -173,7 +175,6 @@ export class SenderProcess {
   async stop(withinMs: number): Promise<void> {
     this.#isStopping = true
     this.#cancelRestart()
-    this.#wakeTimer?.()
     const child = this.#child
     if (child === null) return
     this.#send({ kind: 'stop', withinMs })

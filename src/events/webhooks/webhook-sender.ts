@@ -172,7 +172,6 @@ export class WebhookSender {
   async stop(withinMs: number): Promise<void> {
     if (this.#state !== 'running') return
     this.#state = 'stopping'
-    this.#rounds.stop()
     for (const actor of this.#actors.values()) this.#requeue(actor)
     const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve
@@ -306,7 +305,6 @@ export class WebhookSender {
   #stopForGood(cause: unknown): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
-    this.#rounds.stop()
     this.#onIdle()
     this.#watch.onReplaced(cause)
   }

@@ -205,7 +205,12 @@ describe('reading', () => {
     for (let i = 0; i < 2; i++) await append(unitSet(unit.id, { agencyId: A }, change))
     const { changes } = await page(cursor, 0, { include, limit: 1 })
     expect(rows.reads).toHaveLength(1)
-    expect(seqs(await page(changes[0]?.cursor ?? '', 0, { include }))).toEqual([2])
+    const newer = await page(changes[0]?.cursor ?? '', 0, { include })
+    expect([seqs(newer), rows.reads.length]).toEqual([[2], 1])
+    // Small ones then have all of the room again.
+    for (let i = 0; i < 2; i++)
+      await append(unitSet(sampleId('unt', 's'), { agencyId: A }, { changed: change.changed }))
+    expect(seqs(await page(newer.cursor, 0, { include }))).toEqual([3, 4])
     expect(rows.reads).toHaveLength(1)
   })
 

@@ -105,7 +105,7 @@ test('a sender hears for which shards it sends as soon as it is up, though they 
   await sender.stop(0)
 })
 
-test('the first wake is sent at once, and those of the next two milliseconds together', async () => {
+test('a wake is sent at once, and those of the two milliseconds after it together', async () => {
   const clock = new FakeClock()
   const sender = senderThat(answering('wake', 'message.agencyIds'), clock)
   sender.start()
@@ -115,6 +115,10 @@ test('the first wake is sent at once, and those of the next two milliseconds tog
   await clock.advance(2)
   await eventually('it has heard of all agencies', () => heard().flat().length === 3)
   expect(heard()).toEqual([['agc_a'], ['agc_b', 'agc_c']])
+  // After the pause that follows those, one is sent at once again.
+  await clock.advance(2)
+  sender.wake('agc_d')
+  await eventually('it has heard of the last one', () => heard().length === 3)
   const stopped = sender.stop(0)
   await clock.advance(600)
   await stopped
@@ -136,15 +140,16 @@ test('a sender that has ended has no process id until it is restarted', async ()
   await stopped
 })
 
-test('a sender that was stopped is not reported as ended, and not restarted', async () => {
+test('a sender that was stopped is not reported as ended, and not restarted; no timer is left to kill it', async () => {
+  const clock = new FakeClock()
   const exits: SenderExit[] = []
   const stops = "process.on('message', ({ kind }) => kind === 'stop' && process.exit(0)); process.send({ kind: 'up' })"
-  const sender = senderThat(stops, systemClock, (fields) => exits.push(fields))
+  const sender = senderThat(stops, clock, (fields) => exits.push(fields))
   sender.start()
   await eventually('it is up', () => sender.stats.isUp)
   await sender.stop(60_000)
   await eventually('its end was noticed', () => sender.pid === null)
-  expect(exits).toEqual([])
+  expect([exits, clock.nextTimerIn]).toEqual([[], null])
 })
 
 test('a sender that has ended has no stats: what it was doing, nobody does', async () => {
