@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { Sandboxes } from '../../src/accounts/sandboxes.ts'
+import { Sandboxes, type SandboxRows } from '../../src/accounts/sandboxes.ts'
 import { done, RETRY_EVERY_MS } from '../../src/accounts/store-retries.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import { type Agency, Inventory } from '../../src/core/catalogue/agency.ts'
@@ -24,6 +24,9 @@ let catalogue: Catalogue
 /** Sandboxes as they are stored. */
 let stored: Agency[]
 let isAway: boolean
+let term: number
+let endsAs: SandboxRows['end']
+let whileReading: () => void
 /** Whether the database can be read after a write whose answer is lost. */
 let isReachable: boolean
 let ended: string[]
@@ -33,7 +36,14 @@ let sandboxes: Sandboxes
 
 beforeEach(() => {
   clock = new FakeClock()
-  catalogue = new Catalogue({} as never)
+  term = 1
+  whileReading = () => {}
+  endsAs = async (sandbox, successor) => {
+    stored = successor === null ? [] : [{ ...sandbox, id: successor.id }]
+    isAway = !isReachable
+    throw new WriteError('unknown', 'x')
+  }
+  catalogue = new Catalogue({} as never, { served: { termOf: () => term, refusal: () => new Error('elsewhere') } })
   catalogue.putPart({ agencies: [AGENCY, SANDBOX], keys: [], accessTokens: [], people: [] })
   stored = [SANDBOX]
   isAway = false
@@ -44,11 +54,7 @@ beforeEach(() => {
     catalogue,
     rows: {
       nextMoment: async () => null,
-      end: async (sandbox, successor) => {
-        stored = successor === null ? [] : [{ ...sandbox, id: successor.id }]
-        isAway = !isReachable
-        throw new WriteError('unknown', 'x')
-      },
+      end: (...args) => endsAs(...args),
     },
     store: {
       settle: async () => {
@@ -56,7 +62,10 @@ beforeEach(() => {
         if (isReachable) await new Promise((resolve) => setImmediate(resolve))
         if (isAway) throw new WriteError('not_written', 'x')
       },
-      loadAgencies: async () => [AGENCY, ...stored],
+      loadAgencies: async () => {
+        whileReading()
+        return [AGENCY, ...stored]
+      },
       loadKeys: async () => [],
     },
     clock,
@@ -114,4 +123,29 @@ test('invented stays begin a week from today and later, each three days after th
   })
   await made.make(AGENCY, CALLER)
   expect(arrivals).toEqual(['2027-01-08', '2027-01-11', '2027-01-14', '2027-01-17'])
+})
+
+describe('while it is not known what is stored, and the database is away', () => {
+  test('none is made: that would be refused because of one that is gone', async () => {
+    await expect(sandboxes.remove(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'unknown' })
+    await expect(sandboxes.make(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'not_written' })
+  })
+
+  test('a sandbox that was not there to be ended is not said to have been replaced', async () => {
+    endsAs = async () => {
+      isAway = true
+      return false
+    }
+    await expect(sandboxes.remove(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'unknown' })
+  })
+})
+
+test('what is read after the shard has left and come back is not put into memory: it may be older', async () => {
+  stored = [{ ...SANDBOX, id: sampleId('agc', 'older') }]
+  endsAs = async () => false
+  whileReading = () => {
+    term += 1
+  }
+  await expect(sandboxes.remove(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'started' })
+  expect(sandboxes.of(AGENCY)?.id).toBe(SANDBOX.id)
 })

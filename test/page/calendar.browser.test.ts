@@ -302,6 +302,29 @@ describeInBrowser('the calendar', () => {
     })
   })
 
+  test('a panel that was opened with the keyboard gives the focus back to its day, also if the chart has moved meanwhile', async () => {
+    await visit(100, async (page) => {
+      const focused = page.locator(':focus')
+      await page.getByRole('button', { name: 'Filter' }).focus()
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('Shift+ArrowRight')
+      await page.keyboard.press('Enter')
+      const panel = page.getByRole('dialog')
+      await panel.getByText('Total, ').waitFor()
+      // Longer than the chart waits after a scroll; its timer was set first.
+      await page.evaluate(`new Promise((resolve) => {
+        const chart = document.querySelector('.chart')
+        chart.addEventListener('scroll', () => setTimeout(resolve, 400), { once: true })
+        chart.scrollBy({ left: 60, behavior: 'instant' })
+      })`)
+      await page.keyboard.press('Escape')
+      await panel.waitFor({ state: 'detached' })
+      expect(await page.evaluate<string | null>(`document.activeElement.getAttribute('role')`)).toBe('gridcell')
+      expect(await focused.getAttribute('aria-label')).toMatch(/^Baixa Studio/)
+    })
+  })
+
   test('on a phone a tap opens the arrival, a second one the departure', async () => {
     await visit(
       120,

@@ -69,6 +69,7 @@ test('40 searches of one agency that do not end leave the other agencies unaffec
   })
 
   const key = { 'idempotency-key': 'k1' }
+  const ready = expectReady(service)
   const answers = await Promise.all([
     ask('/partner/v1/bookings', quiet, stay('2031-02-01', '2031-02-02'), key),
     ask(`/partner/v1/bookings/${first.body.booking.id}`, quiet),
@@ -76,7 +77,7 @@ test('40 searches of one agency that do not end leave the other agencies unaffec
     ask('/partner/v1/bookings', noisy, stay('2031-02-01', '2031-02-02'), key),
     ask('/portal/v1/agencies/quiet/audit', TEST_PORTAL_TOKEN),
   ])
-  await expectReady(service)
+  await ready
   const stillHeldUp = await heldUp('lists')
   const doneBefore = done
   await holder.unsafe('commit').simple()
