@@ -11,7 +11,9 @@ import { parseArgs } from 'node:util'
 import { SERVE_AS_WORKER } from '../src/app/worker-processes.ts'
 import { loadAgencies, makeLoadAgencies, UNITS_EACH } from '../test/support/cluster/agencies.ts'
 import { CpuGroup } from '../test/support/cluster/cpu-group.ts'
-import { AgencyLoad, bookingsOf, readsOf, type Shape } from './load/agency-load.ts'
+import { freePort } from '../test/support/free-port.ts'
+import { startWorkersProxy } from '../test/support/workers-proxy.ts'
+import { AgencyLoad, bookingsOf, readsOf } from './load/agency-load.ts'
 import { writeResult } from './report.ts'
 import {
   commandOf,
@@ -26,7 +28,9 @@ import { medianOf, rounded } from './support/statistics.ts'
 
 /** So many that each worker's share of them is about its share of the shards. */
 const AGENCIES = loadAgencies(128)
-const SHAPES: readonly Shape[] = ['alike', 'each']
+/** `proxied`: as `alike`, through HAProxy, which knows the workers' own ports and learns whose each agency is. */
+const SHAPES = ['alike', 'each', 'proxied'] as const
+type WorkersShape = (typeof SHAPES)[number]
 /** `answers`: for each agency and worker before anything is measured, because every process compiles its code by itself. */
 const LOADS = {
   reads: { requests: readsOf(AGENCIES, UNITS_EACH), answers: 300 },
@@ -46,7 +50,7 @@ interface Measured {
   readonly round: number
   readonly workers: number
   readonly load: Load
-  readonly shape: Shape
+  readonly shape: WorkersShape
   readonly perSecond: number
   /** Of the agency with the fewest, and with the most answers: of `each`, how unevenly connections and agencies are spread. */
   readonly fewestPerSecond: number
@@ -103,7 +107,7 @@ try {
 const curve = loads.flatMap((load) => SHAPES.flatMap((shape) => counts.map((count) => pointOf(load, shape, count))))
 for (const { load, shape, workers, perSecond, toFirst, serviceUs, postgresUs } of curve)
   console.log(
-    `${load.padEnd(8)}  ${shape.padEnd(5)}  ${String(workers).padStart(2)} workers  ${String(perSecond).padStart(7)}/s  ` +
+    `${load.padEnd(8)}  ${shape.padEnd(7)}  ${String(workers).padStart(2)} workers  ${String(perSecond).padStart(7)}/s  ` +
       `${toFirst.toFixed(2)} x ${counts[0]}  CPU of a request: service ${serviceUs}, Postgres ${postgresUs} us`,
   )
 await writeResult('workers', {
@@ -121,7 +125,10 @@ process.exit()
 async function measureWorkers(databaseUrl: string, round: number, count: number): Promise<void> {
   // Short: it has sockets in it.
   const dataDir = mkdtempSync(join(tmpdir(), 'nlw-'))
-  const service = await startService(databaseUrl, { DATA_DIR: dataDir, WORKERS: String(count) })
+  const port = freePort()
+  const ports = { PORT: String(port), WORKER_PORTS: 'true' }
+  const service = await startService(databaseUrl, { DATA_DIR: dataDir, WORKERS: String(count), ...ports })
+  const proxy = await startWorkersProxy(port, count)
   const groups = workersOf(service.pid, count).map((worker, i) => {
     const group = new CpuGroup(`nightledger-bench-${process.pid}-${i + 1}`)
     for (const pid of familyOf(worker)) group.add(pid)
@@ -139,7 +146,9 @@ async function measureWorkers(databaseUrl: string, round: number, count: number)
       await warm(service.baseUrl, load, count)
       for (const shape of round % 2 === 0 ? SHAPES : SHAPES.toReversed()) {
         const slowDown = () => limit(cpus === 0 ? null : cpus)
-        const figures = await measure(service, { load, shape, groups, slowDown })
+        const asked = { load, shape, groups, slowDown, proxyPid: proxy.pid }
+        const baseUrl = shape === 'proxied' ? proxy.baseUrl : service.baseUrl
+        const figures = await measure({ baseUrl, pid: service.pid }, asked)
         limit(null)
         all.push({ round, workers: count, load, shape, ...figures })
         say(`${count} workers, ${load}, ${shape}: ${JSON.stringify(figures)}`)
@@ -150,6 +159,7 @@ async function measureWorkers(databaseUrl: string, round: number, count: number)
     throw error
   } finally {
     limit(null)
+    await proxy.stop()
     await service.stop()
     for (const group of groups) group.remove()
     rmSync(dataDir, { recursive: true, force: true })
@@ -189,9 +199,16 @@ type Figures = Omit<Measured, 'round' | 'workers' | 'load' | 'shape'>
 
 async function measure(
   { baseUrl, pid }: { baseUrl: string; pid: number },
-  { load, shape, groups, slowDown }: { load: Load; shape: Shape; groups: readonly CpuGroup[]; slowDown: () => void },
+  {
+    load,
+    shape,
+    groups,
+    slowDown,
+    proxyPid,
+  }: { load: Load; shape: WorkersShape; groups: readonly CpuGroup[]; slowDown: () => void; proxyPid: number },
 ): Promise<Figures> {
-  const running = await AgencyLoad.start(baseUrl, LOADS[load].requests, { shape, connections: AGENCIES.length })
+  const connections = { shape: shape === 'proxied' ? 'alike' : shape, connections: AGENCIES.length } as const
+  const running = await AgencyLoad.start(baseUrl, LOADS[load].requests, connections)
   await Bun.sleep(PLACE_MS)
   slowDown()
   await Bun.sleep(SETTLE_MS)
@@ -201,6 +218,7 @@ async function measure(
     service: cpuSecondsOfFamily(pid),
     postgres: cpuSecondsOfFamily(postgres.postmasterPid),
     client: cpuSecondsOf(process.pid),
+    proxy: cpuSecondsOf(proxyPid),
     machine: machineSeconds(),
     periods: groups.map((group) => group.periods),
   })
@@ -219,6 +237,7 @@ async function measure(
     mostPerSecond: rounded(Math.max(...answers) / seconds, 1),
     serviceUs: usEach(({ service }) => service),
     postgresUs: usEach((use) => use.postgres),
+    proxyUs: usEach(({ proxy }) => proxy),
     client: rounded(used(({ client }) => client) / seconds, 2),
     machineIdle: rounded(used(({ machine }) => machine.idleS) / seconds, 2),
     stolen: rounded(used(({ machine }) => machine.stolenS) / seconds, 2),
@@ -230,7 +249,7 @@ async function measure(
 }
 
 /** Medians of the rounds; the ratio is the median of the rounds' own. */
-function pointOf(load: Load, shape: Shape, workers: number) {
+function pointOf(load: Load, shape: WorkersShape, workers: number) {
   const of = (count: number) =>
     all.filter((each) => each.load === load && each.shape === shape && each.workers === count)
   const figures = of(workers)

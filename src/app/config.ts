@@ -40,6 +40,8 @@ export type Config = {
   readonly signIn: SignInConfig
   /** Processes that serve on this machine, under a parent; 1: this process alone. */
   readonly workers: number
+  /** Whether each of them listens on a port of its own too, for a proxy that knows whose an agency is: those that follow `port`. */
+  readonly workerPorts: boolean
   /** null: this process is the only one that serves. */
   readonly cluster: ClusterConfig | null
   /** null: tracing is off. */
@@ -110,6 +112,7 @@ export const DEFAULTS = {
   PORT: 3000,
   ADMIN_HOST: LOOPBACK,
   WORKERS: 1,
+  WORKER_PORTS: false,
   OIDC_ONLY: false,
   DATA_DIR: './data',
   LOG_LEVEL: 'info',
@@ -163,10 +166,12 @@ export function readConfig(env: Env): Config {
     webhookAllowHosts,
     signIn: readSignInConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
     workers: read(env, 'WORKERS', faults, parseWorkers) ?? DEFAULTS.WORKERS,
+    workerPorts: read(env, 'WORKER_PORTS', faults, parseSwitch) ?? DEFAULTS.WORKER_PORTS,
     cluster: readClusterConfig(env, faults, (name, parse) => read(env, name, faults, parse)),
     traces: readTracesConfig((name, parse) => read(env, name, faults, parse)),
     limits: readLimits(env, faults),
   }
+  if (config.workerPorts || (config.cluster !== null && config.workers > 1)) checkWorkerPorts(config, faults)
   if (config.requireSynchronousStandby && !env['DATABASE_URL'])
     faults.push('REQUIRE_SYNCHRONOUS_STANDBY is set, but DATABASE_URL is not: the built-in PostgreSQL has no standby.')
   if (env['DATABASE_URL']) {
@@ -196,6 +201,7 @@ const WHAT_PASSES = {
   TRUSTED_PROXIES:
     'comma-separated addresses, or networks that are not all addresses, such as 127.0.0.1,10.0.0.0/8,fd00::/8',
   WORKERS: 'auto, or a whole number from 1 to 64',
+  WORKER_PORTS: 'true or false',
   DATA_DIR: 'the path of a folder',
   ERASURES_FILE: 'the path of a file',
   LOG_LEVEL: `one of ${LOG_LEVELS.join(', ')}`,
@@ -255,6 +261,16 @@ function readAdmin(env: Env, publicPort: number, faults: string[]): Config['admi
   return port === null ? null : Object.freeze({ port, host: host ?? DEFAULTS.ADMIN_HOST })
 }
 
+/** The ports that follow PORT are the workers'. */
+function checkWorkerPorts({ port, workers, admin }: Config, faults: string[]): void {
+  const [first, last] = [port + 1, port + workers]
+  if (port === 0) faults.push("PORT is 0: each worker has a port of its own, which follow PORT, so use a fixed one.")
+  else if (last > PORT_MAX)
+    faults.push(`PORT is ${port}: each worker has a port of its own, so use a PORT of at most ${PORT_MAX - workers}.`)
+  else if (admin !== null && admin.port >= first && admin.port <= last)
+    faults.push(`ADMIN_PORT is ${admin.port}, but ports ${first} to ${last} are the workers': use a different port.`)
+}
+
 function readLimits(env: Env, faults: string[]): Limits {
   const limits: Record<string, number> = {}
   for (const [name, limit] of Object.entries(LIMITS)) {
@@ -269,8 +285,10 @@ function readLimits(env: Env, faults: string[]): Limits {
   return Object.freeze(limits) as Limits
 }
 
+const PORT_MAX = 65_535
+
 function parsePort(text: string): number | null {
-  return wholeNumber(text, { min: 0, max: 65_535 })
+  return wholeNumber(text, { min: 0, max: PORT_MAX })
 }
 
 const WORKERS_MAX = 64

@@ -17,28 +17,28 @@ export type IdlePage = (reason: IdleReason) => Promise<string>
 export class Listeners {
   /** On PORT. */
   readonly public: Listener
-  /** Of a worker that is a node: where other nodes reach it, and not its siblings on PORT. Null otherwise. */
-  readonly node: Listener | null
+  /** Of a worker: where other nodes, or a proxy, reach it and not its siblings on PORT. Null otherwise. */
+  readonly own: Listener | null
   /** On ADMIN_PORT; null: PORT serves what is the operator's. */
   readonly admin: Listener | null
   readonly #idlePage: IdlePage
   #reason: IdleReason = 'starting'
 
   /**
-   * Listens on both addresses, or on neither. Answers 503 until there is an app to serve.
-   * @param addresses.isLate listens on the first address only when there is
+   * Listens on all addresses, or on none. Answers 503 until there is an app to serve.
+   * @param addresses.isLate listens on the main address only when there is
    * @throws ListenError naming the address that cannot be listened on
    */
   constructor(
-    addresses: { main: Address; node?: Address | null; admin: Address | null; isLate?: boolean },
+    addresses: { main: Address; own?: { readonly at: Address; readonly isLate: boolean } | null; admin: Address | null; isLate?: boolean },
     idlePage: IdlePage,
   ) {
-    const { main, node = null, admin, isLate = false } = addresses
+    const { main, own = null, admin, isLate = false } = addresses
     this.#idlePage = idlePage
     const starting = notServing('starting', systemIds, this.#optionsOf('starting', { hasProbes: admin === null }))
     this.public = new Listener(main, starting, { isLate })
     try {
-      this.node = node === null ? null : new Listener(node, starting)
+      this.own = own === null ? null : new Listener(own.at, starting, own)
       this.admin = admin === null ? null : openAdmin(admin, () => idlePage('starting'))
     } catch (error) {
       void this.public.server?.stop(true)
@@ -52,7 +52,7 @@ export class Listeners {
   }
 
   get all(): readonly Listener[] {
-    return [this.public, this.node, this.admin].filter((listener) => listener !== null)
+    return [this.public, this.own, this.admin].filter((listener) => listener !== null)
   }
 
   /** Where probes, metrics and the operator's token are served. */
@@ -90,7 +90,7 @@ export class Listeners {
     this.#reason = reason
     const refused = notServing(reason, systemIds, this.#optionsOf(reason, { hasProbes: this.admin === null }))
     this.public.answerWith(refused, options)
-    this.node?.answerWith(refused, options)
+    this.own?.answerWith(refused, options)
     this.admin?.answerWith(withoutCors(notServing(reason, systemIds, this.#optionsOf(reason))), options)
   }
 

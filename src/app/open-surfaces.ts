@@ -72,7 +72,7 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
     const wrap = entrance.wrap('admin', admin, { operatorTokens, hasProbes: true, any })
     served.push(admin.prepare(adminApp, (answer, ...route) => wrap(withoutCors(answer), ...route)))
   }
-  for (const each of [listener, options.listeners.node]) {
+  for (const each of [listener, options.listeners.own]) {
     if (each === null) continue
     const wrap = entrance.wrap('public', each, {
       operatorTokens: admin === null ? operatorTokens : [],

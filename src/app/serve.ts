@@ -113,10 +113,12 @@ async function run(
   ignoreProxies()
   const log = openLog(config.logLevel, worker?.settings)
   if (worker === null && config.databaseUrl === null) await mustHavePostgres()
-  const { host, port, admin } = config
+  const { host, port, admin, workerPorts } = config
   const idle = new IdleMetrics()
+  // A proxy that is set up for workers finds this process as the first of them.
+  const own = workerPorts ? { at: { host, port: port + 1 }, isLate: false } : null
   const listeners =
-    worker?.listeners(config) ?? new Listeners({ main: { host, port }, admin }, (reason) => idle.text(reason))
+    worker?.listeners(config) ?? new Listeners({ main: { host, port }, own, admin }, (reason) => idle.text(reason))
   worker?.surfaces.measureWith(() => idle.readings(listeners.reason))
   const service = new Service(log, listeners, config.dataDir)
   onOpen({ service, listeners })

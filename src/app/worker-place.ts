@@ -28,12 +28,16 @@ export class WorkerPlace {
   }
 
   /** PORT is shared by the workers, ADMIN_PORT is the parent's: what comes in there arrives through a socket. */
-  listeners({ host, admin, cluster }: Config): Listeners {
+  listeners({ host, admin, cluster, workerPorts }: Config): Listeners {
     const { worker, port, folder, isSuccessor } = this.settings
     return new Listeners(
       {
         main: { host, port, isShared: true },
-        node: cluster === null ? null : { host, port: port + worker },
+        // A proxy must find it as it finds PORT: closed until it serves. Another node learns from its 503 that nothing was done.
+        own:
+          cluster === null && !workerPorts
+            ? null
+            : { at: { host, port: port + worker }, isLate: isSuccessor && cluster === null },
         admin: admin === null ? null : { unix: adminSocketOf(folder, worker) },
         isLate: isSuccessor,
       },
@@ -47,9 +51,9 @@ export class WorkerPlace {
   }
 
   /** The parent says which shards it has, or, with CLUSTER_ETCD, etcd. */
-  membership({ cluster }: Config, log: Log): Membership {
+  membership({ cluster, workerPorts }: Config, log: Log): Membership {
     if (cluster !== null) return new ClusterMember(nodeOfWorker(cluster, this.settings.worker), log)
-    return new WorkerMember(this.settings, this.#channel, { log, onReplaced: () => this.replaced() })
+    return new WorkerMember(this.settings, this.#channel, { log, namesOwner: workerPorts, onReplaced: () => this.replaced() })
   }
 
   readonly surfaces: SharedSurfaces = {

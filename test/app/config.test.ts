@@ -37,6 +37,7 @@ describe('readConfig', () => {
       erasuresFile: null,
       signIn: { oidc: null, mail: null },
       workers: 1,
+      workerPorts: false,
       cluster: null,
       traces: null,
       limits: {

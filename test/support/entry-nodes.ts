@@ -111,7 +111,7 @@ export class EntryCluster {
     }
     const common = { owners, clock: systemClock, newId: systemIds, leaving: leaving.signal }
     const isWorker = this.#kind === 'workers'
-    const calls = isWorker ? new WorkerCalls(common) : new NodeCalls({ ...common, fetch, hops: new Hops(secrets) })
+    const calls = isWorker ? new WorkerCalls({ ...common, namesOwner: false }) : new NodeCalls({ ...common, fetch, hops: new Hops(secrets) })
     const entry = new RequestEntry({
       ...common,
       calls,

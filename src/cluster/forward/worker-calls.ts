@@ -1,17 +1,23 @@
 /** Requests to other workers of this machine: one connection to each, made when it is needed. */
 import { SOCKET_URL_PREFIX } from '../cluster-keys.ts'
+import { SERVED_BY_HEADER } from './hop.ts'
 import { MisplacedConnections } from './misplaced-connections.ts'
 import { type CallContext, type OwnedRequest, type OwnerCalls, type SendToOwner, UNKNOWN } from './owner-calls.ts'
 import { WorkerLink } from './worker-link.ts'
 
+interface WorkerCallsOptions extends CallContext {
+  /** Whether answers say which worker has made them, for a proxy that learns it. */
+  readonly namesOwner: boolean
+}
+
 export class WorkerCalls implements OwnerCalls {
-  readonly #options: CallContext
+  readonly #options: WorkerCallsOptions
   /** By the path of the socket. */
   readonly #links = new Map<string, WorkerLink>()
   readonly #misplaced = new MisplacedConnections()
   #isClosed = false
 
-  constructor(options: CallContext) {
+  constructor(options: WorkerCallsOptions) {
     this.#options = options
     options.leaving.addEventListener('abort', () => {
       for (const link of this.#links.values()) link.leave()
@@ -27,7 +33,9 @@ export class WorkerCalls implements OwnerCalls {
         return UNKNOWN
       }
       const outcome = await link.call(params, to.id, body, onEnd)
-      if (outcome.kind === 'answered' && this.#misplaced.forwarded(listener.connectionOf(request), shard))
+      if (outcome.kind !== 'answered') return outcome
+      this.#name(to.id, outcome.response)
+      if (this.#misplaced.forwarded(listener.connectionOf(request), shard))
         outcome.response.headers.set('Connection', 'close')
       return outcome
     }
@@ -38,7 +46,9 @@ export class WorkerCalls implements OwnerCalls {
     return null
   }
 
+  /** Made here, unless another worker is named already. */
   signed(response: Response): Response {
+    if (!response.headers.has(SERVED_BY_HEADER)) this.#name(this.#options.owners.self.id, response)
     return response
   }
 
@@ -46,6 +56,10 @@ export class WorkerCalls implements OwnerCalls {
   close(): void {
     this.#isClosed = true
     for (const link of [...this.#links.values()]) link.close()
+  }
+
+  #name(worker: string, { headers }: Response): void {
+    if (this.#options.namesOwner) headers.set(SERVED_BY_HEADER, worker)
   }
 
   #linkTo(url: string): WorkerLink | null {

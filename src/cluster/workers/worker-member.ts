@@ -35,6 +35,8 @@ const NOT_CONFIRMED: NotOwner = { kind: 'not_owner', owner: null, isDoubtful: fa
 
 interface WorkerMemberOptions {
   readonly log: NodeLog
+  /** Whether each answer says which worker has made it (SERVED_BY_HEADER). */
+  readonly namesOwner: boolean
   /** Another process is the writer now. */
   onReplaced(): void
 }
@@ -91,8 +93,9 @@ export class WorkerMember implements Membership {
       isOver,
       watch: this.#watch(),
     })
-    const calls = new WorkerCalls({ owners: node.owners, clock, leaving })
-    const { entrance, requests } = openEntrance({ node, ledger, shards, leaving, calls, log: this.#options.log })
+    const { log, namesOwner } = this.#options
+    const calls = new WorkerCalls({ owners: node.owners, clock, leaving, namesOwner })
+    const { entrance, requests } = openEntrance({ node, ledger, shards, leaving, calls, log })
     const listener = new WorkerListener(socket, (request, forwarded) =>
       // As for what comes in by a listener (P3).
       ledger.isConfirmed ? requests.receive(request, forwarded) : NOT_CONFIRMED,
