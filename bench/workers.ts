@@ -1,8 +1,8 @@
 /*
- * `bun run bench --workers`, or `bun bench/workers.ts [--workers 1,2,4] [--only reads | bookings] [--cpus 0.2] [--rounds 3]`: how reads and
+ * `bun run bench --workers`, or `bun bench/workers.ts [--workers 1,2,4] [--only reads | bookings] [--cpus 0.2] [--period-ms 50] [--rounds 3]`: how reads and
  * bookings grow with the workers of one service (WORKERS). Each worker gets the same share of a CPU, its sender of webhooks included, so that
  * the workers are the limit and not the machine, which the load generator and PostgreSQL share. `--cpus 0`: no limit, for a machine with
- * a core for each worker. The CPU time of a request is that of all processes of the service: parent, workers and senders. Needs root.
+ * a core for each worker. The CPU time of a request is that of all processes of the service: parent, workers and senders. Needs root, and HAProxy.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -58,6 +58,8 @@ interface Measured {
   /** Microseconds of CPU for each answer. */
   readonly serviceUs: number
   readonly postgresUs: number
+  /** Of HAProxy, which is not the service's. */
+  readonly proxyUs: number
   /** CPUs. */
   readonly client: number
   readonly machineIdle: number
@@ -71,6 +73,7 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '1,2,4' },
     only: { type: 'string' },
     cpus: { type: 'string', default: '0.2' },
+    'period-ms': { type: 'string', default: '50' },
     rounds: { type: 'string', default: '3' },
   },
 })
@@ -78,14 +81,16 @@ const counts = values.workers
   .split(',')
   .map(Number)
   .toSorted((a, b) => a - b)
-const [cpus, rounds] = [Number(values.cpus), Number(values.rounds)]
+const [cpus, rounds, periodMs] = [Number(values.cpus), Number(values.rounds), Number(values['period-ms'])]
 const loads = LOAD_NAMES.filter((load) => values.only === undefined || values.only === load)
 if (
   loads.length === 0 ||
-  !(cpus >= 0 && rounds >= 1) ||
+  !(cpus >= 0 && rounds >= 1 && periodMs >= 1) ||
   !counts.every((count) => Number.isInteger(count) && count > 0)
 ) {
-  console.error('Usage: bun bench/workers.ts [--workers 1,2,4] [--only reads | bookings] [--cpus 0.2] [--rounds 3]')
+  console.error(
+    'Usage: bun bench/workers.ts [--workers 1,2,4] [--only reads | bookings] [--cpus 0.2] [--period-ms 50] [--rounds 3]',
+  )
   process.exit(2)
 }
 
@@ -114,6 +119,7 @@ await writeResult('workers', {
   loadBefore,
   loadAfter: loadavg()[0],
   cpus,
+  periodMs,
   rounds,
   agencies: AGENCIES.length,
   curve,
@@ -130,7 +136,7 @@ async function measureWorkers(databaseUrl: string, round: number, count: number)
   const service = await startService(databaseUrl, { DATA_DIR: dataDir, WORKERS: String(count), ...ports })
   const proxy = await startWorkersProxy(port, count)
   const groups = workersOf(service.pid, count).map((worker, i) => {
-    const group = new CpuGroup(`nightledger-bench-${process.pid}-${i + 1}`)
+    const group = new CpuGroup(`nightledger-bench-${process.pid}-${i + 1}`, periodMs * 1_000)
     for (const pid of familyOf(worker)) group.add(pid)
     return group
   })

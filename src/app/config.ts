@@ -264,9 +264,11 @@ function readAdmin(env: Env, publicPort: number, faults: string[]): Config['admi
 /** The ports that follow PORT are the workers'. */
 function checkWorkerPorts({ port, workers, admin }: Config, faults: string[]): void {
   const [first, last] = [port + 1, port + workers]
-  if (port === 0) faults.push("PORT is 0: each worker has a port of its own, which follow PORT, so use a fixed one.")
+  if (port === 0) faults.push("PORT is 0, but the ports after it are to be the workers' own: use a fixed port.")
   else if (last > PORT_MAX)
-    faults.push(`PORT is ${port}: each worker has a port of its own, so use a PORT of at most ${PORT_MAX - workers}.`)
+    faults.push(
+      `PORT is ${port}, but the ${workers} ports after it are the workers': use a port of at most ${PORT_MAX - workers}.`,
+    )
   else if (admin !== null && admin.port >= first && admin.port <= last)
     faults.push(`ADMIN_PORT is ${admin.port}, but ports ${first} to ${last} are the workers': use a different port.`)
 }

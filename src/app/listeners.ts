@@ -30,7 +30,12 @@ export class Listeners {
    * @throws ListenError naming the address that cannot be listened on
    */
   constructor(
-    addresses: { main: Address; own?: { readonly at: Address; readonly isLate: boolean } | null; admin: Address | null; isLate?: boolean },
+    addresses: {
+      main: Address
+      own?: { readonly at: Address; readonly isLate: boolean } | null
+      admin: Address | null
+      isLate?: boolean
+    },
     idlePage: IdlePage,
   ) {
     const { main, own = null, admin, isLate = false } = addresses

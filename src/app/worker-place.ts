@@ -53,7 +53,11 @@ export class WorkerPlace {
   /** The parent says which shards it has, or, with CLUSTER_ETCD, etcd. */
   membership({ cluster, workerPorts }: Config, log: Log): Membership {
     if (cluster !== null) return new ClusterMember(nodeOfWorker(cluster, this.settings.worker), log)
-    return new WorkerMember(this.settings, this.#channel, { log, namesOwner: workerPorts, onReplaced: () => this.replaced() })
+    return new WorkerMember(this.settings, this.#channel, {
+      log,
+      namesOwner: workerPorts,
+      onReplaced: () => this.replaced(),
+    })
   }
 
   readonly surfaces: SharedSurfaces = {

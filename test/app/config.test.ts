@@ -292,6 +292,22 @@ describe('WORKERS', () => {
     },
   )
 
+  test('have ports of their own only if they are asked for, and then no other listener may have one of them', () => {
+    expect(readConfig({ WORKER_PORTS: 'true', WORKERS: '4', PORT: '3000', ADMIN_PORT: '3005' }).workerPorts).toBe(true)
+    const faultsWith = (env: Record<string, string>) => faultsOf({ WORKER_PORTS: 'true', ...env })
+    expect(faultsWith({ PORT: '0' })).toEqual([
+      "PORT is 0, but the ports after it are to be the workers' own: use a fixed port.",
+    ])
+    const four = process.platform === 'linux' ? 4 : 1
+    expect(faultsWith({ WORKERS: '4', PORT: '65534' })).toEqual(
+      four === 4 ? ["PORT is 65534, but the 4 ports after it are the workers': use a port of at most 65531."] : [],
+    )
+    expect(faultsWith({ WORKERS: '4', PORT: '3000', ADMIN_PORT: String(3000 + four) })).toEqual([
+      `ADMIN_PORT is ${3000 + four}, but ports 3001 to ${3000 + four} are the workers': use a different port.`,
+    ])
+    expect(faultsOf({ WORKERS: '4', PORT: '3000', ADMIN_PORT: '3001' })).toEqual([])
+  })
+
   test('is nothing else', () => {
     for (const text of ['0', '65', '2.5', '-1', 'all', 'Auto'])
       expect(faultsOf({ WORKERS: text })).toEqual([
@@ -328,6 +344,12 @@ describe('a node of a cluster', () => {
     expect(nodeOf('http://10.0.0.1:3000')).toEqual(['node-a.3', 'http://10.0.0.1:3003'])
     expect(nodeOf('http://a')).toEqual(['node-a.3', 'http://a:83'])
     expect(nodeOf('https://[::1]')).toEqual(['node-a.3', 'https://[::1]:446'])
+  })
+
+  test.skipIf(process.platform !== 'linux')("has no other listener at a worker's port", () => {
+    expect(faultsOf({ ...NODE, WORKERS: '2', PORT: '3000', ADMIN_PORT: '3002' })).toEqual([
+      "ADMIN_PORT is 3002, but ports 3001 to 3002 are the workers': use a different port.",
+    ])
   })
 
   test('shows etcd a certificate with its key, or none', () => {

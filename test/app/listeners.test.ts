@@ -72,6 +72,21 @@ test('while requests are held, a probe is answered, whatever it says about its h
     expect(await sendRaw(listeners.public.port, `GET /readyz ${version}\r\n\r\n`)).toMatchObject([{ status: 503 }])
 })
 
+test("a worker's own port is answered as PORT is, and closed until there is an app if others serve already", async () => {
+  const ports = [freePort(), freePort()]
+  const [main, at] = ports.map((port) => ({ ...LOOPBACK, port })) as [typeof LOOPBACK, typeof LOOPBACK]
+  const early = listen({ main, own: { at, isLate: false }, admin: LOOPBACK })
+  expect(await statuses(early, '/partner/v1/units')).toEqual([503, 503, 503])
+  early.refuse('fenced', { isDraining: false })
+  expect(await statuses(early, '/partner/v1/units')).toEqual([500, 500, 500])
+  for (const { server } of early.all) await server?.stop(true)
+  const late = listen({ main, own: { at, isLate: true }, admin: null, isLate: true })
+  for (const port of ports)
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow('ECONNREFUSED')
+  for (const each of late.all) each.serve(new Elysia().get('/', () => 'here'))
+  for (const port of ports) expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('here')
+})
+
 test('it listens on both addresses or on neither', () => {
   const taken = listen({ main: LOOPBACK, admin: null }).public.port
   const free = freePort()

@@ -64,13 +64,14 @@ describeWithEtcd('a cluster of processes', () => {
   test('each worker of a host is a node, which others reach at a port of its own', async () => {
     const dataDir = `${folder}/a`
     const [a, b] = [await nodes.start('a', { WORKERS: '2', DATA_DIR: dataDir }), await nodes.start('b')]
+    const ownUrl = (worker: number) => `http://127.0.0.1:${Number(new URL(a.baseUrl).port) + worker}`
     const { nodes: seen } = await settled(b, 3)
     expect(seen.map(({ id }) => id)).toEqual(['a.1', 'a.2', 'b'])
     const owners = new Set<string | null>()
     // Shards are random: make agencies until two processes own some.
     for (let made = 0; made < 6 || (owners.size < 2 && made < 50); made++) {
       const key = await makeAgencyByPortal(b, { slug: `agency-${made}`, scopes: ['read:units'], plan: AMPLE_PLAN })
-      for (const { baseUrl } of [a, b, a]) {
+      for (const baseUrl of [a.baseUrl, b.baseUrl, ownUrl(1), ownUrl(2)]) {
         const headers = { authorization: `Bearer ${key}`, connection: 'close' }
         const answer = await fetch(`${baseUrl}/partner/v1/units`, { headers })
         expect(answer.status).toBe(200)

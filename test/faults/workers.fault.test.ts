@@ -19,6 +19,7 @@ import {
 } from '../support/service-process.ts'
 import { type ServiceWorkers, startWorkers } from '../support/service-workers.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startWorkersProxy } from '../support/workers-proxy.ts'
 
 /* A service with several workers on one port: its parent, its workers, and a standby of it. */
 
@@ -88,6 +89,50 @@ describe('a service with workers', () => {
       }
       return (await forwarded()) === before
     })
+  })
+
+  test('has no request forwarded behind a proxy that knows the own port of each worker, and no read fails when one is killed', async () => {
+    const port = freePort()
+    const service = await start({ PORT: String(port), WORKER_PORTS: 'true' })
+    const proxy = await startWorkersProxy(port, WORKERS)
+    try {
+      const read = async (url = proxy.baseUrl) => {
+        const headers = { authorization: `Bearer ${LOAD_SECRET}`, connection: 'close' }
+        const { status, headers: answered } = await fetch(`${url}/partner/v1/units`, { headers })
+        return { status, worker: answered.get('x-served-by') }
+      }
+      const first = await read()
+      expect(first).toEqual({ status: 200, worker: expect.stringMatching(/^worker-[123]$/) })
+      const forwarded = async () =>
+        (await scrape(service.baseUrl)).value('nightledger_cluster_requests_total', { outcome: 'forwarded' })
+      const before = await forwarded()
+      for (let i = 0; i < 30; i++) expect(await read()).toEqual(first)
+      expect(await forwarded()).toBe(before)
+      const worker = Number(first.worker?.slice('worker-'.length))
+      process.kill(service.workers().get(worker) ?? 0, 'SIGKILL')
+      let isClosed = false
+      await eventually('its successor answers', async () => {
+        const { status, worker: by } = await read()
+        expect(status).toBe(200)
+        // Not 503, with which the proxy could do less than with a closed port.
+        const own = await read(`http://127.0.0.1:${port + worker}`).catch(() => null)
+        isClosed ||= own === null
+        if (own !== null) expect(own.status).toBe(200)
+        return isClosed && own !== null && by === first.worker
+      })
+    } finally {
+      await proxy.stop()
+    }
+  })
+
+  test('answers at the port of the first worker too when there is only one', async () => {
+    const port = freePort()
+    const service = await startServiceOn(database.url, { PORT: String(port), WORKER_PORTS: 'true' })
+    started.add(service)
+    for (const each of [port, port + 1]) {
+      const headers = { authorization: `Bearer ${LOAD_SECRET}` }
+      expect((await fetch(`http://127.0.0.1:${each}/partner/v1/units`, { headers })).status).toBe(200)
+    }
   })
 
   test('goes on when a worker is killed: nothing is lost or sold twice, its agencies are answered by others, and it comes back', async () => {

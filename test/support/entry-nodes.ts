@@ -75,9 +75,11 @@ export class EntryCluster {
     answer: (request: Request, node: EntryNode) => Response | Promise<Response> = tell,
     {
       secrets = [CLUSTER_SECRET],
+      namesOwner = false,
       ...limits
     }: {
       secrets?: readonly string[]
+      namesOwner?: boolean
       forwardedMax?: number
       forwardedOfShardMax?: number
       forwardedFeedsMax?: number
@@ -111,7 +113,9 @@ export class EntryCluster {
     }
     const common = { owners, clock: systemClock, newId: systemIds, leaving: leaving.signal }
     const isWorker = this.#kind === 'workers'
-    const calls = isWorker ? new WorkerCalls({ ...common, namesOwner: false }) : new NodeCalls({ ...common, fetch, hops: new Hops(secrets) })
+    const calls = isWorker
+      ? new WorkerCalls({ ...common, namesOwner })
+      : new NodeCalls({ ...common, fetch, hops: new Hops(secrets) })
     const entry = new RequestEntry({
       ...common,
       calls,

@@ -48,6 +48,18 @@ test('what a client says in the header of nodes means nothing, wherever its requ
   }
 })
 
+test('an answer says which worker has made it, to a proxy that learns it', async () => {
+  const [a, b] = [
+    cluster.node('a', undefined, { namesOwner: true }),
+    cluster.node('b', undefined, { namesOwner: true }),
+  ]
+  cluster.own(SHARD, 'b')
+  const nobodys = '/partner/v1/openapi.json'
+  const named = async (url: string) => (await fetch(url, { headers: AUTHORIZATION })).headers.get('x-served-by')
+  expect([await named(a.url + PATH), await named(b.url + PATH)]).toEqual(['b', 'b'])
+  expect([await named(a.url + nobodys), await named(b.url + nobodys)]).toEqual(['a', 'b'])
+})
+
 test('a connection whose requests are all of one agency of another worker is closed after 32; one at its owner stays', async () => {
   const { a, b } = two('b')
   const untilClosed = async (url: string) => {

@@ -16,9 +16,14 @@ interface CpuPeriods {
 
 export class CpuGroup {
   readonly #folder: string
+  readonly #periodUs: number
 
-  /** @throws Error when the machine does not allow groups */
-  constructor(name: string) {
+  /**
+   * @param periodUs in which the group gets its share: once it has used that up, it pauses until the next one
+   * @throws Error when the machine does not allow groups
+   */
+  constructor(name: string, periodUs = PERIOD_US) {
+    this.#periodUs = periodUs
     this.#folder = join(existsSync(VERSION_1) ? VERSION_1 : '/sys/fs/cgroup', name)
     mkdirSync(this.#folder, { recursive: true })
     if (existsSync(VERSION_1)) this.#write('cpu.shares', WEIGHT_MAX.version1)
@@ -37,11 +42,11 @@ export class CpuGroup {
 
   /** How many CPUs the group gets at most, from now on; null: as many as there are. */
   limit(cpus: number | null): void {
-    const quotaUs = cpus === null ? null : Math.round(cpus * PERIOD_US)
+    const quotaUs = cpus === null ? null : Math.round(cpus * this.#periodUs)
     if (existsSync(VERSION_1)) {
-      this.#write('cpu.cfs_period_us', PERIOD_US)
+      this.#write('cpu.cfs_period_us', this.#periodUs)
       this.#write('cpu.cfs_quota_us', quotaUs ?? -1)
-    } else this.#write('cpu.max', `${quotaUs ?? 'max'} ${PERIOD_US}`)
+    } else this.#write('cpu.max', `${quotaUs ?? 'max'} ${this.#periodUs}`)
   }
 
   get periods(): CpuPeriods {
