@@ -135,10 +135,9 @@ export class KeyAdmission implements RouteAdmission<Admission> {
     { tag, body }: Tagged,
     { status, isConditional }: { status: number; isConditional: boolean },
   ): Response {
-    const about = { requestId, rate, now: this.#clock.now() }
-    if (body === null) return inMode(holder, taggedAnswer({ tag, body, kind: 'unchanged' }, { status: 304, ...about }))
-    const kind = isConditional ? 'conditional' : 'tagged'
-    return inMode(holder, taggedAnswer({ tag, body, kind }, { status, ...about }))
+    const kind = body === null ? 'unchanged' : isConditional ? 'conditional' : 'tagged'
+    const about = { status: body === null ? 304 : status, requestId, rate, now: this.#clock.now() }
+    return inMode(holder, taggedAnswer({ tag, body, kind }, about))
   }
 
   headersOf({ requestId, admission }: Pick<Open<Admission>, 'requestId' | 'admission'>): Headers {
