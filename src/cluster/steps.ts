@@ -8,36 +8,47 @@
 import { SHARDS } from '../core/journal/shard.ts'
 import type { HeldClaim } from './cluster-view.ts'
 
-const REMEMBERED_MAX = 8
+/** Nodes whose weights are kept. */
+const NODES_KEPT_MAX = 256
 
 /**
  * C2: who should own each shard: of the nodes, the one with the highest hash of its id and the shard (rendezvous hashing). A node that
  * comes or goes changes the owner of its own shards only.
  * @returns by shard; null everywhere without a node
  */
-export function placementOf(nodes: readonly string[]): readonly (string | null)[] {
-  return Array.from({ length: SHARDS }, (_, shard) => {
-    let best: { node: string; weight: string } | null = null
-    for (const node of nodes) {
-      const weight = new Bun.CryptoHasher('sha256').update(`${shard} ${node}`).digest('hex')
-      if (best === null || weight > best.weight) best = { node, weight }
-    }
-    return best?.node ?? null
-  })
+export function placementOf(nodes: readonly string[], weightsOf = hashedWeights): readonly (string | null)[] {
+  const placement = new Array<string | null>(SHARDS).fill(null)
+  const best = new Array<string>(SHARDS).fill('')
+  for (const node of nodes)
+    for (const [shard, weight] of weightsOf(node).entries())
+      if (weight > (best[shard] as string)) {
+        best[shard] = weight
+        placement[shard] = node
+      }
+  return placement
 }
 
-/** Remembers a few: of the present set of nodes, of the one before, and of those without this node. */
+function hashedWeights(node: string): readonly string[] {
+  return Array.from({ length: SHARDS }, (_, shard) =>
+    new Bun.CryptoHasher('sha256').update(`${shard} ${node}`).digest('hex'),
+  )
+}
+
+/** `placementOf`, with the weights of each node hashed once: when a node goes, the requests of the others would wait for that. */
 export class Placements {
-  readonly #known = new Map<string, readonly (string | null)[]>()
+  readonly #weights = new Map<string, readonly string[]>()
+  readonly #weightsOf = (node: string): readonly string[] => {
+    const weights = this.#weights.get(node) ?? hashedWeights(node)
+    if (this.#weights.size >= NODES_KEPT_MAX) this.#weights.clear()
+    this.#weights.set(node, weights)
+    return weights
+  }
+  #last: { readonly nodes: string; readonly placement: readonly (string | null)[] } | null = null
 
   of(nodes: readonly string[]): readonly (string | null)[] {
     const name = nodes.join(' ')
-    const known = this.#known.get(name)
-    if (known !== undefined) return known
-    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
-    const placement = placementOf(nodes)
-    this.#known.set(name, placement)
-    return placement
+    if (this.#last?.nodes !== name) this.#last = { nodes: name, placement: placementOf(nodes, this.#weightsOf) }
+    return this.#last.placement
   }
 }
 
