@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sql } from '../src/postgres/client/connect.ts'
+import { Scrape } from '../test/support/scrape.ts'
 import { TEST_PORTAL_TOKEN } from '../test/support/service-process.ts'
 import type { LoadAsked, LoadResult, OpenAsked, OpenResult } from './load/load-process.ts'
 import { sourceOf } from './load/requests.ts'
@@ -110,10 +111,24 @@ export class Harness {
       const harness = new Harness({ ...processes, databaseUrl: url, size, sql, urls })
       onStep('touching every unit once, so that all are resident')
       await harness.touchEveryUnit()
+      onStep('waiting until the checkpoints of what was seeded are built')
+      await harness.#untilCheckpointsAreBuilt()
       return harness
     } catch (error) {
       await postgres.stop()
       throw error
+    }
+  }
+
+  /** To build them takes a fifth of a core, for a minute after a start with so many bookings that have none. */
+  async #untilCheckpointsAreBuilt(): Promise<void> {
+    for (let before = 0; ; ) {
+      const page = new Scrape(await (await fetch(`${this.#urls.nightledger}/metrics`)).text())
+      const behindS = page.value('nightledger_checkpoints_behind_seconds')
+      // It falls when a round is over.
+      if (behindS < before) return
+      before = behindS
+      await Bun.sleep(500)
     }
   }
 

@@ -45,7 +45,11 @@ import { LastFlush, openCounters } from './ledger-counters.ts'
 import { openHousekeeping } from './ledger-housekeeping.ts'
 import { openStores } from './ledger-stores.ts'
 
-const SWEEP_MS = 5_000
+const RESUME_MS = 5_000
+/** Between two parts of a sweep through the units in memory. */
+const SWEEP_MS = 50
+/** Sweeps in the time after which an idle unit is passivated. */
+const SWEEPS_PER_IDLE_TIME = 20
 /** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
@@ -227,7 +231,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     retention,
   })
 
-  let sweep: NodeJS.Timeout | undefined
+  const timers: NodeJS.Timeout[] = []
   const others: Turn['writers'] = {
     // The answer to a take-over of this process may have been lost.
     list: async () => (await writers.list()).filter((writer) => writer.writerId !== writerId),
@@ -316,12 +320,13 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     holdTimer.start()
     sandboxClocks.resume()
     housekeeping.start()
-    sweep = setInterval(() => {
-      directory.sweep()
+    const share = Math.min(1, (SWEEP_MS * SWEEPS_PER_IDLE_TIME) / limits.unitIdleMs)
+    timers.push(
+      setInterval(() => directory.sweep(share), SWEEP_MS),
       // Those of shards that this process has acquired meanwhile, and those that were interrupted.
-      sandboxClocks.resume()
-    }, SWEEP_MS)
-    sweep.unref()
+      setInterval(() => sandboxClocks.resume(), RESUME_MS),
+    )
+    for (const timer of timers) timer.unref()
   }
 
   const ledger: Ledger = {
@@ -370,7 +375,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     announceEnd: () => writers.drain(writerId),
     close: async () => {
       const { journal, rateSlots, heartbeat } = writing()
-      clearInterval(sweep)
+      for (const timer of timers) clearInterval(timer)
       await ownership.release()
       const flush = new LastFlush(clock, watch.onCountersNotWritten)
       await Promise.all([

@@ -72,6 +72,10 @@ export class UnitDirectory {
   readonly #onLeft = new Set<() => void>()
   /** In the order in which the second-chance algorithm visits them. */
   readonly #resident = new Map<string, UnitActor>()
+  /** Where the sweep goes on. */
+  #sweeping = this.#resident.values()
+  /** Those with a turn that runs or waits: to look for them among all, for each reading of the metrics, would take milliseconds. */
+  readonly #busy = new Set<UnitActor>()
   readonly #activating = new Map<string, { readonly agencyId: string; readonly actor: Promise<UnitActor> }>()
   /** Number of commands waiting for a unit's activation to take their turn (U5). */
   readonly #pendingTurns = new Map<string, number>()
@@ -113,7 +117,7 @@ export class UnitDirectory {
   get stats(): DirectoryStats {
     let waiting = 0
     let deepest = 0
-    for (const { waiting: depth } of this.#resident.values()) {
+    for (const { waiting: depth } of this.#busy) {
       waiting += depth
       deepest = Math.max(deepest, depth)
     }
@@ -198,11 +202,13 @@ export class UnitDirectory {
   async #turnOf<T>(actor: UnitActor, turn: (state: UnitState) => Promise<T>): Promise<T> {
     actor.touched = true
     if (actor.isFull) this.#refused += 1
+    this.#busy.add(actor)
     try {
       const answer = await actor.turn(turn)
       this.#snapshotIfDue(actor)
       return answer
     } finally {
+      if (actor.isIdle) this.#busy.delete(actor)
       if (this.#leaving.size > 0) this.#noteLeft(actor)
     }
   }
@@ -251,18 +257,31 @@ export class UnitDirectory {
     return this.#applied.get(agencyId) ?? 0
   }
 
-  /** Passivates the actors that were idle for `idleMs`, and any above `residentMax`. Called by a timer. */
-  sweep(): void {
+  /**
+   * Passivates actors that were idle for `idleMs`, and any above `residentMax`. Called by a timer.
+   * @param share of the actors that are looked at, the next ones of all: hundreds of thousands at once would take a tenth of a second
+   */
+  sweep(share = 1): void {
     const now = this.#clock.monotonicMs()
-    for (const actor of this.#resident.values()) {
+    for (let left = Math.ceil(this.#resident.size * share); left > 0; left--) {
+      const actor = this.#nextToSweep()
+      if (actor === null) break
       if (actor.touched) {
         actor.touched = false
         actor.lastTouchedMs = now
-      } else if (this.#canPassivate(actor) && now - actor.lastTouchedMs >= this.#limits.idleMs) {
+      } else if (now - actor.lastTouchedMs >= this.#limits.idleMs && this.#canPassivate(actor)) {
         this.#passivate(actor)
       }
     }
     this.#makeRoom()
+  }
+
+  /** After the last one the first one again; null when there is none. */
+  #nextToSweep(): UnitActor | null {
+    const next = this.#sweeping.next()
+    if (!next.done) return next.value
+    this.#sweeping = this.#resident.values()
+    return this.#sweeping.next().value ?? null
   }
 
   /** Writes a snapshot of every resident unit that has changed since its last one. For a clean shutdown. */

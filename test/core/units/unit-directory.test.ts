@@ -78,6 +78,18 @@ describe('passivation', () => {
     expect(ledger.directory.peek(UNIT_1)).toBeNull()
   })
 
+  test('looks at a share of the units at a time, one after the other, and then at the first ones again', async () => {
+    const ledger = await MemoryLedger.open(units(4))
+    for (let i = 0; i < 4; i++) ledger.directory.sweep(1 / 4)
+    await ledger.clock.advance(60_000)
+    const left: number[] = []
+    for (let i = 0; i < 4; i++) {
+      ledger.directory.sweep(1 / 4)
+      left.push(ledger.directory.stats.resident)
+    }
+    expect(left).toEqual([3, 2, 1, 0])
+  })
+
   test('never evicts an actor with a running turn', async () => {
     const ledger = await MemoryLedger.open(units(1))
     let release = () => {}
