@@ -21,6 +21,9 @@ import {
 import { seedLedger } from './world/seed.ts'
 import type { WorldSize } from './world/world.ts'
 
+const CHECKPOINT_LOOK_MS = 500
+const CHECKPOINT_LOOKS_MAX = 1_200
+
 /** CPU time per request: of the serving process, and of Postgres with all its backends. */
 interface Cpu {
   readonly serverCpuMs: number
@@ -122,14 +125,15 @@ export class Harness {
 
   /** To build them takes a fifth of a core, for a minute after a start with so many bookings that have none. */
   async #untilCheckpointsAreBuilt(): Promise<void> {
-    for (let before = 0; ; ) {
+    for (let before = 0, tried = 0; tried < CHECKPOINT_LOOKS_MAX; tried++) {
       const page = new Scrape(await (await fetch(`${this.#urls.nightledger}/metrics`)).text())
       const behindS = page.value('nightledger_checkpoints_behind_seconds')
       // It falls when a round is over.
       if (behindS < before) return
       before = behindS
-      await Bun.sleep(500)
+      await Bun.sleep(CHECKPOINT_LOOK_MS)
     }
+    throw new Error('Cannot measure: the checkpoints of what was seeded are not built')
   }
 
   get servicePid(): number {

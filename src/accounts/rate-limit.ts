@@ -176,7 +176,7 @@ const CAPACITY_MIN = 16
  * jumps.
  */
 export class RollingMinute {
-  /** Of each entry its millisecond, and beside it its number: in a large service, every further array is in no cache of the processor. */
+  /** Of each entry its millisecond, and beside it its number: in a large service, each additional array is another cache miss. */
   #ring = new Float64Array(2 * CAPACITY_MIN)
   /** Of the oldest entry. */
   #head = 0

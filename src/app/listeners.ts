@@ -42,11 +42,14 @@ export class Listeners {
     this.#idlePage = idlePage
     const starting = notServing('starting', systemIds, this.#optionsOf('starting', { hasProbes: admin === null }))
     this.public = new Listener(main, starting, { isLate })
+    let opened: Listener | null = null
     try {
-      this.own = own === null ? null : new Listener(own.at, starting, own)
+      opened = own === null ? null : new Listener(own.at, starting, own)
+      this.own = opened
       this.admin = admin === null ? null : openAdmin(admin, () => idlePage('starting'))
     } catch (error) {
       void this.public.server?.stop(true)
+      void opened?.server?.stop(true)
       throw error
     }
   }

@@ -48,8 +48,9 @@ import { openStores } from './ledger-stores.ts'
 const RESUME_MS = 5_000
 /** Between two parts of a sweep through the units in memory. */
 const SWEEP_MS = 50
-/** Sweeps in the time after which an idle unit is passivated. */
-const SWEEPS_PER_IDLE_TIME = 20
+/** A sweep takes a twentieth of the time after which an idle unit is passivated, but at least and at most so long. */
+const SWEEP_PART = 1 / 20
+const SWEEP_ALL_MS = { min: 5_000, max: 30_000 } as const
 /** After the fence, open writes are first answered with 500 and then counted. */
 const COUNT_FENCED_AFTER_MS = 50
 
@@ -320,7 +321,8 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     holdTimer.start()
     sandboxClocks.resume()
     housekeeping.start()
-    const share = Math.min(1, (SWEEP_MS * SWEEPS_PER_IDLE_TIME) / limits.unitIdleMs)
+    const { min, max } = SWEEP_ALL_MS
+    const share = SWEEP_MS / Math.min(max, Math.max(min, limits.unitIdleMs * SWEEP_PART))
     timers.push(
       setInterval(() => directory.sweep(share), SWEEP_MS),
       // Those of shards that this process has acquired meanwhile, and those that were interrupted.

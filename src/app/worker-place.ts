@@ -33,7 +33,8 @@ export class WorkerPlace {
     return new Listeners(
       {
         main: { host, port, isShared: true },
-        // A proxy must find it as it finds PORT: closed until it serves. Another node learns from its 503 that nothing was done.
+        // Of a successor: opened only when it serves, so that a proxy is refused and tries another worker. Of a node it is open earlier:
+        // a 503 tells the other node that nothing was done.
         own:
           cluster === null && !workerPorts
             ? null

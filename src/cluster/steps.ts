@@ -9,7 +9,7 @@ import { SHARDS } from '../core/journal/shard.ts'
 import type { HeldClaim } from './cluster-view.ts'
 
 /** Nodes whose weights are kept. */
-const NODES_KEPT_MAX = 256
+const NODES_KEPT_MAX = 64
 
 /**
  * C2: who should own each shard: of the nodes, the one with the highest hash of its id and the shard (rendezvous hashing). A node that
@@ -38,8 +38,10 @@ function hashedWeights(node: string): readonly string[] {
 export class Placements {
   readonly #weights = new Map<string, readonly string[]>()
   readonly #weightsOf = (node: string): readonly string[] => {
-    const weights = this.#weights.get(node) ?? hashedWeights(node)
+    const known = this.#weights.get(node)
+    if (known !== undefined) return known
     if (this.#weights.size >= NODES_KEPT_MAX) this.#weights.clear()
+    const weights = hashedWeights(node)
     this.#weights.set(node, weights)
     return weights
   }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import {
   LEAVING_MOVES_MAX,
   MOVES_MAX,
+  Placements,
   placementOf,
   type Situation,
   type Steps,
@@ -153,5 +154,13 @@ describe('the wanted owner of a shard', () => {
   })
   test('is nobody without a node', () => {
     expect(new Set(placementOf([]))).toEqual(new Set([null]))
+  })
+
+  test('is the same with the weights of the nodes kept, whichever come and go', () => {
+    const placements = new Placements()
+    for (let round = 0; round < 100; round++) {
+      const nodes = [`a-${round}`, `b-${round >> 1}`, 'c'].slice(0, 1 + (round % 3))
+      expect(placements.of(nodes)).toEqual(placementOf(nodes))
+    }
   })
 })

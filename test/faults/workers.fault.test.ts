@@ -91,39 +91,46 @@ describe('a service with workers', () => {
     })
   })
 
-  test('has no request forwarded behind a proxy that knows the own port of each worker, and no read fails when one is killed', async () => {
-    const port = freePort()
-    const service = await start({ PORT: String(port), WORKER_PORTS: 'true' })
-    const proxy = await startWorkersProxy(port, WORKERS)
-    try {
-      const read = async (url = proxy.baseUrl) => {
-        const headers = { authorization: `Bearer ${LOAD_SECRET}`, connection: 'close' }
-        const { status, headers: answered } = await fetch(`${url}/partner/v1/units`, { headers })
-        return { status, worker: answered.get('x-served-by') }
+  test.each([
+    ['without ADMIN_PORT', null],
+    ['with it', freePort()],
+  ])(
+    'has no request forwarded behind a proxy that knows the own port of each worker, and no read fails when one is killed, %s',
+    async (_, adminPort) => {
+      const port = freePort()
+      const admin = adminPort === null ? {} : { ADMIN_PORT: String(adminPort) }
+      const service = await start({ PORT: String(port), WORKER_PORTS: 'true', ...admin })
+      const proxy = await startWorkersProxy(port, WORKERS, adminPort)
+      try {
+        const read = async (url = proxy.baseUrl) => {
+          const headers = { authorization: `Bearer ${LOAD_SECRET}`, connection: 'close' }
+          const { status, headers: answered } = await fetch(`${url}/partner/v1/units`, { headers })
+          return { status, worker: answered.get('x-served-by') }
+        }
+        const first = await read()
+        expect(first).toEqual({ status: 200, worker: expect.stringMatching(/^worker-[123]$/) })
+        const forwarded = async () =>
+          (await scrape(service.adminUrl)).value('nightledger_cluster_requests_total', { outcome: 'forwarded' })
+        const before = await forwarded()
+        for (let i = 0; i < 30; i++) expect(await read()).toEqual(first)
+        expect(await forwarded()).toBe(before)
+        const worker = Number(first.worker?.slice('worker-'.length))
+        process.kill(service.workers().get(worker) ?? 0, 'SIGKILL')
+        let isClosed = false
+        await eventually('its successor answers', async () => {
+          const { status, worker: by } = await read()
+          expect(status).toBe(200)
+          // Not 503, with which the proxy could do less than with a closed port.
+          const own = await read(`http://127.0.0.1:${port + worker}`).catch(() => null)
+          isClosed ||= own === null
+          if (own !== null) expect(own.status).toBe(200)
+          return isClosed && own !== null && by === first.worker
+        })
+      } finally {
+        await proxy.stop()
       }
-      const first = await read()
-      expect(first).toEqual({ status: 200, worker: expect.stringMatching(/^worker-[123]$/) })
-      const forwarded = async () =>
-        (await scrape(service.baseUrl)).value('nightledger_cluster_requests_total', { outcome: 'forwarded' })
-      const before = await forwarded()
-      for (let i = 0; i < 30; i++) expect(await read()).toEqual(first)
-      expect(await forwarded()).toBe(before)
-      const worker = Number(first.worker?.slice('worker-'.length))
-      process.kill(service.workers().get(worker) ?? 0, 'SIGKILL')
-      let isClosed = false
-      await eventually('its successor answers', async () => {
-        const { status, worker: by } = await read()
-        expect(status).toBe(200)
-        // Not 503, with which the proxy could do less than with a closed port.
-        const own = await read(`http://127.0.0.1:${port + worker}`).catch(() => null)
-        isClosed ||= own === null
-        if (own !== null) expect(own.status).toBe(200)
-        return isClosed && own !== null && by === first.worker
-      })
-    } finally {
-      await proxy.stop()
-    }
-  })
+    },
+  )
 
   test('answers at the port of the first worker too when there is only one', async () => {
     const port = freePort()

@@ -14,16 +14,29 @@ export interface WorkersProxy {
   stop(): Promise<void>
 }
 
-/** @param port of the service: the workers' own ports follow it @param workers how many there are */
-export async function startWorkersProxy(port: number, workers: number): Promise<WorkersProxy> {
+/**
+ * @param port of the service: the workers' own ports follow it
+ * @param workers how many there are
+ * @param adminPort of the service; null: it has none
+ */
+export async function startWorkersProxy(
+  port: number,
+  workers: number,
+  adminPort: number | null = null,
+): Promise<WorkersProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'nightledger-haproxy-'))
   const listen = freePort()
   const config = withServers(readFileSync(join(FILES, 'haproxy.cfg'), 'utf8'), port, workers)
+    .replace(/^ {2}(?:user|group) .*$/gm, '')
     .replace(/bind :8080/, `bind 127.0.0.1:${listen}`)
+    .replace('default-server check', adminPort === null ? '$&' : `$& port ${adminPort}`)
     .replaceAll('/etc/haproxy/owner.map', join(folder, 'owner.map'))
   writeFileSync(join(folder, 'haproxy.cfg'), config)
   writeFileSync(join(folder, 'owner.map'), readFileSync(join(FILES, 'owner.map')))
-  const child = Bun.spawn(['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')], { stdout: 'ignore', stderr: 'ignore' })
+  const child = Bun.spawn(['haproxy', '-db', '-f', join(folder, 'haproxy.cfg')], {
+    stdout: 'ignore',
+    stderr: 'inherit',
+  })
   const baseUrl = `http://127.0.0.1:${listen}`
   await eventually('HAProxy finds the workers', async () => {
     const answer = await fetch(`${baseUrl}/partner/v1/openapi.json`).catch(() => null)

@@ -33,6 +33,8 @@ interface DirectoryLimits {
 
 export interface DirectoryStats {
   readonly resident: number
+  /** Of them, those with a turn that runs or waits. */
+  readonly busy: number
   readonly activating: number
   /** Since the start, and not recovered since. */
   readonly damaged: number
@@ -123,6 +125,7 @@ export class UnitDirectory {
     }
     return {
       resident: this.#resident.size,
+      busy: this.#busy.size,
       activating: this.#activating.size,
       damaged: this.#damaged.size,
       waiting,

@@ -99,9 +99,13 @@ describe('passivation', () => {
       ledger.directory.sweep()
       await ledger.clock.advance(5_000)
     }
-    expect(ledger.directory.stats.resident).toBe(1)
+    expect(ledger.directory.stats).toMatchObject({ resident: 1, busy: 1 })
     release()
     await turn
+    expect(ledger.directory.stats).toMatchObject({ resident: 1, busy: 0 })
+    const failed = ledger.directory.turn(addressOf(UNIT_0), () => Promise.reject(new Error('no')))
+    await expect(failed).rejects.toThrow('no')
+    expect(ledger.directory.stats.busy).toBe(0)
   })
 })
 
