@@ -40,7 +40,7 @@ export type Config = {
   readonly signIn: SignInConfig
   /** Processes that serve on this machine, under a parent; 1: this process alone. */
   readonly workers: number
-  /** Whether each of them listens on a port of its own too, for a proxy that knows whose an agency is: those that follow `port`. */
+  /** Whether each of them also listens on a port of its own, for a proxy that knows which one owns an agency: those that follow `port`. */
   readonly workerPorts: boolean
   /** null: this process is the only one that serves. */
   readonly cluster: ClusterConfig | null

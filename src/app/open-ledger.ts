@@ -48,7 +48,7 @@ import { openStores } from './ledger-stores.ts'
 const RESUME_MS = 5_000
 /** Between two parts of a sweep through the units in memory. */
 const SWEEP_MS = 50
-/** A sweep takes a twentieth of the time after which an idle unit is passivated, but at least and at most so long. */
+/** All units in memory are looked at in a twentieth of the time after which an idle one is passivated, within these bounds. */
 const SWEEP_PART = 1 / 20
 const SWEEP_ALL_MS = { min: 5_000, max: 30_000 } as const
 /** After the fence, open writes are first answered with 500 and then counted. */

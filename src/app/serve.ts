@@ -115,7 +115,7 @@ async function run(
   if (worker === null && config.databaseUrl === null) await mustHavePostgres()
   const { host, port, admin, workerPorts } = config
   const idle = new IdleMetrics()
-  // A proxy that is set up for workers finds this process as the first of them.
+  // A proxy that is set up for workers finds this process where the first of them would be.
   const own = workerPorts ? { at: { host, port: port + 1 }, isLate: false } : null
   const listeners =
     worker?.listeners(config) ?? new Listeners({ main: { host, port }, own, admin }, (reason) => idle.text(reason))
