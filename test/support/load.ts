@@ -3,7 +3,6 @@ import { addNights, formatNight } from '../../src/core/domain/night.ts'
 import { idOf, sha256Hex, uuidOf } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import type { Sql } from '../../src/postgres/client/connect.ts'
-import { eventually } from './eventually.ts'
 import { makeKey } from './fixtures.ts'
 import { type HttpCall, requestOf } from './http-call.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from './open-ledger.ts'
@@ -188,25 +187,12 @@ export async function expectNothingLost(sql: Sql, load: Load): Promise<void> {
   expect((await verifyDatabase(sql)).differences).toEqual([])
 }
 
-/** A unit that is not in memory is read: after a fault, a connection may still have to be replaced, and until then the answer is 500. */
-async function answeredNights(load: Load, agency: number, unit: number): Promise<readonly string[]> {
-  let nights: readonly string[] = []
-  await eventually('the calendar is answered', async () => {
-    const response = await load.get(`/availability?unit=unit-${unit}&from=2030-01-01&to=2031-01-02`, agency)
-    const body = (await response.json()) as { blockedNights: string[] }
-    if (response.status === 500) return false
-    expect(response.status).toBe(200)
-    nights = body.blockedNights
-    return true
-  })
-  return nights
-}
-
 /** The nights that the service answers from memory are those of the rows. */
 export async function expectCalendarOfRows(sql: Sql, load: Load): Promise<void> {
   for (let i = 0; i < AGENCIES.length * LOAD_UNITS; i++) {
     const [agency, unit] = [Math.floor(i / LOAD_UNITS), i % LOAD_UNITS]
-    const blockedNights = await answeredNights(load, agency, unit)
+    const response = await load.get(`/availability?unit=unit-${unit}&from=2030-01-01&to=2031-01-02`, agency)
+    const { blockedNights } = (await response.json()) as { blockedNights: string[] }
     const nights = await sql`
       select n::date::text as night from booking, generate_series(arrival, departure - 1, interval '1 day') n
       where unit_id = ${uuidOf(unitId(agency, unit))} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
