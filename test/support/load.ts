@@ -192,7 +192,10 @@ export async function expectCalendarOfRows(sql: Sql, load: Load): Promise<void> 
   for (let i = 0; i < AGENCIES.length * LOAD_UNITS; i++) {
     const [agency, unit] = [Math.floor(i / LOAD_UNITS), i % LOAD_UNITS]
     const response = await load.get(`/availability?unit=unit-${unit}&from=2030-01-01&to=2031-01-02`, agency)
-    const { blockedNights } = (await response.json()) as { blockedNights: string[] }
+    const body = (await response.json()) as { blockedNights: string[] }
+    // Anything else says in the body why.
+    expect({ status: response.status, body }).toMatchObject({ status: 200 })
+    const { blockedNights } = body
     const nights = await sql`
       select n::date::text as night from booking, generate_series(arrival, departure - 1, interval '1 day') n
       where unit_id = ${uuidOf(unitId(agency, unit))} and status <> 'cancelled' and n >= '2030-01-01' and n < '2031-01-02' order by 1`
