@@ -159,6 +159,8 @@ describe('while Postgres is away', () => {
     expect([answer.status, rows.length]).toEqual(answer.status === 201 ? [201, 1] : [500, 0])
     await answer.arrayBuffer()
     await sql.end({ timeout: 1 })
+    // Until its heartbeat is confirmed again, it refuses everything: another process may have taken over (P3).
+    await eventually('it is ready again', async () => (await readiness()) === 200)
     await expectAllWell()
   })
 })
