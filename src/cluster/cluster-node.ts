@@ -254,12 +254,13 @@ export class ClusterNode {
 
   async #read(): Promise<void> {
     const { etcd, keys, watch } = this.#options
-    const known = this.view.revision
+    const { revision: known, forgotten } = this.view
     try {
       const reading = await etcd.read(keys.prefix)
+      // What was known when it was asked for has been forgotten since: it may be of the etcd before.
+      if (forgotten !== this.view.forgotten) return await this.#read()
       // A reading is not older than what was known before it, unless etcd has lost that: it started over, or from a backup.
-      // Of several readings under way, the first one tells.
-      if (reading.revision < Math.min(known, this.view.revision)) {
+      if (reading.revision < known) {
         watch.onEtcdReplaced?.()
         this.view.forget()
         this.#revision = 0

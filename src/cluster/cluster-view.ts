@@ -24,6 +24,7 @@ export class ClusterView {
   readonly #unreadable = new Set<string>()
   readonly #onUnreadable: (key: string) => void
   #revision = 0
+  #forgotten = 0
 
   /** @param onUnreadable no node of ours has written the value of a key: once for each key */
   constructor(keys: ClusterKeys, onUnreadable: (key: string) => void = () => {}) {
@@ -34,6 +35,11 @@ export class ClusterView {
   /** The newest that is known of. */
   get revision(): number {
     return this.#revision
+  }
+
+  /** How often everything was forgotten. Two revisions are of one etcd if this is the same for both. */
+  get forgotten(): number {
+    return this.#forgotten
   }
 
   get members(): ReadonlyMap<string, Member & { readonly lease: string }> {
@@ -70,6 +76,7 @@ export class ClusterView {
     this.#claims.fill(null)
     this.#drained.clear()
     this.#revision = 0
+    this.#forgotten += 1
   }
 
   /** @returns whether anything was different */

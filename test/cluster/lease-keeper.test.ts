@@ -238,7 +238,7 @@ test.each(['says that it is lost', 'does not answer'])(
 )
 
 /** A node that owns every shard. */
-async function owningNode(onLeaseLost: () => void) {
+async function owningNode(onLeaseLost: () => void, onEtcdReplaced: () => void = () => {}) {
   const epochs = new SharedEpochs()
   const host = new MemoryShardHost(epochs)
   const node = new ClusterNode({
@@ -251,6 +251,7 @@ async function owningNode(onLeaseLost: () => void) {
     watch: {
       ...QUIET_WATCH,
       onLeaseLost,
+      onEtcdReplaced,
     },
   })
   await node.join()
@@ -327,5 +328,40 @@ test('C7: a node believes an etcd that has lost its data, or was restored, altho
   etcd.put([{ ...claim, value: null, condition: { lease: '99' } }])
   await clock.advance(1_500)
   expect(node.owners.ownerOf(7)).not.toEqual({ id: 'b', url: 'http://b' })
+  await node.close()
+})
+
+test('C7: a reading that was under way when a later one found etcd replaced does not tell it again, nor take the view back', async () => {
+  let reports = 0
+  const { node } = await owningNode(
+    () => {},
+    () => {
+      reports += 1
+    },
+  )
+  for (let i = 0; i < 300; i++) etcd.put([])
+  await clock.advance(1_000)
+  // The comparison reads before the node registers again, and is answered after what is read then.
+  const keepAlive = etcd.keepAlive.bind(etcd)
+  etcd.keepAlive = async (lease) => {
+    await sleep(clock, 100)
+    return keepAlive(lease)
+  }
+  const read = etcd.read.bind(etcd)
+  const answeredLate: number[] = []
+  etcd.read = async () => {
+    const reading = await read()
+    if (reading.entries.length === 0) {
+      await sleep(clock, 500)
+      answeredLate.push(reading.revision)
+    }
+    return reading
+  }
+  etcd.beginAnew()
+  for (let i = 0; i < 40 && answeredLate.length === 0; i++) {
+    await clock.advance(50)
+    await Bun.sleep(1)
+  }
+  expect([answeredLate, reports, node.view.members.size]).toEqual([[1], 1, 1])
   await node.close()
 })
