@@ -1,106 +1,170 @@
 /*
- * `bun bench/forward.ts`: what it costs that a request enters at another node than the one that owns its agency.
+ * `bun bench/forward.ts [--nodes]`: what it costs that a request arrives at another worker than the one that owns its agency, or, with `--nodes`,
+ * at another node (needs etcd).
  *
- * Two nodes on one Postgres and one etcd, one agency: the same requests to its owner (`local`) and to the other node (`forwarded`), in turn,
- * with 32 connections and with one. CPU of both nodes together, and of Postgres, per request. A forwarded write keeps its answer, and looks
- * for an earlier one (C8); a local one does both only with an `Idempotency-Key` (`local with key`). Takes about a minute.
+ * The same requests of the same agencies to their owner (`local`) and to the other process (`forwarded`), in turn, with 32 connections and with
+ * one: CPU of the service, all of its processes together, and of PostgreSQL, per request. A forwarded write keeps its answer (C8), a local
+ * one only if it has an `Idempotency-Key` (`keyed`). Takes about two minutes.
  */
-import { loadavg } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { loadAgencies, makeLoadAgencies, UNITS_EACH } from '../test/support/cluster/agencies.ts'
 import { EtcdServers } from '../test/support/etcd.ts'
-import { type NodeProcess, NodeProcesses } from '../test/support/node-processes.ts'
-import type { LoadAsked, LoadResult } from './load/load-process.ts'
-import type { Kind } from './load/requests.ts'
+import { freePort } from '../test/support/free-port.ts'
+import { NodeProcesses, settled } from '../test/support/node-processes.ts'
+import { AgencyLoad, type AgencyRequests, bookingsOf, readsOf } from './load/agency-load.ts'
 import { writeResult } from './report.ts'
-import { JsonChild } from './support/json-child.ts'
-import { cpuSecondsOf, cpuSecondsOfFamily, startPostgres } from './support/processes.ts'
+import { cpuSecondsOfFamily, startPostgres, startService } from './support/processes.ts'
 import { medianOf, rounded } from './support/statistics.ts'
-import { seedLedger } from './world/seed.ts'
-import { secretOf, type WorldSize } from './world/world.ts'
 
-const SIZE: WorldSize = { agencies: 1, unitsPerAgency: 200, bookingsPerUnit: 0, bookingsOfFirst: 0 }
+/** Enough that either process owns some; several, because a connection with requests of a single one is closed until it is at the owner. */
+const ALL = loadAgencies(64)
 const CONNECTIONS = [32, 1]
-const ROUNDS = 5
-const COMPILE_MS = 1_000
-const PACE = { warmMs: 100, runMs: 700 }
+const ROUNDS = 7
+/** Before anything is measured, because every process compiles its code by itself. */
+const COMPILE_MS = 4_000
+const BEGIN_MS = 200
+const RUN_MS = 1_500
+const SETTLE_MS = 1_000
 
+/** Two processes of one ledger. */
+interface Pair {
+  /** By the name that answers give in `X-Served-By`. */
+  readonly urls: ReadonlyMap<string, string>
+  readonly cpuSeconds: () => number
+  stop(): Promise<void>
+}
+
+const isOfNodes = parseArgs({ options: { nodes: { type: 'boolean', default: false } } }).values.nodes
 const loadBefore = loadavg()[0]
 const postgres = await startPostgres()
-const { url, sql } = await postgres.createDatabase('bench')
-await seedLedger(sql, SIZE, () => {})
-const etcd = await EtcdServers.start()
-const processes = new NodeProcesses(url, etcd)
-const nodes = [
-  await processes.start('a', { NODE_ENV: 'production' }),
-  await processes.start('b', { NODE_ENV: 'production' }),
-]
-const owner = await settledOwner()
-const other = nodes.find((node) => node !== owner) as NodeProcess
-const SIDES: Readonly<Record<string, Readonly<Record<string, readonly [NodeProcess, Kind]>>>> = {
-  reads: { local: [owner, 'availability-31'], forwarded: [other, 'availability-31'] },
-  bookings: { local: [owner, 'create'], 'local with key': [owner, 'create-with-key'], forwarded: [other, 'create'] },
-}
-const load = JsonChild.start(`${import.meta.dir}/load/load-process.ts`)
-let sold = 0
-
-/** Who serves the agency, once it has stopped moving. */
-async function settledOwner(): Promise<NodeProcess> {
-  for (let last = '', same = 0; ; ) {
-    await Bun.sleep(500)
-    const { headers } = await (nodes[0] as NodeProcess).ask('/partner/v1/units', { token: secretOf(0) })
-    const by = headers.get('x-served-by') ?? ''
-    same = by === last ? same + 1 : 0
-    last = by
-    const found = nodes.find(({ id }) => id === by)
-    if (same === 6 && found !== undefined) return found
-  }
-}
-
-const cpu = () => ({
-  nodes: nodes.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0),
-  postgres: cpuSecondsOfFamily(postgres.postmasterPid),
-})
-
-async function run(node: NodeProcess, kind: Kind, connections: number, pace: { warmMs: number; runMs: number }) {
-  const before = cpu()
-  const pending: LoadAsked = { ...pace, kind, connections, size: SIZE, url: node.baseUrl, firstSale: sold }
-  const result = await load.ask<LoadResult>(pending)
-  const after = cpu()
-  if (result.fault !== null) throw new Error(`Cannot measure ${kind}: ${result.fault}`)
-  sold = result.sold
-  const share = (result.requests * (pace.warmMs + pace.runMs)) / pace.runMs
-  return {
-    ...result,
-    nodesUs: ((after.nodes - before.nodes) * 1e6) / share,
-    postgresUs: ((after.postgres - before.postgres) * 1e6) / share,
-  }
-}
-
-type Sample = Awaited<ReturnType<typeof run>>
-
-const figuresOf = (samples: readonly Sample[]) =>
-  Object.fromEntries(
-    (['perSecond', 'p50Ms', 'p99Ms', 'nodesUs', 'postgresUs'] as const).map((name) => [
-      name,
-      rounded(medianOf(samples.map((sample) => sample[name])), 3),
-    ]),
-  )
-
+const { url } = await postgres.createDatabase('bench')
+await makeLoadAgencies(url, ALL)
+const pair = isOfNodes ? await twoNodes(url) : await twoWorkers(url)
 const results: object[] = []
-for (const [what, sides] of Object.entries(SIDES))
-  for (const connections of CONNECTIONS) {
-    const samples = new Map(Object.keys(sides).map((side) => [side, [] as Sample[]]))
-    for (const [node, kind] of Object.values(sides))
-      await run(node, kind, connections, { warmMs: 0, runMs: COMPILE_MS })
-    for (let round = 0; round < ROUNDS; round++)
-      for (const [side, [node, kind]] of Object.entries(sides))
-        samples.get(side)?.push(await run(node, kind, connections, PACE))
-    const figures = Object.fromEntries([...samples].map(([side, of]) => [side, figuresOf(of)]))
-    console.log(JSON.stringify({ what, connections, ...figures }))
-    results.push({ what, connections, ...figures })
+try {
+  const [first = '', second = ''] = pair.urls.keys()
+  const owners = await Promise.all(ALL.map(async ({ secret }) => ownerSeenBy(pair.urls.get(first) ?? '', secret)))
+  const owned = ALL.filter((_, i) => owners[i] === first)
+  if (owned.length < 2) throw new Error(`Cannot measure: ${first} owns ${owned.length} of ${ALL.length} agencies`)
+  const sides = { local: pair.urls.get(first) ?? '', forwarded: pair.urls.get(second) ?? '' }
+  // One source for all bookings: each asks for other nights.
+  const bookings = bookingsOf(owned, UNITS_EACH)
+  const loads = { reads: readsOf(owned, UNITS_EACH), bookings, keyed: keyed(bookings) }
+  for (const [what, requests] of Object.entries(loads)) {
+    for (const side of Object.values(sides)) await run(side, requests, Math.min(32, owned.length), COMPILE_MS)
+    for (const connections of CONNECTIONS) {
+      const result = { what, connections, ...(await compare(sides, requests, Math.min(connections, owned.length))) }
+      console.log(JSON.stringify(result))
+      results.push(result)
+    }
   }
+} finally {
+  await pair.stop()
+  await postgres.stop()
+}
+await writeResult('forward', { of: isOfNodes ? 'nodes' : 'workers', loadBefore, loadAfter: loadavg()[0], results })
+process.exit()
 
-await load.stop()
-await processes.stop()
-await etcd.stop()
-await postgres.stop()
-await writeResult('forward', { loadBefore, loadAfter: loadavg()[0], rounds: ROUNDS, results })
+async function twoWorkers(databaseUrl: string): Promise<Pair> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'nlf-'))
+  const port = freePort()
+  const env = { DATA_DIR: dataDir, PORT: String(port), WORKERS: '2', WORKER_PORTS: 'true' }
+  const service = await startService(databaseUrl, env)
+  await Bun.sleep(SETTLE_MS)
+  return {
+    urls: new Map([1, 2].map((worker) => [`worker-${worker}`, `http://127.0.0.1:${port + worker}`])),
+    cpuSeconds: () => cpuSecondsOfFamily(service.pid),
+    stop: async () => {
+      await service.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function twoNodes(databaseUrl: string): Promise<Pair> {
+  const etcd = await EtcdServers.start()
+  const processes = new NodeProcesses(databaseUrl, etcd)
+  const nodes = [
+    await processes.start('a', { NODE_ENV: 'production' }),
+    await processes.start('b', { NODE_ENV: 'production' }),
+  ]
+  for (const node of nodes) await settled(node, nodes.length)
+  return {
+    urls: new Map(nodes.map(({ id, baseUrl }) => [id, baseUrl])),
+    cpuSeconds: () => nodes.reduce((sum, { pid }) => sum + cpuSecondsOfFamily(pid), 0),
+    stop: async () => {
+      await processes.stop()
+      await etcd.stop()
+    },
+  }
+}
+
+async function ownerSeenBy(baseUrl: string, secret: string): Promise<string | null> {
+  const answer = await fetch(`${baseUrl}/partner/v1/units`, { headers: { authorization: `Bearer ${secret}` } })
+  return answer.headers.get('x-served-by')
+}
+
+/** The same bookings with an `Idempotency-Key` each. */
+function keyed(requests: AgencyRequests): AgencyRequests {
+  let n = 0
+  const key = () => `Idempotency-Key: bench-${n++}\r\nContent-Type:`
+  return {
+    ...requests,
+    next: (agency) => {
+      const planned = requests.next(agency)
+      return { ...planned, bytes: Buffer.from(planned.bytes.toString().replace('Content-Type:', key)) }
+    },
+  }
+}
+
+async function run(baseUrl: string, requests: AgencyRequests, connections: number, ms: number) {
+  const load = await AgencyLoad.start(baseUrl, requests, { shape: 'alike', connections })
+  await Bun.sleep(BEGIN_MS)
+  const use = () => ({
+    answers: load.total,
+    atMs: performance.now(),
+    service: pair.cpuSeconds(),
+    postgres: cpuSecondsOfFamily(postgres.postmasterPid),
+  })
+  const before = use()
+  await Bun.sleep(ms)
+  const after = use()
+  await load.stop()
+  const answers = after.answers - before.answers
+  return {
+    perSecond: (answers / (after.atMs - before.atMs)) * 1_000,
+    serviceUs: ((after.service - before.service) * 1e6) / answers,
+    postgresUs: ((after.postgres - before.postgres) * 1e6) / answers,
+  }
+}
+
+/** Medians of alternating rounds; `ratio` is the median of the rounds' own: CPU of the service, and with PostgreSQL's. */
+async function compare(
+  { local, forwarded }: Readonly<Record<'local' | 'forwarded', string>>,
+  requests: AgencyRequests,
+  connections: number,
+) {
+  const rounds: Readonly<Record<'local' | 'forwarded', Awaited<ReturnType<typeof run>>>>[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const here = await run(local, requests, connections, RUN_MS)
+    rounds.push({ local: here, forwarded: await run(forwarded, requests, connections, RUN_MS) })
+  }
+  const figuresOf = (side: 'local' | 'forwarded') =>
+    Object.fromEntries(
+      (['perSecond', 'serviceUs', 'postgresUs'] as const).map((name) => [
+        name,
+        rounded(medianOf(rounds.map((round) => round[side][name])), 1),
+      ]),
+    )
+  const ratioOf = (cpu: (of: Awaited<ReturnType<typeof run>>) => number) =>
+    rounded(medianOf(rounds.map((round) => cpu(round.forwarded) / cpu(round.local))), 2)
+  return {
+    local: figuresOf('local'),
+    forwarded: figuresOf('forwarded'),
+    ratio: ratioOf(({ serviceUs }) => serviceUs),
+    ratioWithPostgres: ratioOf(({ serviceUs, postgresUs }) => serviceUs + postgresUs),
+  }
+}

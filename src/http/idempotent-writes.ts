@@ -6,7 +6,7 @@
  *   change without its answer, nor an answer without its change. Only 2xx answers are kept.
  * - I2 One request of a scope executes at a time; the others wait for it. With the fence (J5) no other process
  *   executes meanwhile, so looking up and then executing leaves no gap.
- * - I3 A request looks for a stored answer before it executes. If an earlier one failed with an unknown outcome, a later one
+ * - I3 A request looks for a stored answer before it executes, unless its key was made for it a moment ago. If an earlier one failed with an unknown outcome, a later one
  *   that is refused looks again: what refuses it may be the booking of the first, which has become durable meanwhile.
  * - I4 What a caller is told about an outcome holds for the scope: a request that could not look for an answer, or that follows an
  *   unknown outcome, is not told that nothing was changed.
@@ -45,6 +45,20 @@ export interface IdempotencyScope {
 export interface IdempotentRequest extends IdempotencyScope {
   /** Of `requestHashOf`. */
   readonly requestHash: string
+  /** Of `hasNewKey`. */
+  readonly hasNewKey?: boolean
+}
+
+const newKeys = new WeakSet<Request>()
+
+/** Says that the key of a request was made for it by another process of this service, and that nothing was ever sent with it (C8). */
+export function markNewKey(request: Request): void {
+  newKeys.add(request)
+}
+
+/** Whether no answer can be stored under the key of a request yet. */
+export function hasNewKey(request: Request): boolean {
+  return newKeys.has(request)
 }
 
 export interface Answer {
@@ -183,7 +197,7 @@ export class IdempotentWrites {
     this.#inFlight.set(scope, self)
     let outcome: IdempotentOutcome<R> | null = null
     try {
-      outcome = await this.#lookUp(request)
+      if (request.hasNewKey !== true) outcome = await this.#lookUp(request)
       if (outcome !== null) return outcome
       self.executing = true
       looked.resolve()

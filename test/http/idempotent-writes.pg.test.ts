@@ -145,6 +145,17 @@ describe('kept answers', () => {
     }
   })
 
+  test('of several scopes are found at once, each by its own', async () => {
+    for (let i = 0; i < 3; i++) await keep(`order ${i}`, START + i)
+    const found = await Promise.all([
+      rows.find(request({ idempotencyKey: 'none' }), START),
+      rows.find(request({ idempotencyKey: 'order 2' }), START),
+      rows.find(request({ idempotencyKey: 'order 0' }), START),
+      rows.find(request({ idempotencyKey: 'order 1' }), START),
+    ])
+    expect(found.map((answer) => answer?.status ?? null)).toEqual([null, 201, null, 201])
+  })
+
   test('are deleted when they are due, the oldest first, as many as asked', async () => {
     for (let i = 0; i < 10; i++) await keep(`order ${i}`, START + i)
     expect(await rows.deleteExpired({ notAfter: START + 6, limit: 4 })).toBe(4)

@@ -108,6 +108,13 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
   )
 }
 
+test('I3: a key that was made for its request a moment ago is not looked up, and its answer is kept like any other', async () => {
+  const kept = new Kept()
+  expect(await kept.commands.run({ ...REQUEST, hasNewKey: true }, kept.booking().execute)).toMatchObject(ANSWERED)
+  expect(kept.finds).toBe(0)
+  expect(await kept.commands.run(REQUEST, never)).toEqual({ kind: 'replayed', answer: CREATED })
+})
+
 describe('a repeated request', () => {
   test('gets the first answer again, status and body, and nothing is done a second time', async () => {
     const kept = new Kept()

@@ -17,6 +17,8 @@ import { sha256Hex, systemIds } from '../../src/lib/ids.ts'
 import type { Tracer } from '../../src/lib/tracer.ts'
 import type { Naming } from '../../src/postgres/stores/postgres-directory-rows.ts'
 
+/** That the listeners have a route for. */
+export const ROUTED_PATH = '/partner/v1/quote'
 export const CLUSTER_SECRET = 's'.repeat(32)
 
 /** Of the key that belongs to this shard. */
@@ -132,6 +134,7 @@ export class EntryCluster {
       ...SERVE_OPTIONS,
       hostname: '127.0.0.1',
       port: 0,
+      routes: { [ROUTED_PATH]: (request) => routed(request) },
       fetch: (request) => (isForAdmin(request) ? admin : listen)(request),
     })
     const listener = (name: 'public' | 'admin') => ({
@@ -141,7 +144,8 @@ export class EntryCluster {
       connectionOf: (request: Request) => `${server.requestIP(request)?.port}`,
       withoutIdleTimeout: <T>(request: Request, run: () => Promise<T>) => withoutIdleTimeout(server, request, run),
     })
-    const listen = entry.wrap(listener('public'), app)(app)
+    const wrap = entry.wrap(listener('public'), app)
+    const [listen, routed] = [wrap(app), wrap(app, `GET ${ROUTED_PATH}`)]
     const adminApp: Answering = ({ url }) => Response.json({ by: `${id}'s admin app`, path: new URL(url).pathname })
     const admin = entry.wrap(listener('admin'), adminApp)(adminApp)
     const url = `http://127.0.0.1:${server.port}`

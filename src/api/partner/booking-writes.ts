@@ -8,7 +8,7 @@ import type { Quote } from '../../core/domain/pricing.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import type { IdempotencyDraft } from '../../core/journal/record.ts'
 import { ifMatchOf, type Outcome, type RecordedRefusal, recorded } from '../../http/answer.ts'
-import { idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
+import { hasNewKey, idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
 import { BookingJson, bookingJson } from '../../http/json/booking-json.ts'
 import { quoteTag } from '../../http/json/quote-json.ts'
 import {
@@ -220,6 +220,7 @@ export async function writeOnce<Done extends { readonly kind: 'done' }>(
       keyId: key.id,
       route: caller.route,
       idempotencyKey: sent.key,
+      hasNewKey: hasNewKey(request),
       requestHash: requestHashOf(request.method, targetOf(request.url).path, answer.canonicalBody()),
     },
     async (keep) => {

@@ -8,7 +8,7 @@ import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Caller, ChangeAnswer, IdempotencyDraft } from '../../core/journal/record.ts'
 import { isProblem, type Outcome, type RecordedRefusal } from '../../http/answer.ts'
 import type { Execution, IdempotentOutcome, Keep, KeepReturned } from '../../http/idempotent-writes.ts'
-import { canonicalJson, idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
+import { canonicalJson, hasNewKey, idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
 import { IDEMPOTENCY_KEY_REUSED } from '../../http/problem-of.ts'
 import { invalid, type Problem } from '../../http/problems.ts'
 import { targetOf } from '../../http/request.ts'
@@ -73,6 +73,7 @@ export async function writeOnce(
     keyId: identity.kind === 'operator' ? OPERATOR_ID : identity.member.id,
     route: caller.route,
     idempotencyKey: sent.key,
+    hasNewKey: hasNewKey(request),
     requestHash: requestHashOf(request.method, targetOf(request.url).path, canonicalJson(call.body)),
   }
   let answered: Outcome | null = null

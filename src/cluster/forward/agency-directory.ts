@@ -3,6 +3,7 @@
  * token and a session belong to their agency for good, and an agency keeps its slug. Whether they are valid is the owner's to say.
  */
 import { shardOf } from '../../core/journal/shard.ts'
+import { BatchedCalls } from '../../lib/batched-calls.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Named, Naming } from '../../postgres/stores/postgres-directory-rows.ts'
 
@@ -17,12 +18,6 @@ export interface DirectoryRows {
 
 /** `operator`: a session of the operator, which belongs to no agency. Otherwise the shard of the agency. */
 export type Home = number | 'operator'
-
-interface Waiting {
-  readonly naming: Naming
-  readonly resolve: (home: Home | null) => void
-  readonly reject: (error: unknown) => void
-}
 
 /** Remembered names; the oldest is forgotten first. About 200 bytes each. */
 const REMEMBERED_MAX = 200_000
@@ -46,12 +41,12 @@ export class AgencyDirectory {
   readonly #unknown = new Set<string>()
   #unknownSinceMs = 0
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  #waiting: Waiting[] = []
-  #isAsking = false
+  readonly #lookUps: BatchedCalls<Naming, Home | null>
 
   constructor(rows: DirectoryRows, clock: Pick<Clock, 'monotonicMs'>) {
     this.#rows = rows
     this.#clock = clock
+    this.#lookUps = new BatchedCalls((namings) => this.#ask(namings), ASKED_AT_ONCE)
   }
 
   /**
@@ -64,14 +59,11 @@ export class AgencyDirectory {
     const known = this.#homes.get(text)
     if (known !== undefined) return known
     if (this.#isUnknown(text)) return null
-    if (this.#waiting.length >= WAITING_MAX)
+    if (this.#lookUps.waiting >= WAITING_MAX)
       return Promise.reject(
         new DirectoryFullError(`Cannot look up an agency: ${WAITING_MAX} look-ups are already waiting`),
       )
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ naming, resolve, reject })
-      if (!this.#isAsking) void this.#ask()
-    })
+    return this.#lookUps.call(naming)
   }
 
   #isUnknown(text: string): boolean {
@@ -81,28 +73,15 @@ export class AgencyDirectory {
     return false
   }
 
-  /** One statement at a time: those that arrive meanwhile share the next one. */
-  async #ask(): Promise<void> {
-    this.#isAsking = true
-    // Those of the same turn share the first one.
-    await Promise.resolve()
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.slice(0, ASKED_AT_ONCE)
-      this.#waiting = this.#waiting.slice(ASKED_AT_ONCE)
-      const names = [...new Map(batch.map(({ naming }) => [textOf(naming), naming])).values()]
-      try {
-        const homes = new Map((await this.#rows.find(names)).map((named) => [textOf(named), homeOf(named)]))
-        for (const { naming, resolve } of batch) {
-          const text = textOf(naming)
-          const home = homes.get(text) ?? null
-          this.#remember(naming, text, home)
-          resolve(home)
-        }
-      } catch (error) {
-        for (const { reject } of batch) reject(error)
-      }
-    }
-    this.#isAsking = false
+  async #ask(namings: readonly Naming[]): Promise<(Home | null)[]> {
+    const names = [...new Map(namings.map((naming) => [textOf(naming), naming])).values()]
+    const homes = new Map((await this.#rows.find(names)).map((named) => [textOf(named), homeOf(named)]))
+    return namings.map((naming) => {
+      const text = textOf(naming)
+      const home = homes.get(text) ?? null
+      this.#remember(naming, text, home)
+      return home
+    })
   }
 
   #remember({ kind }: Naming, text: string, home: Home | null): void {

@@ -1,27 +1,31 @@
 /** The heads of frames: lines of text, the last of them headers. */
 import { SHARDS } from '../../core/journal/shard.ts'
 import type { NodeAddress } from '../shard-owners.ts'
-import { type Hop, isListenerName } from './hop.ts'
+import { isListenerName } from './hop.ts'
 import type { NotOwner } from './owner-calls.ts'
+import type { Forwarded } from './request-entry.ts'
 
 /** Ends each line. None of what is written can hold one: neither header values nor the parts of a request line may. */
 const LINE = '\n'
 /** Between the names of headers and their values. No header may hold one. */
 const VALUES = '\0'
 const NONE = '-'
+const NEW_KEY = 'new'
 /** Sets of header names that are remembered. */
 const NAMES_MAX = 500
 
-export interface RequestHead extends Hop {
+export interface RequestHead extends Forwarded {
   readonly method: string
   readonly url: string
-  /** Method and path of the route; null: none was found. */
-  readonly route: string | null
 }
 
 /** @param headers `headersText` of the request */
-export function requestHead({ method, url, route, shard, listener, peer }: RequestHead, headers: string): string {
-  return `${method}\n${url}\n${route ?? NONE}\n${shard}\n${listener}\n${peer ?? NONE}\n${headers}`
+export function requestHead(
+  { method, url, route, shard, listener, peer, hasNewKey }: RequestHead,
+  headers: string,
+): string {
+  const key = hasNewKey ? NEW_KEY : NONE
+  return `${method}\n${url}\n${route ?? NONE}\n${shard}\n${listener}\n${peer ?? NONE}\n${key}\n${headers}`
 }
 
 /** Null: it is none. `headers`: what `headersOf` reads. */
@@ -34,14 +38,15 @@ export function readRequestHead(text: string): { readonly head: RequestHead; rea
     lines.push(text.slice(at, end))
     at = end + 1
   }
-  const [method, url, route, shardText, listener, peer] = lines as [string, string, string, string, string, string]
+  const [method = '', url = '', route = '', shardText = '', listener = '', peer = '', key = ''] = lines
   const shard = Number(shardText)
   if (!Number.isInteger(shard) || shard < 0 || shard >= SHARDS || !isListenerName(listener)) return null
-  const head = { method, url, shard, listener, route: route === NONE ? null : route, peer: peer === NONE ? null : peer }
+  const orNone = (text: string) => (text === NONE ? null : text)
+  const head = { method, url, shard, listener, route: orNone(route), peer: orNone(peer), hasNewKey: key === NEW_KEY }
   return { head, headers: text.slice(at) }
 }
 
-const REQUEST_LINES = 6
+const REQUEST_LINES = 7
 
 export function answerHead({ status, headers }: Response): string {
   return `${status}\n${headersText(headers)}`

@@ -61,6 +61,11 @@ export class FrameQueue {
     return this.#to - this.#from
   }
 
+  /** The connection takes no more at present. */
+  get isBlocked(): boolean {
+    return this.#isBlocked
+  }
+
   push(kind: number, id: number, head: string, body: string | Uint8Array | null): void {
     this.#makeRoom(PREFIX_BYTES + head.length * UTF8_BYTES_PER_CHAR + bytesMaxOf(body))
     const buffer = this.#buffer

@@ -6,6 +6,7 @@ import { callNode, forwardedHeaders, type NodeFetch } from './node-call.ts'
 import { ownerBound, ShardWatch } from './owner-bound.ts'
 import {
   type CallContext,
+  isPartnerRoute,
   isSafe,
   isWait,
   type OwnedRequest,
@@ -29,10 +30,10 @@ export class NodeCalls implements OwnerCalls {
     this.#watch = new ShardWatch(options.owners)
   }
 
-  sender({ listener, request, shard }: OwnedRequest): SendToOwner {
+  sender({ listener, request, shard, route }: OwnedRequest): SendToOwner {
     const { hops, newId, owners, clock, leaving, fetch } = this.#options
     const isRead = isSafe(request)
-    const hop: Hop = { shard, listener: listener.name, peer: listener.peerOf(request) }
+    const hop: Hop = { shard, listener: listener.name, peer: isPartnerRoute(route) ? null : listener.peerOf(request) }
     const requestId = requestIdOf(request.headers.get('x-request-id'), newId)
     const { method } = request
     const waits = isWait(request)

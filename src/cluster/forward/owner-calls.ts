@@ -61,8 +61,11 @@ export const UNKNOWN: CallOutcome = { kind: 'unknown' }
 export type SendToOwner = (to: NodeAddress, body: Body | null, onEnd: () => void) => Promise<CallOutcome>
 
 export interface OwnerCalls {
-  /** @param params with its idempotency key already, if it is a write */
-  sender(params: OwnedRequest): SendToOwner
+  /**
+   * @param params with its idempotency key already, if it is a write
+   * @param hasNewKey that key was made for this request: nobody has used it before
+   */
+  sender(params: OwnedRequest, hasNewKey: boolean): SendToOwner
   /** What another process says of the request that it has sent by HTTP; null: a client has sent it. */
   hopOf(request: Request): Hop | 'forged' | null
   /** The answer as it leaves this process. */
@@ -97,6 +100,11 @@ export function isWait(request: Request): boolean {
 /** It waits for changes, or asks for a stream of them. */
 export function isFeed(request: Request): boolean {
   return isWait(request) || (isSafe(request) && request.headers.get('accept')?.includes('text/event-stream') === true)
+}
+
+/** Whether a route is one of the partner API, which never looks at the address of its client. */
+export function isPartnerRoute(route: string | null): boolean {
+  return route?.includes(' /partner/v1/') === true
 }
 
 export function withoutWait(url: string): string {

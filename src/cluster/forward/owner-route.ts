@@ -194,10 +194,10 @@ export class OwnerRoute {
   /** Sends the request to its owner, and counts it while it is open. */
   #sender(params: OwnedRequest): (node: NodeAddress) => Promise<CallOutcome> {
     const { request, shard, body } = params
+    const hasNewKey = !isSafe(request) && !request.headers.has('idempotency-key')
     // Kept by the request: it may be answered here later.
-    if (!isSafe(request) && !request.headers.has('idempotency-key'))
-      request.headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
-    const send = this.#options.calls.sender(params)
+    if (hasNewKey) request.headers.set('Idempotency-Key', `${OPERATION_PREFIX}${crypto.randomUUID()}`)
+    const send = this.#options.calls.sender(params, hasNewKey)
     const feeds = isFeed(request) ? 1 : 0
     const count = (change: 1 | -1) => {
       this.#open += change

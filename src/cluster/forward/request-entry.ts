@@ -6,6 +6,7 @@
  *   back from a node with another CLUSTER_SECRET.
  */
 
+import { markNewKey } from '../../http/idempotent-writes.ts'
 import { requestIdOf, targetOf } from '../../http/request.ts'
 import type { Answering } from '../../http/server/served-routes.ts'
 import type { EntryStats } from '../cluster-status.ts'
@@ -28,6 +29,8 @@ interface WrappedListener {
 export interface Forwarded extends Hop {
   /** Method and path of its route, which that process has found; null: it is answered by what answers any path. */
   readonly route: string | null
+  /** Its idempotency key was made by that process, and is used for the first time. */
+  readonly hasNewKey: boolean
 }
 
 /** Before the database is asked again for the agency of a request. */
@@ -160,10 +163,14 @@ export class RequestEntry {
    * Answers what another process has sent here in another way than by HTTP (C8). At once, if the route does.
    * @param request with its body, and the headers that the client has sent
    */
-  receive(request: Request, { route, ...hop }: Forwarded): Response | NotOwner | Promise<Response | NotOwner> {
+  receive(
+    request: Request,
+    { route, hasNewKey, ...hop }: Forwarded,
+  ): Response | NotOwner | Promise<Response | NotOwner> {
     const wrapped = this.#listeners.get(hop.listener)
     if (wrapped === undefined) return { kind: 'not_owner', owner: null, isDoubtful: false }
     const { listener, any, routes } = wrapped
+    if (hasNewKey) markNewKey(request)
     const answer = (route === null ? undefined : routes.get(route)) ?? any
     return this.#forwarded({ listener, answer, request, body: new KeptBody(request), route: null }, hop)
   }

@@ -21,6 +21,8 @@ interface CallLink {
   pull(id: number): void
   /** Tells the owner that nobody waits any more. */
   cancel(id: number): void
+  /** The same, of a call that is going to be made again: what has not been sent of this one must never arrive. */
+  giveUp(id: number): void
   /** Nothing of the call is open any more. Called once. */
   ended(id: number): void
 }
@@ -177,7 +179,7 @@ export class WorkerCall {
 
   #giveUp(): void {
     if (this.#isOver) return
-    this.#link.cancel(this.#id)
+    this.#link.giveUp(this.#id)
     this.lose()
   }
 

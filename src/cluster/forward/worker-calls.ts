@@ -24,18 +24,23 @@ export class WorkerCalls implements OwnerCalls {
     })
   }
 
-  sender(params: OwnedRequest): SendToOwner {
+  sender(params: OwnedRequest, hasNewKey: boolean): SendToOwner {
     const { listener, request, shard } = params
+    let isUsed = !hasNewKey
     return async (to, body, onEnd) => {
       const link = this.#linkTo(to.url)
       if (link === null) {
         onEnd()
         return UNKNOWN
       }
-      const outcome = await link.call(params, to.id, body, onEnd)
+      // Who is asked first need not look for an answer. That copy of the request cannot be executed after a later one: it is cancelled on the
+      // same connection, or ends with it, before the later one is sent, and what is read from a socket waits for nothing but an owner.
+      const isFirstUse = !isUsed
+      isUsed = true
+      const outcome = await link.call(params, { to: to.id, body, hasNewKey: isFirstUse, onEnd })
       if (outcome.kind !== 'answered') return outcome
       this.#name(to.id, outcome.response)
-      if (this.#misplaced.forwarded(listener.connectionOf(request), shard))
+      if (this.#misplaced.forwarded(() => listener.connectionOf(request), shard))
         outcome.response.headers.set('Connection', 'close')
       return outcome
     }

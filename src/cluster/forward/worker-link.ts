@@ -9,6 +9,7 @@ import {
   type CallContext,
   type CallOutcome,
   isFeed,
+  isPartnerRoute,
   isWait,
   type OwnedRequest,
   UNKNOWN,
@@ -44,8 +45,11 @@ export class WorkerLink {
     void this.#connect(path)
   }
 
-  /** Never rejects. @param to the worker at the other end @param onEnd of `SendToOwner` */
-  call(params: OwnedRequest, to: string, body: Body | null, onEnd: () => void): Promise<CallOutcome> {
+  /** Never rejects. @param call.to the worker at the other end @param call.onEnd of `SendToOwner` */
+  call(
+    params: OwnedRequest,
+    { to, body, hasNewKey, onEnd }: { to: string; body: Body | null; hasNewKey: boolean; onEnd: () => void },
+  ): Promise<CallOutcome> {
     if (this.#isClosed || this.#queue.size > QUEUED_BYTES_MAX) {
       onEnd()
       return Promise.resolve(this.#isClosed ? UNKNOWN : FULL)
@@ -57,7 +61,9 @@ export class WorkerLink {
     this.#calls.set(id, call)
     const { method } = request
     const url = leaving.aborted && isWait(request) ? withoutWait(request.url) : request.url
-    const head = { method, url, route, shard, listener: listener.name, peer: listener.peerOf(request) }
+    // 2 us to find out, and the partner API does not look at it.
+    const peer = isPartnerRoute(route) ? null : listener.peerOf(request)
+    const head = { method, url, route, shard, listener: listener.name, peer, hasNewKey }
     this.#queue.push(FRAME.request, id, requestHead(head, headersText(request.headers)), bytesOf(body))
     // They last: what others learn of their client by the next look, these must learn at once.
     if (isFeed(request)) call.watchClient()
@@ -71,6 +77,11 @@ export class WorkerLink {
 
   cancel(id: number): void {
     this.#queue.push(FRAME.cancel, id, '', null)
+  }
+
+  giveUp(id: number): void {
+    if (this.#queue.isBlocked) this.close()
+    else this.cancel(id)
   }
 
   ended(id: number): void {

@@ -98,7 +98,7 @@ class Connection {
   }
 
   terminate(): void {
-    this.#isOver = true
+    this.closed()
     this.#socket.terminate()
   }
 

@@ -1,7 +1,16 @@
 import { shardOf } from '../../core/journal/shard.ts'
 import { ANSWER_KEPT_MS, type IdempotencyScope, type KeptAnswer } from '../../http/idempotent-writes.ts'
+import { BatchedCalls } from '../../lib/batched-calls.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
+
+/** Scopes in one statement. */
+const LOOKED_UP_AT_ONCE = 200
+
+interface Looked {
+  readonly scope: IdempotencyScope
+  readonly newerThan: number
+}
 
 /**
  * Answers stored for repeated requests. They are written in the booking's own batch (J2), in `append_batch`. An answer expires
@@ -10,9 +19,11 @@ import type { Fragment, Sql } from '../client/connect.ts'
  */
 export class PostgresIdempotencyRows {
   readonly #sql: Sql
+  readonly #seen: BatchedCalls<Looked, KeptAnswer | null>
 
   constructor(sql: Sql) {
     this.#sql = sql
+    this.#seen = new BatchedCalls((asked) => this.#read(asked, sql`select true as held`), LOOKED_UP_AT_ONCE)
   }
 
   /**
@@ -25,24 +36,39 @@ export class PostgresIdempotencyRows {
    * @throws DeadlineError, or what the database answers
    */
   async find(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
-    const seen = await this.#read(scope, newerThan, this.#sql`select true as held`)
-    if (seen === null) return null
+    const asked = { scope, newerThan }
+    if ((await this.#seen.call(asked)) === null) return null
     const fence = this.#sql`select true as held from shard where shard = ${shardOf(scope.agencyId)} for share`
-    return this.#read(scope, newerThan, fence)
+    const [answer = null] = await this.#read([asked], fence)
+    return answer
   }
 
-  async #read(scope: IdempotencyScope, newerThan: number, fence: Fragment): Promise<KeptAnswer | null> {
-    const { agencyId, keyId, route, idempotencyKey } = scope
-    const [row] = await this.#sql<KeptAnswer[]>`
+  /** By place in `asked`. */
+  async #read(asked: readonly Looked[], fence: Fragment): Promise<readonly (KeptAnswer | null)[]> {
+    const scopes = asked.map(({ scope: { agencyId, keyId, route, idempotencyKey }, newerThan }, n) => ({
+      n,
+      agency_id: uuidOf(agencyId),
+      key_id: uuidOf(keyId),
+      route,
+      idempotency_key: idempotencyKey,
+      newer_than: new Date(newerThan),
+    }))
+    const rows = await this.#sql<(KeptAnswer & { n: number })[]>`
       with fence as materialized (${fence})
-      select request_hash as "requestHash", status, body from idempotency
-      where (select held from fence) and agency_id = ${uuidOf(agencyId)} and key_id = ${uuidOf(keyId)} and route = ${route}
-        and idempotency_key = ${idempotencyKey}
-        and created_at > least(
-          ${new Date(newerThan)},
-          case when not exists (select from agency a where a.agency_id = ${uuidOf(agencyId)} and a.clock_now is not null)
-            then now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond' end)`
-    return row === undefined ? null : { requestHash: row.requestHash, status: row.status, body: row.body }
+      select a.n, i.request_hash as "requestHash", i.status, i.body
+      from jsonb_to_recordset(${JSON.stringify(scopes)}::text::jsonb) as a (
+        n integer, agency_id uuid, key_id uuid, route text, idempotency_key text, newer_than timestamptz)
+      cross join lateral (
+        select request_hash, status, body from idempotency i
+        where i.agency_id = a.agency_id and i.key_id = a.key_id and i.route = a.route and i.idempotency_key = a.idempotency_key
+          and i.created_at > least(
+            a.newer_than,
+            case when not exists (select from agency g where g.agency_id = a.agency_id and g.clock_now is not null)
+              then now() - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond' end)
+        limit 1) i
+      where (select held from fence)`
+    const found = new Map(rows.map(({ n, requestHash, status, body }) => [n, { requestHash, status, body }]))
+    return asked.map((_, n) => found.get(n) ?? null)
   }
 
   /**

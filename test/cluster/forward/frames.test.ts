@@ -5,6 +5,7 @@ import {
   readAnswerHead,
   readNotOwnerHead,
   readRequestHead,
+  requestHead,
 } from '../../../src/cluster/forward/frame-heads.ts'
 import { FRAME, FRAME_BYTES_MAX, type Frame, FrameQueue, FrameReader } from '../../../src/cluster/forward/frames.ts'
 
@@ -107,10 +108,23 @@ test.each([
   'set-cookie\nset-cookie\n\x001\n',
 ])('%p are no headers', (text) => expect(new HeaderTexts().read(text)).toBeNull())
 
-test.each(['', 'GET\n/', 'GET\n/\n-\n256\npublic\n-\n', 'GET\n/\n-\n1.5\npublic\n-\n', 'GET\n/\n-\n1\nother\n-\n'])(
-  '%p is no head of a request',
-  (text) => expect(readRequestHead(text)).toBeNull(),
-)
+test('the head of a request arrives as it was sent', () => {
+  const head = { method: 'POST', url: 'http://a/ä?b', shard: 255, listener: 'admin', hasNewKey: true } as const
+  for (const sent of [
+    { ...head, route: 'POST /ä', peer: '::1' },
+    { ...head, route: null, peer: null, hasNewKey: false },
+  ])
+    expect(readRequestHead(requestHead(sent, 'a\n\0b\n'))).toEqual({ head: sent, headers: 'a\n\0b\n' })
+})
+
+test.each([
+  '',
+  'GET\n/',
+  'GET\n/\n-\n1\npublic\n-\n',
+  'GET\n/\n-\n256\npublic\n-\n-\n',
+  'GET\n/\n-\n1.5\npublic\n-\n-\n',
+  'GET\n/\n-\n1\nother\n-\n-\n',
+])('%p is no head of a request', (text) => expect(readRequestHead(text)).toBeNull())
 
 test.each(['', '200', '99\n\0', '600\n\0', 'x\n\0', '200\na\n'])('%p is no head of an answer', (text) =>
   expect(readAnswerHead(text, new HeaderTexts())).toBeNull(),
