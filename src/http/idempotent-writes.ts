@@ -6,8 +6,9 @@
  *   change without its answer, nor an answer without its change. Only 2xx answers are kept.
  * - I2 One request of a scope executes at a time; the others wait for it. With the fence (J5) no other process
  *   executes meanwhile, so looking up and then executing leaves no gap.
- * - I3 A request looks for a stored answer before it executes, unless its key was made for it a moment ago. If an earlier one failed with an unknown outcome, a later one
- *   that is refused looks again: what refuses it may be the booking of the first, which has become durable meanwhile.
+ * - I3 A request looks for a stored answer before it executes, unless another worker has just made its key. If an earlier one failed with
+ *   an unknown outcome, a later one that is refused looks again: what refuses it may be the booking of the first, which has become durable
+ *   meanwhile.
  * - I4 What a caller is told about an outcome holds for the scope: a request that could not look for an answer, or that follows an
  *   unknown outcome, is not told that nothing was changed.
  * - I5 An answer expires when 24 hours have passed by every clock. Setting one clock forward, the process's or the database's,
@@ -51,7 +52,7 @@ export interface IdempotentRequest extends IdempotencyScope {
 
 const newKeys = new WeakSet<Request>()
 
-/** Says that the key of a request was made for it by another process of this service, and that nothing was ever sent with it (C8). */
+/** Says that another worker has made the key of this request for it (C8), and that no other request was ever sent with it. */
 export function markNewKey(request: Request): void {
   newKeys.add(request)
 }

@@ -33,8 +33,8 @@ export class WorkerCalls implements OwnerCalls {
         onEnd()
         return UNKNOWN
       }
-      // Who is asked first need not look for an answer. That copy of the request cannot be executed after a later one: it is cancelled on the
-      // same connection, or ends with it, before the later one is sent, and what is read from a socket waits for nothing but an owner.
+      // Only the first owner that is asked need not look for an answer (I3). Its copy of the request cannot be executed after a later one: before
+      // that is sent, it is cancelled, or its connection closed.
       const isFirstUse = !isUsed
       isUsed = true
       const outcome = await link.call(params, { to: to.id, body, hasNewKey: isFirstUse, onEnd })

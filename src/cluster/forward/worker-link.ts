@@ -61,7 +61,7 @@ export class WorkerLink {
     this.#calls.set(id, call)
     const { method } = request
     const url = leaving.aborted && isWait(request) ? withoutWait(request.url) : request.url
-    // 2 us to find out, and the partner API does not look at it.
+    // To ask for it takes 2 microseconds.
     const peer = isPartnerRoute(route) ? null : listener.peerOf(request)
     const head = { method, url, route, shard, listener: listener.name, peer, hasNewKey }
     this.#queue.push(FRAME.request, id, requestHead(head, headersText(request.headers)), bytesOf(body))
