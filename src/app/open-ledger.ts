@@ -195,6 +195,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     find: (scope, newerThan) => idempotencyRows.find(scope, newerThan),
     clock,
     sandboxNow: (agencyId) => catalogue.agencyById(agencyId)?.clock?.now ?? null,
+    termOf,
   })
   const guestList = new PostgresGuestList(sql, lists)
   const guestErasures = new GuestErasures({

@@ -255,23 +255,21 @@ export class ClusterNode {
   async #read(): Promise<void> {
     const { etcd, keys, watch } = this.#options
     const { revision: known, forgotten } = this.view
-    try {
-      const reading = await etcd.read(keys.prefix)
-      // What was known when it was asked for has been forgotten since: it may be of the etcd before.
-      if (forgotten !== this.view.forgotten) return await this.#read()
-      // A reading is not older than what was known before it, unless etcd has lost that: it started over, or from a backup.
-      if (reading.revision < known) {
-        watch.onEtcdReplaced?.()
-        this.view.forget()
-        this.#revision = 0
-        this.#watching.abort()
-      }
-      this.#revision = Math.max(this.#revision, reading.revision)
-      this.#behind = this.view.replace(reading) ? this.#behind + 1 : 0
-    } catch (error) {
+    const reading = await etcd.read(keys.prefix).catch((error) => {
       this.#etcdFailed(error)
       throw error
+    })
+    // What was known when it was asked for has been forgotten since: it may be of the etcd before.
+    if (forgotten !== this.view.forgotten) return this.#read()
+    // A reading is not older than what was known before it, unless etcd has lost that: it started over, or from a backup.
+    if (reading.revision < known) {
+      watch.onEtcdReplaced?.()
+      this.view.forget()
+      this.#revision = 0
+      this.#watching.abort()
     }
+    this.#revision = Math.max(this.#revision, reading.revision)
+    this.#behind = this.view.replace(reading) ? this.#behind + 1 : 0
     this.#etcdAnswered()
   }
 

@@ -128,7 +128,7 @@ const NO_UNIT = `unt_${'0'.repeat(32)}`
 export async function warmUpStatements({ store, catalogueStore, idempotencyRows }: OwnedStores): Promise<void> {
   const scope = { agencyId: NOBODY, keyId: `key_${'0'.repeat(32)}`, route: '', idempotencyKey: '' }
   const statements: (() => Promise<unknown>)[] = [
-    () => idempotencyRows.find(scope, 0),
+    () => idempotencyRows.warmUp(scope),
     () => catalogueStore.loadInventory(NOBODY),
     () => store.loadUnit(NOBODY, NO_UNIT),
   ]

@@ -8,7 +8,8 @@
  *   executes meanwhile, so looking up and then executing leaves no gap.
  * - I3 A request looks for a stored answer before it executes, unless another worker has just made its key. If an earlier one failed with
  *   an unknown outcome, a later one that is refused looks again: what refuses it may be the booking of the first, which has become durable
- *   meanwhile.
+ *   meanwhile. If this process lost the agency after the look, another one may have executed the request since: it is not executed here,
+ *   although this process may have got the agency back.
  * - I4 What a caller is told about an outcome holds for the scope: a request that could not look for an answer, or that follows an
  *   unknown outcome, is not told that nothing was changed.
  * - I5 An answer expires when 24 hours have passed by every clock. Setting one clock forward, the process's or the database's,
@@ -17,7 +18,7 @@
  */
 
 import { AlreadyAnsweredError, WriteError } from '../core/bookings/write-error.ts'
-import { JournalError } from '../core/journal/journal-error.ts'
+import { JournalError, notOwner } from '../core/journal/journal-error.ts'
 import type { ChangeAnswer, IdempotencyDraft } from '../core/journal/record.ts'
 import { AssertionError, assert } from '../lib/assert.ts'
 import { type Clock, DAY_MS, steadyNow } from '../lib/clock.ts'
@@ -57,9 +58,9 @@ export function markNewKey(request: Request): void {
   newKeys.add(request)
 }
 
-/** Whether no answer can be stored under the key of a request yet. */
+/** Whether no answer can be stored under the key of a request: of one that was given up, it is being sent again by now. */
 export function hasNewKey(request: Request): boolean {
-  return newKeys.has(request)
+  return newKeys.has(request) && !request.signal.aborted
 }
 
 export interface Answer {
@@ -119,6 +120,7 @@ export class IdempotentWrites {
   readonly #find: FindAnswer
   readonly #now: () => number
   readonly #sandboxNow: (agencyId: string) => number | null
+  readonly #termOf: (agencyId: string) => number | null
   readonly #openMax: number
   readonly #openPerAgencyMax: number
   readonly #openOf = new Map<string, number>()
@@ -127,17 +129,22 @@ export class IdempotentWrites {
   readonly #doubtful = new Map<string, { readonly isUnknown: boolean }>()
   #open = 0
 
-  /** @param options.sandboxNow what the clock of a sandbox shows; null for any other agency */
+  /**
+   * @param options.sandboxNow what the clock of a sandbox shows; null for any other agency
+   * @param options.termOf which ownership of the agency's shard this is; left out: this process has all shards, for good
+   */
   constructor(options: {
     find: FindAnswer
     clock: Clock
     sandboxNow?: (agencyId: string) => number | null
+    termOf?: (agencyId: string) => number | null
     openMax?: number
     openPerAgencyMax?: number
   }) {
     this.#find = options.find
     this.#now = steadyNow(options.clock)
     this.#sandboxNow = options.sandboxNow ?? (() => null)
+    this.#termOf = options.termOf ?? (() => 0)
     this.#openMax = options.openMax ?? OPEN_MAX
     this.#openPerAgencyMax = options.openPerAgencyMax ?? OPEN_PER_AGENCY_MAX
   }
@@ -197,12 +204,14 @@ export class IdempotentWrites {
     }
     this.#inFlight.set(scope, self)
     let outcome: IdempotentOutcome<R> | null = null
+    const term = this.#termOf(request.agencyId)
+    const isOwnedStill = () => this.#termOf(request.agencyId) === term
     try {
       if (request.hasNewKey !== true) outcome = await this.#lookUp(request)
       if (outcome !== null) return outcome
       self.executing = true
       looked.resolve()
-      outcome = await this.#execute(request, execute)
+      outcome = await this.#execute(request, execute, isOwnedStill)
       if (outcome.kind === 'refused' && this.#doubtful.has(scope)) outcome = (await this.#lookUp(request)) ?? outcome
       return outcome
     } catch (error) {
@@ -215,9 +224,13 @@ export class IdempotentWrites {
     }
   }
 
-  async #execute<R>(request: IdempotentRequest, execute: Execute<R>): Promise<IdempotentOutcome<R>> {
+  async #execute<R>(
+    request: IdempotentRequest,
+    execute: Execute<R>,
+    isOwnedStill: () => boolean,
+  ): Promise<IdempotentOutcome<R>> {
     try {
-      return await executeKeeping(request, execute)
+      return await executeKeeping(request, execute, isOwnedStill)
     } catch (error) {
       // An attempt of unknown outcome was still being written when its answer was looked for.
       const earlier = isAlreadyAnswered(error) ? await this.#lookUp(request) : null
@@ -271,9 +284,14 @@ function outcomeUnknown(cause: unknown): JournalError {
 }
 
 /** Executes, and checks I1: the answer returned is the answer that was stored. */
-async function executeKeeping<R>(request: IdempotentRequest, execute: Execute<R>): Promise<IdempotentOutcome<R>> {
+async function executeKeeping<R>(
+  request: IdempotentRequest,
+  execute: Execute<R>,
+  isOwnedStill: () => boolean,
+): Promise<IdempotentOutcome<R>> {
   const kept: (Answer | null)[] = []
   const draft = (status: number, answer: Answer | null) => {
+    if (!isOwnedStill()) throw notOwner()
     assert(kept.length === 0, 'Cannot keep an answer: another one is kept already')
     assert(status >= 200 && status < 300, 'Cannot keep an answer: it is not 2xx')
     kept.push(answer)

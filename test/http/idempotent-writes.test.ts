@@ -5,11 +5,13 @@ import type { IdempotencyDraft } from '../../src/core/journal/record.ts'
 import {
   type Answer,
   type Execution,
+  hasNewKey,
   IdempotencyFullError,
   type IdempotentRequest,
   IdempotentWrites,
   type Keep,
   type KeepReturned,
+  markNewKey,
 } from '../../src/http/idempotent-writes.ts'
 import { AssertionError } from '../../src/lib/assert.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/clock.ts'
@@ -113,6 +115,32 @@ test('I3: a key that was made for its request a moment ago is not looked up, and
   expect(await kept.commands.run({ ...REQUEST, hasNewKey: true }, kept.booking().execute)).toMatchObject(ANSWERED)
   expect(kept.finds).toBe(0)
   expect(await kept.commands.run(REQUEST, never)).toEqual({ kind: 'replayed', answer: CREATED })
+})
+
+test('I3: the key of a request that was given up is not new any more: it may have been sent again', () => {
+  const given = new AbortController()
+  const request = new Request('http://a', { signal: given.signal })
+  expect(hasNewKey(request)).toBe(false)
+  markNewKey(request)
+  expect(hasNewKey(request)).toBe(true)
+  given.abort()
+  expect(hasNewKey(request)).toBe(false)
+})
+
+test('I3: what another process may have executed since the look, because it had the agency meanwhile, is not executed', async () => {
+  const kept = new Kept()
+  let term = 1
+  const commands = new IdempotentWrites({ clock: kept.clock, find: async () => null, termOf: () => term })
+  const failure = await failureOf(
+    commands.run(REQUEST, async (keep) => {
+      // Lost, and got back.
+      term += 2
+      kept.commit(keep(CREATED))
+      return ANSWERED
+    }),
+  )
+  expect([failure, kept.rows]).toMatchObject([{ kind: 'not_owner' }, []])
+  expect(await commands.run(REQUEST, kept.booking().execute)).toMatchObject(ANSWERED)
 })
 
 describe('a repeated request', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { BatchedCalls } from '../../src/lib/batched-calls.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
 /** Doubles numbers, and refuses a batch with a negative one. */
 function doubled(atOnce: number) {
@@ -39,4 +40,32 @@ test('a batch has as many calls as were allowed, and one that fails is the failu
     10,
   ])
   expect(batches.map(({ length }) => length)).toEqual([2, 2, 1])
+})
+
+test('a batch that is slow does not hold up the next one, but four of them do', async () => {
+  const clock = new FakeClock()
+  const ends: (() => void)[] = []
+  const calls = new BatchedCalls(
+    async (batch: readonly number[]) => {
+      await new Promise<void>((resolve) => ends.push(resolve))
+      return batch
+    },
+    1,
+    clock,
+  )
+  const answers = [1, 2, 3, 4, 5, 6].map((each) => calls.call(each))
+  await clock.advance(40)
+  expect(ends).toHaveLength(1)
+  await clock.advance(20)
+  expect(ends).toHaveLength(2)
+  await clock.advance(1_000)
+  expect(ends).toHaveLength(4)
+  ends[3]?.()
+  await clock.advance(0)
+  expect([await answers[3], ends.length]).toEqual([4, 5])
+  for (let i = 0; i < 6; i++) {
+    ends[i]?.()
+    await clock.advance(0)
+  }
+  expect(await Promise.all(answers)).toEqual([1, 2, 3, 4, 5, 6])
 })

@@ -40,13 +40,13 @@ export class AgencyDirectory {
   readonly #homes = new Map<string, Home>()
   readonly #unknown = new Set<string>()
   #unknownSinceMs = 0
-  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #clock: Clock
   readonly #lookUps: BatchedCalls<Naming, Home | null>
 
-  constructor(rows: DirectoryRows, clock: Pick<Clock, 'monotonicMs'>) {
+  constructor(rows: DirectoryRows, clock: Clock) {
     this.#rows = rows
     this.#clock = clock
-    this.#lookUps = new BatchedCalls((namings) => this.#ask(namings), ASKED_AT_ONCE)
+    this.#lookUps = new BatchedCalls((namings) => this.#ask(namings), ASKED_AT_ONCE, clock)
   }
 
   /**

@@ -1,7 +1,7 @@
 /** To ask which connection a request came by takes 2 microseconds: this part of them is looked at. */
 const LOOKED_AT = 1 / 4
 /** So many of them in a row before a connection is closed: to open another one, perhaps with TLS, costs as much as a few hops. */
-const IN_A_ROW = 8
+const IN_A_ROW = 16
 /** Connections that are remembered. With more, all are forgotten and counted again: they may have been closed since. */
 const CONNECTIONS_MAX = 10_000
 

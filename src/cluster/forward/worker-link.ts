@@ -80,8 +80,9 @@ export class WorkerLink {
   }
 
   giveUp(id: number): void {
+    this.cancel(id)
+    this.#queue.flush()
     if (this.#queue.isBlocked) this.close()
-    else this.cancel(id)
   }
 
   ended(id: number): void {

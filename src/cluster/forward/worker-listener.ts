@@ -110,6 +110,7 @@ class Connection {
 
   #take(frame: Frame): void {
     const { kind, id } = frame
+    if (this.#isOver) return
     if (kind === FRAME.cancel) this.#cancel(id)
     else if (kind === FRAME.pull) void this.#pull(id)
     else if (kind !== FRAME.request || this.#open.has(id) || !this.#isReceived(frame)) this.terminate()

@@ -4,12 +4,16 @@ import { BatchedCalls } from '../../lib/batched-calls.ts'
 import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 
-/** Scopes in one statement. */
-const LOOKED_UP_AT_ONCE = 200
+/** Scopes in one statement: a quarter of the requests that may be open. */
+const LOOKED_UP_AT_ONCE = 1_000
 
-interface Looked {
-  readonly scope: IdempotencyScope
-  readonly newerThan: number
+/** A scope as the statement reads it. */
+interface Asked {
+  readonly agency_id: string
+  readonly key_id: string
+  readonly route: string
+  readonly idempotency_key: string
+  readonly newer_than: string
 }
 
 /**
@@ -19,7 +23,7 @@ interface Looked {
  */
 export class PostgresIdempotencyRows {
   readonly #sql: Sql
-  readonly #seen: BatchedCalls<Looked, KeptAnswer | null>
+  readonly #seen: BatchedCalls<Asked, KeptAnswer | null>
 
   constructor(sql: Sql) {
     this.#sql = sql
@@ -36,23 +40,22 @@ export class PostgresIdempotencyRows {
    * @throws DeadlineError, or what the database answers
    */
   async find(scope: IdempotencyScope, newerThan: number): Promise<KeptAnswer | null> {
-    const asked = { scope, newerThan }
+    // Here, and not in the batch: what cannot be asked for fails for its caller alone.
+    const asked = askedOf(scope, newerThan)
     if ((await this.#seen.call(asked)) === null) return null
     const fence = this.#sql`select true as held from shard where shard = ${shardOf(scope.agencyId)} for share`
     const [answer = null] = await this.#read([asked], fence)
     return answer
   }
 
+  /** Looks up, by a statement that is not shared with others, so that as many connections as there are calls are ready for the next one. */
+  async warmUp(scope: IdempotencyScope): Promise<void> {
+    await this.#read([askedOf(scope, 0)], this.#sql`select true as held`)
+  }
+
   /** By place in `asked`. */
-  async #read(asked: readonly Looked[], fence: Fragment): Promise<readonly (KeptAnswer | null)[]> {
-    const scopes = asked.map(({ scope: { agencyId, keyId, route, idempotencyKey }, newerThan }, n) => ({
-      n,
-      agency_id: uuidOf(agencyId),
-      key_id: uuidOf(keyId),
-      route,
-      idempotency_key: idempotencyKey,
-      newer_than: new Date(newerThan),
-    }))
+  async #read(asked: readonly Asked[], fence: Fragment): Promise<readonly (KeptAnswer | null)[]> {
+    const scopes = asked.map((each, n) => ({ n, ...each }))
     const rows = await this.#sql<(KeptAnswer & { n: number })[]>`
       with fence as materialized (${fence})
       select a.n, i.request_hash as "requestHash", i.status, i.body
@@ -90,5 +93,16 @@ export class PostgresIdempotencyRows {
             and i.created_at > a.clock_now - ${ANSWER_KEPT_MS}::float8 * interval '1 millisecond')
         order by created_at limit ${limit}))`
     return deleted.count
+  }
+}
+
+/** @throws RangeError when `newerThan` is no time */
+function askedOf({ agencyId, keyId, route, idempotencyKey }: IdempotencyScope, newerThan: number): Asked {
+  return {
+    agency_id: uuidOf(agencyId),
+    key_id: uuidOf(keyId),
+    route,
+    idempotency_key: idempotencyKey,
+    newer_than: new Date(newerThan).toISOString(),
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { MisplacedConnections } from '../../../src/cluster/forward/misplaced-connections.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 
-const IN_A_ROW = 8
+const IN_A_ROW = 16
 const everyRequest = () => 0
 
 /** How many requests a connection carries until it is to be closed; null: 1,000 do not close it. */
@@ -16,7 +16,7 @@ function untilClosed(
 }
 
 describe('a connection', () => {
-  test('whose last eight requests were all of one agency of another worker is to be closed, and the next one from its port is counted from the start', () => {
+  test('whose last 16 requests were all of one agency of another worker is to be closed, and the next one from its port is counted from the start', () => {
     const connections = new MisplacedConnections(everyRequest)
     expect(untilClosed(() => 7, connections)).toBe(IN_A_ROW)
     expect(untilClosed(() => 7, connections)).toBe(IN_A_ROW)

@@ -65,8 +65,8 @@ test('an answer says which worker has made it, to a proxy that learns it', async
 test('a connection whose requests are all of one agency of another worker is closed soon; one at its owner stays', async () => {
   const { a, b } = two('b')
   const untilClosed = async (url: string) => {
-    // After about 32: that it takes more than 500 has no chance.
-    for (let request = 1; request <= 500; request++) {
+    // After about 64: that it takes more than 1,000 has no chance.
+    for (let request = 1; request <= 1_000; request++) {
       const response = await fetch(url + PATH, { headers: AUTHORIZATION })
       expect((await reported(response)).by).toBe('b')
       if (response.headers.get('connection') === 'close') return 'soon'
