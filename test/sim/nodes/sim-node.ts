@@ -164,6 +164,7 @@ export class SimNode extends Life {
       has: (agencyId) => shards.termOfAgency(agencyId) !== null,
       idempotency: new IdempotentWrites({
         clock,
+        termOf: (agencyId) => shards.termOfAgency(agencyId),
         find: (scope) =>
           this.receive(
             request(
