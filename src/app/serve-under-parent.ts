@@ -1,5 +1,6 @@
 import type { Standing, WorkerCalls } from '../cluster/workers/parent-calls.ts'
 import { ProcessChannel } from '../cluster/workers/process-channel.ts'
+import { PROGRAM } from '../lib/version.ts'
 import type { Listeners } from './listeners.ts'
 import type { Throttled } from './open-surfaces.ts'
 import { serveAsWorker } from './serve.ts'
@@ -19,6 +20,13 @@ export function serveUnderParent(): void {
   let running: { readonly service: Service; readonly listeners: Listeners } | null = null
   const handlers: WorkerCalls = {
     start: (_, settings) => {
+      // What the processes of a service say to each other may be different in each version.
+      if (settings.program !== PROGRAM) {
+        console.error(
+          `Cannot serve as a worker: this program is ${PROGRAM}, the service runs ${settings.program}. Restart the service.`,
+        )
+        process.exit(1)
+      }
       place = new WorkerPlace(settings, channel)
       void serveAsWorker(process.env, place, (started) => {
         running = started

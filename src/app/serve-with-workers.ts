@@ -12,6 +12,7 @@ import { ListenError, Listener } from '../http/server/listener.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
 import { makeFolder, readIfPresent } from '../lib/private-file.ts'
 import { isOver, ownRun } from '../lib/process-run.ts'
+import { PROGRAM } from '../lib/version.ts'
 import { connect } from '../postgres/client/connect.ts'
 import { retryUntilAnswered } from '../postgres/client/failed-write.ts'
 import { PostgresWriters } from '../postgres/stores/postgres-writers.ts'
@@ -157,6 +158,7 @@ class Parent {
       count,
       clock: systemClock,
       settings: {
+        program: PROGRAM,
         parentId: this.#self.writerId,
         parentPid: process.pid,
         database: { url, isEmbedded, isOwner },

@@ -6,6 +6,8 @@ import type { Change, Committed, Entry, Reading } from '../etcd/etcd.ts'
 export interface WorkerSettings {
   /** From 1; its successor after a crash has the same. */
   readonly worker: number
+  /** PROGRAM of the parent, as that of all its workers must be. */
+  readonly program: string
   /** `writer_id` of the parent: whoever takes over from it takes over from all its workers. */
   readonly parentId: string
   readonly parentPid: number
