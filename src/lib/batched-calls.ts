@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from './clock.ts'
 
-/** A batch that takes longer holds up no other one, */
+/** A batch that takes longer does not hold up the next one. */
 const SLOW_MS = 50
-/** unless there are so many of them. */
+/** Batches under way at the same time, if they are slow. */
 const PARALLEL_MAX = 4
 
 /**

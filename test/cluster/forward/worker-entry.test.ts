@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { headersText, requestHead } from '../../../src/cluster/forward/frame-heads.ts'
+import { FRAME, FrameQueue } from '../../../src/cluster/forward/frames.ts'
 import { HOP_HEADER } from '../../../src/cluster/forward/hop.ts'
 import { WorkerListener } from '../../../src/cluster/forward/worker-listener.ts'
 import { hasNewKey } from '../../../src/http/idempotent-writes.ts'
@@ -253,6 +255,25 @@ test.each([
   })
   await closed.promise
   expect((await reported(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
+})
+
+test('nothing of what follows bytes that are no request is answered, although it arrived with them', async () => {
+  const { b } = two('b')
+  const head = { method: 'GET', url: `http://a${PATH}`, route: null, shard: SHARD, peer: null, hasNewKey: false }
+  const request = requestHead({ ...head, listener: 'public' }, headersText(new Headers(AUTHORIZATION)))
+  const sent: Buffer[] = []
+  const queue = new FrameQueue((bytes) => sent.push(Buffer.from(bytes)) && bytes.length)
+  queue.push(FRAME.request, 1, request, null)
+  queue.push(99, 2, '', null)
+  queue.push(FRAME.request, 3, request, null)
+  queue.flush()
+  const closed = Promise.withResolvers<void>()
+  await Bun.connect({
+    unix: b.address.slice('unix:'.length),
+    socket: { open: (socket) => void socket.write(Buffer.concat(sent)), data() {}, close: () => closed.resolve() },
+  })
+  await closed.promise
+  expect(b.asks).toHaveLength(1)
 })
 
 test('what answers a request has thrown: the others of the connection are answered', async () => {
