@@ -74,9 +74,14 @@ describe.skipIf(Bun.which('haproxy') === null)('the load balancer of a cluster',
     expect([answer?.status, requests.length]).toEqual([404, 0])
   })
 
-  test('dots within a name and in the query pass', async () => {
-    const [answer] = await sendRaw(port, 'GET /partner/v1/units/a..b?q=/../ HTTP/1.1\r\nHost: host\r\n\r\n')
+  test.each([['/partner/v1/units/a..b?q=/../'], ['/.well-known/nightledger-checkpoint-key']])('%s passes', async (path) => {
+    const [answer] = await sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: host\r\n\r\n`)
     expect([answer?.status, requests.length]).toEqual([200, 1])
+  })
+
+  test.each([['/'], ['/portal']])('%s leads to the page', async (path) => {
+    const { status, headers } = await fetch(url + path, { redirect: 'manual' })
+    expect([status, headers.get('location')?.replace(url, ''), requests.length]).toEqual([302, '/portal/', 0])
   })
 
   test('a header of the nodes does not come through', async () => {

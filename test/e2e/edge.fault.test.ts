@@ -215,9 +215,15 @@ describe('with the service', () => {
       expect([status, text]).toEqual([431, ''])
     })
 
+    test('an auditor gets the public keys of the checkpoints', async () => {
+      const { status, text } = await ask(edge(), '/.well-known/nightledger-checkpoint-key')
+      expect([status, text.includes('+')]).toEqual([200, true])
+    })
+
     test('what the operator uses is not there', async () => {
       const paths = [
         '/metrics',
+        '/.well-known/other',
         '/readyz',
         '/healthz',
         '/docs/../metrics',
