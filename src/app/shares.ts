@@ -2,7 +2,7 @@
  * A1  An agency has a share of everything: of whatever it can make, hold or spend there is a limit of its own, and beyond it the agency alone
  *     waits or is refused, with a code, and with `Retry-After` where waiting helps. Others wait for a step of its work, not for the work.
  *
- * This is the list of those limits, and of what needs none. docs/operating.md#the-share-of-an-agency shows it, and a test fails for a route
+ * This is the list of those limits, and of what needs none. docs/operating.md#limits-per-agency shows it, and a test fails for a route
  * or a table that is not in it (test/app/shares.test.ts). Each limit is upheld where its constant is.
  */
 
@@ -41,7 +41,7 @@ import { LISTS_PER_AGENCY_MAX, LISTS_WAITING_PER_AGENCY_MAX } from '../postgres/
 import { LIMITS } from './config.ts'
 
 interface Share {
-  readonly how: 'make' | 'hold' | 'spend'
+  readonly how: 'create' | 'at once' | 'rate'
   readonly what: string
   /** With its numbers. */
   readonly limit: string
@@ -54,114 +54,114 @@ const LIMITED = '429 `RATE_LIMITED`, `Retry-After`'
 const BUSY = '500 `INTERNAL`, `Retry-After`; nothing was done'
 
 export const SHARES = {
-  keys: share('make', 'API keys', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
-  tokens: share('make', 'access tokens', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
+  keys: share('create', 'API keys', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
+  tokens: share('create', 'access tokens', `${LIVE_CREDENTIALS_MAX} that are neither revoked nor expired`, VALIDATION),
   people: share(
-    'make',
+    'create',
     'people',
     `${LIVE_CREDENTIALS_MAX}, each with ${PASSKEYS_PER_PERSON_MAX} passkeys and one unused invitation`,
     VALIDATION,
   ),
-  endpoints: share('make', 'webhook endpoints', String(ENDPOINTS_PER_AGENCY_MAX), VALIDATION),
-  sandbox: share('make', 'sandboxes', '1', '409 `SANDBOX_EXISTS`'),
-  units: share('make', 'units', `${count(UNITS_PER_AGENCY_MAX)}, archived ones included`, VALIDATION),
-  feeTypes: share('make', 'fee types', `${FEE_TYPES_PER_AGENCY_MAX}, inactive ones included`, VALIDATION),
-  rates: share('make', 'seasons of a unit', String(SEASONS_MAX), VALIDATION),
-  restrictions: share('make', 'restrictions of a unit', String(RESTRICTIONS_MAX), VALIDATION),
-  notes: share('make', 'notes of a booking', `${count(NOTES_LENGTH_MAX)} characters`, VALIDATION),
+  endpoints: share('create', 'webhook endpoints', String(ENDPOINTS_PER_AGENCY_MAX), VALIDATION),
+  sandbox: share('create', 'sandboxes', '1', '409 `SANDBOX_EXISTS`'),
+  units: share('create', 'units', `${count(UNITS_PER_AGENCY_MAX)}, archived ones included`, VALIDATION),
+  feeTypes: share('create', 'fee types', `${FEE_TYPES_PER_AGENCY_MAX}, inactive ones included`, VALIDATION),
+  rates: share('create', 'seasons of a unit', String(SEASONS_MAX), VALIDATION),
+  restrictions: share('create', 'restrictions of a unit', String(RESTRICTIONS_MAX), VALIDATION),
+  notes: share('create', 'notes of a booking', `${count(NOTES_LENGTH_MAX)} characters`, VALIDATION),
   nights: share(
-    'make',
+    'create',
     'bookings and blocks of a unit',
     `a night is sold once; a stay has ${STAY_NIGHTS_MAX} nights at most`,
     '409 `BOOKING_CONFLICT`, 400 `VALIDATION`',
   ),
   sessions: share(
-    'hold',
+    'at once',
     'sessions of the page',
     `${SESSIONS_PER_MEMBER_MAX} of a person or token, ${SESSIONS_PER_AGENCY_MAX} of the agency`,
-    "the agency's own that was not used for longest ends",
+    "the agency's session that was unused for longest ends",
   ),
   waiting: share(
-    'hold',
+    'at once',
     'long polls and streams of changes',
     `${WAITING_PER_KEY_MAX} of a key, token or person, ${WAITING_PER_AGENCY_MAX} of the agency`,
     LIMITED,
   ),
-  pings: share('hold', 'pings', `${PINGS_PER_AGENCY_MAX} at once`, LIMITED),
+  pings: share('at once', 'pings', `${PINGS_PER_AGENCY_MAX} at once`, LIMITED),
   resends: share(
-    'hold',
+    'at once',
     'webhook deliveries that are sent again by their date',
     `${RESEND_PART_MAX} per request, and none while ${RESENT_DUE_MAX} deliveries of the agency are due`,
     LIMITED,
   ),
   lists: share(
-    'hold',
+    'at once',
     'pages of lists, searches of guests, and reads of the past',
     `${LISTS_PER_AGENCY_MAX} at once, ${LISTS_WAITING_PER_AGENCY_MAX} wait`,
     BUSY,
   ),
-  renderings: share('hold', 'large answers that are being written', `${RENDERINGS_PER_AGENCY_MAX} at once`, BUSY),
-  searches: share('hold', 'searches of stays', `${SEARCHES_PER_AGENCY_MAX} at once`, BUSY),
-  mailbox: share('hold', 'writes that wait for a unit', `${LIMITS.mailboxMax.fallback} (\`MAILBOX_MAX\`)`, BUSY),
+  renderings: share('at once', 'large answers that are being written', `${RENDERINGS_PER_AGENCY_MAX} at once`, BUSY),
+  searches: share('at once', 'searches of stays', `${SEARCHES_PER_AGENCY_MAX} at once`, BUSY),
+  mailbox: share('at once', 'writes that wait for a unit', `${LIMITS.mailboxMax.fallback} (\`MAILBOX_MAX\`)`, BUSY),
   queue: share(
-    'hold',
+    'at once',
     'writes that wait for the database',
     `${count(LIMITS.journalWaitingMax.fallback * AGENCY_SHARE_OF_QUEUE)} (half of \`JOURNAL_WAITING_MAX\`)`,
     BUSY,
   ),
-  idempotency: share('hold', 'requests with an `Idempotency-Key` in progress', count(OPEN_PER_AGENCY_MAX), BUSY),
+  idempotency: share('at once', 'requests with an `Idempotency-Key` in progress', count(OPEN_PER_AGENCY_MAX), BUSY),
   held: share(
-    'hold',
+    'at once',
     'requests that wait for the node of their shard, or for its answer',
     `${count(HELD_OF_SHARD_MAX)} held and ${count(FORWARDED_OF_SHARD_MAX)} forwarded of its shard`,
     BUSY,
   ),
   keyRequests: share(
-    'spend',
+    'rate',
     'requests of a key, those to `/mcp` included',
     'per minute as in the plan; per month those of all keys together',
     `${LIMITED}; 429 \`QUOTA_EXCEEDED\`, \`Retry-After\``,
   ),
   largeAnswers: share(
-    'spend',
+    'rate',
     'large answers',
     `one part of ${count(ANSWER_CHARS_PER_PART)} characters per ${PART_MS} ms while other agencies are served, per ${PART_ALONE_MS} ms otherwise, and ${BURST_PARTS} at once; a search counts by the stays it prices`,
-    `it waits until those before it have had their time; to a key that would wait for more than ${PAUSE_MS_MAX / 1_000} s, ${LIMITED}`,
+    `it is delayed; to a key that would wait for more than ${PAUSE_MS_MAX / 1_000} s, ${LIMITED}`,
   ),
   tokenRequests: share(
-    'spend',
+    'rate',
     'requests of people and access tokens',
     `${count(LIMITS.portalRequestsPerMinute.fallback)} per minute and person or token (\`PORTAL_REQUESTS_PER_MINUTE\`), of the agency ${AGENCY_BUDGET_FACTOR} times as many; each ${count(ANSWER_CHARS_PER_PART)} characters of an answer and ${count(BODY_BYTES_PER_REQUEST)} bytes of a body count as another`,
     LIMITED,
   ),
   signIns: share(
-    'spend',
+    'rate',
     'wrong tokens, passkeys and links',
     `${WRONG_TOKENS_PER_MINUTE} per minute of an address, and as many for a person`,
     `${LIMITED}; a valid one is accepted all the same, a passkey only while fewer than ${FLOOD_PER_MINUTE} come from its address`,
   ),
   links: share(
-    'spend',
+    'rate',
     'reads of a link that lets a person in',
     `${LINK_READS_PER_MINUTE} per minute of the link`,
     LIMITED,
   ),
-  body: share('spend', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
+  body: share('rate', 'the body of a request', `${count(BODY_BYTES_MAX)} bytes`, '413 `VALIDATION`'),
   auditLines: share(
-    'spend',
+    'rate',
     'audit lines of refused writes in the portal',
     `${REFUSAL_LINES_PER_MEMBER_MAX} per minute of a person or token, ${REFUSAL_LINES_PER_AGENCY_MAX} of the agency`,
     'further ones are counted in one line per outcome and minute',
   ),
-  mails: share('spend', 'invitations that are mailed', `${MAILS_PER_HOUR_MAX} per hour`, 'the link is only shown'),
+  mails: share('rate', 'invitations that are mailed', `${MAILS_PER_HOUR_MAX} per hour`, 'the link is only shown'),
   attempts: share(
-    'spend',
+    'rate',
     'webhook attempts',
     `${POOL_LIMITS.perAgencyMax} at once; of a sandbox, ${(SANDBOX_BURST * 1_000) / SANDBOX_BURST_MS} a second`,
     'the others wait for their turn',
   ),
   calendars: share(
-    'spend',
+    'rate',
     'reads of calendar addresses',
     `${CALENDARS_PER_UNIT_MAX} per minute of a unit; ${count(CALENDAR_PAGES_PER_AGENCY_MAX)} pages written per minute of the agency`,
     LIMITED,
@@ -368,7 +368,7 @@ export function sharesTable(): string {
   const rows = Object.values<Share>(SHARES).map(
     ({ how, what, limit, beyond }) => `| ${how} | ${what} | ${limit} | ${beyond} |`,
   )
-  return ['| | of | limit | beyond it |', '|---|---|---|---|', ...rows].join('\n')
+  return ['| kind | of what | limit | beyond it |', '|---|---|---|---|', ...rows].join('\n')
 }
 
 function share(how: Share['how'], what: string, limit: string, beyond: string): Share {

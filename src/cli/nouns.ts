@@ -27,7 +27,14 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     verbs: {
       list: {
         operation: 'listAgencies',
-        columns: { SLUG: 'slug', NAME: 'name', STATUS: 'status', CURRENCY: 'currency', 'TIME ZONE': 'timezone' },
+        columns: {
+          SLUG: 'slug',
+          NAME: 'name',
+          STATUS: 'status',
+          CURRENCY: 'currency',
+          'TIME ZONE': 'timezone',
+          ID: 'id',
+        },
       },
       create: { operation: 'createAgency', names: { plan: '' } },
       show: 'getAgency',

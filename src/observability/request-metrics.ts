@@ -70,7 +70,7 @@ export const REQUEST_METRICS: readonly Metric<ServiceStats>[] = [
   {
     name: 'nightledger_portal_sessions',
     type: 'gauge',
-    help: "Sessions of the portal's page that have not ended: at most 50 per token and 10,000 in all.",
+    help: "Sessions of the portal's page that have not ended: at most 50 per person or token and 500 per agency.",
     read: ({ sessions }) => only(sessions),
   },
   {

@@ -31,7 +31,7 @@ function madeSecrets(): Record<string, Record<string, string>> {
     for (const { script } of shellBlocksOf(sectionOf(DOCUMENT, 'Setting it up'))) {
       const { exitCode, stderr } = Bun.spawnSync(['bash', '-euo', 'pipefail', '-c', script], {
         cwd: folder,
-        env: { PATH: process.env['PATH'] ?? '', PROXY_ADDRESS: '10.0.0.9' },
+        env: { PATH: process.env['PATH'] ?? '', PUBLIC_URL: 'https://bookings.example.com', PROXY_ADDRESS: '10.0.0.9' },
       })
       expect([exitCode, stderr.toString()]).toEqual([0, ''])
     }
@@ -63,6 +63,7 @@ test('with the secrets of the document, every host has a valid node of the same 
     const config = readConfig({ ...environment, ...secrets['nightledger.env'] })
     expect(config.cluster).toMatchObject({ nodeId: host, nodeUrl: `http://${host}:3000` })
     expect(config).toMatchObject({ host: '0.0.0.0', port: 3000, requireSynchronousStandby: true })
+    expect(config).toMatchObject({ publicUrl: 'https://bookings.example.com', trustedProxies: ['10.0.0.9'] })
   }
   expect(Object.keys(secrets['patroni.env'] ?? {})).toHaveLength(8)
 })

@@ -27,7 +27,7 @@ const RUN_BY: Record<string, readonly string[]> = {
     'test/cli/bench/bench.fault.test.ts',
   ],
   'docs/operating/doctor.md': ['test/docs/doctor.pg.test.ts'],
-  'docs/operating/alerts.md': ['test/docs/monitoring.long.test.ts'],
+  'docs/operating/alerts.md': ['test/docs/monitoring.pg.test.ts', 'test/docs/monitoring.long.test.ts'],
   'docs/operating/personal-data.md': ['test/cli/guest-data.fault.test.ts'],
   'docs/operating/kubernetes.md': ['test/docs/kubernetes.test.ts'],
   'docs/cluster.md': ['test/docs/cluster.test.ts', 'test/e2e/containers-cluster.long.test.ts'],

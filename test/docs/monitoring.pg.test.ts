@@ -1,6 +1,6 @@
 /** The dashboard and the alerts ask for what the running service tells, and every alert says what to do. */
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runCli } from '../../src/cli/run-cli.ts'
 import { CLUSTER_METRICS } from '../../src/cluster/cluster-metrics.ts'
@@ -8,11 +8,15 @@ import type { ClusterStats } from '../../src/cluster/cluster-status.ts'
 import { ALL_METRICS } from '../../src/observability/all-metrics.ts'
 import { type MetricReading, metricsText, readMetrics, type Series } from '../../src/observability/metric.ts'
 import { SummedMetrics, WORKER_METRICS } from '../../src/observability/summed-metrics.ts'
+import { programFile } from '../support/bundled-program.ts'
 import { eventually } from '../support/eventually.ts'
 import { startMeteredService, UNIT_SLUG } from '../support/metered-service.ts'
 import { readQuery } from '../support/promql.ts'
 import { Scrape } from '../support/scrape.ts'
-import { fencesOf } from '../support/shell-blocks.ts'
+import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+import { fencesOf, sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startTestService } from '../support/test-service.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 const FOLDER = join(ROOT, 'docs/operating')
@@ -261,6 +265,36 @@ describe('alerts.md', () => {
       expect([words, code, usage.split('\n')[0]]).toEqual([words, 0, expect.stringContaining(` ${words} `)])
     }
   })
+})
+
+test('the commands of alerts.md show the usage and the refusals of every agency, and whose an id in the log is', async () => {
+  const service = await startTestService()
+  const agencies = [await service.agency(), await service.agency()]
+  for (const agency of agencies) {
+    const { secret, key } = await service.key(agency)
+    await service.ask(`/agencies/${agency.slug}/keys/${key.id}`, undefined, { method: 'DELETE' })
+    await service.asPartner(secret, '/bookings', {})
+  }
+  const folder = temporaryFolder('alerts')
+  writeFileSync(join(folder, 'nightledger'), `#!/bin/sh\nexec "${process.execPath}" run "${programFile()}" "$@"\n`)
+  chmodSync(join(folder, 'nightledger'), 0o755)
+  const env = {
+    PATH: `${folder}:${process.env['PATH']}`,
+    NIGHTLEDGER_URL: service.url,
+    PORTAL_TOKEN: TEST_PORTAL_TOKEN,
+  }
+  const [block] = shellBlocksOf(sectionOf(ALERTS_MD, 'How to run the commands'))
+  const run = (script: string) => Bun.spawn(['bash', '-euc', script], { env, stdout: 'pipe', stderr: 'pipe' })
+  const shell = run(block?.script ?? '')
+  const [out, err] = await Promise.all([shell.stdout.text(), shell.stderr.text()])
+  expect([await shell.exited, err]).toEqual([0, ''])
+  for (const { slug } of agencies) {
+    const shown = out.split('== ').find((part) => part.startsWith(`${slug}\n`)) ?? ''
+    expect(shown.match(/REMAINING|UNAUTHORIZED/g)).toEqual(['REMAINING', 'UNAUTHORIZED'])
+  }
+  const listed = await run('nightledger agencies list').stdout.text()
+  for (const { slug, id } of agencies) expect(listed).toMatch(new RegExp(`^${slug} .*${id}$`, 'm'))
+  await service.close()
 })
 
 describe('the dashboard', () => {
