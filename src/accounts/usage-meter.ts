@@ -106,11 +106,9 @@ export class UsageMeter {
   /** Another process counts for these agencies now. What is not yet written of them is lost, as it is in a crash. */
   forget(isIncluded: (agencyId: string) => boolean): void {
     for (const counters of this.#months.values())
-      for (const [agencyId, counter] of counters) {
-        if (!isIncluded(agencyId)) continue
-        counters.delete(agencyId)
-        this.#dirty.delete(counter)
-      }
+      for (const agencyId of counters.keys()) if (isIncluded(agencyId)) counters.delete(agencyId)
+    // A request that was admitted before may still have its counter, which is then never written: it stays marked as dirty.
+    for (const counter of this.#dirty) if (isIncluded(counter.agencyId)) this.#dirty.delete(counter)
     for (const draft of this.#ended) if (isIncluded(draft.agencyId)) this.#ended.delete(draft)
     this.#uses.forget(isIncluded)
   }

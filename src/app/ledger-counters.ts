@@ -36,7 +36,11 @@ export function openCounters(options: CounterOptions) {
     try {
       await write
     } catch (error) {
-      if (classifyDatabaseError(error) === 'fenced') await ownership.findLost()
+      if (classifyDatabaseError(error) === 'fenced') {
+        await ownership.findLost()
+        // Also what a request has counted after its agency had left: as long as it waits to be written, nothing is (C9).
+        usage.forget((agencyId) => ownership.termOf(agencyId) === null)
+      }
       throw error
     }
   }
