@@ -35,6 +35,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly query?: Q
   readonly body?: B
   readonly isBodyOptional?: boolean
+  /** What GET answers has the body under this name: it is taken in that form too. */
+  readonly bodyWithin?: string
   readonly bodyExample?: unknown
   readonly answer: {
     readonly status: 200 | 201 | 202

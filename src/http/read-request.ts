@@ -244,14 +244,23 @@ const MISSING: ReadBody = { kind: 'refused', problem: invalidField('body', 'is r
 type BodyReader = <T>(request: Request, use: (body: ReadBody) => T | Promise<T>) => Promise<T>
 
 /** Makes the reader of an operation's JSON body. An optional body that is missing reads as `{}`. */
-export function bodyReader(schema: TSchema, isOptional: boolean): BodyReader {
+export function bodyReader(
+  schema: TSchema,
+  { isBodyOptional = false, bodyWithin }: Pick<Operation, 'isBodyOptional' | 'bodyWithin'>,
+): BodyReader {
   const shape = validator(schema, 'body')
   const accept = (read: ReadBody): ReadBody => {
     if (read.kind === 'refused') return read
-    const value = read.value === undefined && isOptional ? {} : read.value
+    const given = bodyWithin === undefined ? read.value : within(read.value, bodyWithin)
+    const value = given === undefined && isBodyOptional ? {} : given
     if (value === undefined) return MISSING
     if (!shape.passes(value)) return { kind: 'refused', problem: invalid(shape.faultsOf(value)) }
     return value === read.value ? read : { kind: 'read', value }
   }
   return (request, use) => useJson(request, (read) => use(accept(read)))
+}
+
+function within(value: unknown, name: string): unknown {
+  const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+  return isThere ? (value as Record<string, unknown>)[name] : value
 }

@@ -188,12 +188,12 @@ export function served<A>(
   admission: RouteAdmission<A>,
   handle: (open: Open<A>, path: PathValues, query: unknown, body: unknown) => Outcome | Promise<Outcome>,
 ): Serve {
-  const { method, path, body: schema, isBodyOptional = false, answer } = operation
+  const { method, path, body: schema, answer } = operation
   const { takesDryRun = false } = operation
   const writes = isWrite(operation)
   const records = (request: Request): boolean => writes && !(takesDryRun && asksForDryRun(request))
   const readTarget = targetReader(operation)
-  const readBody = schema === undefined ? null : bodyReader(schema, isBodyOptional)
+  const readBody = schema === undefined ? null : bodyReader(schema, operation)
   const options = { name: { surface, method, path }, status: answer.status, isWrite: records }
   return admitted(serving, admission, options, decide)
 

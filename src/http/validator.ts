@@ -45,6 +45,11 @@ function collect(error: ValueError, whole: string, faults: Map<string, FieldErro
   }
   const field = fieldOf(error.path) || whole
   if (faults.has(field)) return
+  if (error.type === ValueErrorType.ObjectAdditionalProperties) {
+    const known = Object.keys(error.schema['properties'] as object).join(', ')
+    faults.set(field, { field, message: `${field} must be left out: the members are ${known}` })
+    return
+  }
   const isMissing = error.type === ValueErrorType.ObjectRequiredProperty
   const verb = isMissing ? 'is required and must be' : 'must be'
   faults.set(field, { field, message: `${field} ${verb} ${expectation(error.schema)}` })

@@ -94,13 +94,19 @@ export const RATES_PREVIEW = [
     const inventory = await ledger.catalogue.inventory(agency.id)
     const unit = inventory.unitBySlug(path.unitSlug)
     if (unit === null) return notFound('unit')
-    const rules: UnitRules = { ...unit.rules, ...body.unit, rates }
+    const rules: UnitRules = { ...unit.rules, ...pricesOf(body.unit), rates }
     const { children = 0, extraBed = false } = body.stay ?? {}
     const tariff = { currency: agency.currency, feeTypes: inventory.feeTypes }
     const priced = stay === null ? null : priceByRules(rules, { stay, children, extraBed, tariff })
     return JSON.stringify({ nights: nightsJson(rules, from, to), ...stayJson(priced) })
   }),
 ]
+
+/** What the body names of these members, and nothing else. */
+function pricesOf(given: Static<typeof UNIT_PRICES> = {}): Static<typeof UNIT_PRICES> {
+  const named = Object.entries(given).filter(([name]) => Object.hasOwn(UNIT_PRICES.properties, name))
+  return Object.fromEntries(named)
+}
 
 function nightsJson(rules: UnitRules, from: Night, to: Night) {
   const prices: number[] = []

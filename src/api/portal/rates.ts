@@ -63,14 +63,17 @@ export const RatesJson = Type.Object(
   { $id: 'Rates' },
 )
 
-/** A list that is left out is empty: PUT sets all of the rates. */
-export const NEW_RATES = Type.Object({
-  seasons: Type.Optional(
-    Type.Array(Type.Object({ ...SEASON, minStay: Type.Optional(minStay()) }), { maxItems: SEASONS_MAX }),
-  ),
-  weekdayAdjustments: Type.Optional(WEEKDAYS),
-  lengthOfStayDiscounts: Type.Optional(DISCOUNTS),
-})
+/** A list that is left out is empty: PUT sets all of the rates. So a misspelt one is refused. */
+export const NEW_RATES = Type.Object(
+  {
+    seasons: Type.Optional(
+      Type.Array(Type.Object({ ...SEASON, minStay: Type.Optional(minStay()) }), { maxItems: SEASONS_MAX }),
+    ),
+    weekdayAdjustments: Type.Optional(WEEKDAYS),
+    lengthOfStayDiscounts: Type.Optional(DISCOUNTS),
+  },
+  { additionalProperties: false },
+)
 
 const ratesAnswer = { description: 'The rates.', schema: Type.Object({ rates: RatesJson }) }
 
@@ -94,9 +97,10 @@ const SET_RATES = {
   tag: 'Units',
   summary: "Replace a unit's rates",
   description:
-    'All rates take effect together with the next quote. Existing bookings keep their totals. The `ETag` is that of the new rates.',
+    'All rates take effect together with the next quote. Existing bookings keep their totals. The `ETag` is that of the new rates. The answer of GET can be sent as it is.',
   isTagged: true,
   body: NEW_RATES,
+  bodyWithin: 'rates',
   bodyExample: {
     seasons: [{ name: 'Summer', from: '2027-06-01', to: '2027-09-01', nightlyPrice: 18_000, minStay: 3 }],
     weekdayAdjustments: [{ weekday: 5, pct: 15 }],

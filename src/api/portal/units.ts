@@ -185,7 +185,7 @@ type Fields = Required<Static<typeof CHANGE>>
 
 /** What the body names of the fields, and nothing else. */
 function named(body: Static<typeof CHANGE>): Partial<Fields> {
-  const given = Object.entries(body).filter(([name, value]) => name in FIELDS && value !== undefined)
+  const given = Object.entries(body).filter(([name, value]) => Object.hasOwn(FIELDS, name) && value !== undefined)
   return Object.fromEntries(given) as Partial<Fields>
 }
 

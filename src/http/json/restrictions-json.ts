@@ -48,21 +48,24 @@ export const RestrictionsJson = Type.Object(
 )
 
 /** An omitted member is null or empty: PUT replaces all restrictions. */
-export const NEW_RESTRICTIONS = Type.Object({
-  restrictions: Type.Optional(
-    Type.Array(
-      Type.Object({
-        from: Type.Optional(ROW.from),
-        to: Type.Optional(ROW.to),
-        weekdays: Type.Optional(ROW.weekdays),
-        ...RULE,
-      }),
-      { maxItems: RESTRICTIONS_MAX },
+export const NEW_RESTRICTIONS = Type.Object(
+  {
+    restrictions: Type.Optional(
+      Type.Array(
+        Type.Object({
+          from: Type.Optional(ROW.from),
+          to: Type.Optional(ROW.to),
+          weekdays: Type.Optional(ROW.weekdays),
+          ...RULE,
+        }),
+        { maxItems: RESTRICTIONS_MAX },
+      ),
     ),
-  ),
-  advanceNoticeHours: Type.Optional(nullable(NOTICE)),
-  bookingWindowDays: Type.Optional(nullable(WINDOW)),
-})
+    advanceNoticeHours: Type.Optional(nullable(NOTICE)),
+    bookingWindowDays: Type.Optional(nullable(WINDOW)),
+  },
+  { additionalProperties: false },
+)
 
 /** @param restrictions left out: none */
 export function restrictionsJson(restrictions: Restrictions = NO_RESTRICTIONS): Static<typeof RestrictionsJson> {

@@ -74,6 +74,14 @@ test('says that a stay is too short as a partner would be told', async () => {
   expect([quote, refusal]).toEqual([null, problem])
 })
 
+test('takes no more of a unit than its prices and minimum stay: restrictions are what is saved', async () => {
+  const rows = [{ from: null, to: null, weekdays: null, rule: 'minStayArrival', value: 300 }]
+  for (const restrictions of [{}, 5, { rows, advanceNoticeHours: null, bookingWindowDays: null }]) {
+    const { status, body } = await preview({ ...RANGE, rates: {}, unit: { minStay: 2, restrictions } })
+    expect([status, body.nights.minStay[0]]).toEqual([200, 2])
+  }
+})
+
 test.each<[string, object]>([
   ['to', { ...RANGE, rates: {}, to: '2027-03-01' }],
   ['to', { ...RANGE, rates: {}, to: '2030-03-02' }],

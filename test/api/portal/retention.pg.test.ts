@@ -73,6 +73,15 @@ describe('the settings', () => {
     expect(audit[0]).toMatchObject({ route: 'PUT /portal/v1/agencies/{agencySlug}/retention', outcome: 'OK' })
   })
 
+  test('are taken in the form in which they are shown, and with no other member', async () => {
+    await service.put(of('/retention'), { bookingYears: 3, guestMonths: 24 })
+    const shown = (await service.get(of('/retention'))).body
+    expect((await service.put(of('/retention'), shown)).body).toEqual(shown)
+    const { status, body } = await service.put(of('/retention'), { bookingYear: 30 })
+    expect([status, body.errors[0].field]).toEqual([400, 'bookingYear'])
+    expect((await service.get(of('/retention'))).body).toEqual(shown)
+  })
+
   test('of one agency are not those of another', async () => {
     const other = await service.agency()
     await service.put(of('/retention'), { guestMonths: 1 })

@@ -166,6 +166,32 @@ describe('rates', () => {
     expect(found.body.booking.totalAmount).toBe(30_000)
   })
 
+  test('are taken in the form in which they are shown', async () => {
+    await unit()
+    await service.put(`${path}/units/sea-view/rates`, rates)
+    const shown = await service.get(`${path}/units/sea-view/rates`)
+    const { status, body } = await service.put(`${path}/units/sea-view/rates`, shown.body)
+    expect([status, body]).toEqual([200, { rates }])
+  })
+
+  test('are not replaced by what has a misspelt member: it would remove the others', async () => {
+    await unit()
+    await service.put(`${path}/units/sea-view/rates`, rates)
+    const refused = await service.put(`${path}/units/sea-view/rates`, { ...rates, season: [] })
+    expect([refused.status, refused.body.errors]).toEqual([
+      400,
+      [
+        {
+          field: 'season',
+          message: 'season must be left out: the members are seasons, weekdayAdjustments, lengthOfStayDiscounts',
+        },
+      ],
+    ])
+    const empty = await service.put(`${path}/units/sea-view/restrictions`, { rules: [] })
+    expect([empty.status, empty.body.errors[0].field]).toEqual([400, 'rules'])
+    expect((await service.get(`${path}/units/sea-view/rates`)).body).toEqual({ rates })
+  })
+
   test('cover the leap day and end with the day before their end', async () => {
     await unit()
     await service.put(`${path}/units/sea-view/rates`, {
