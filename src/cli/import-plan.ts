@@ -165,7 +165,10 @@ function bookingStep(
   if (guestRef != null) {
     const guest = typeof guestRef === 'object' ? (guestRef as Json) : guests.get(guestRef)
     if (guest === undefined) return { at, reason: `refers to the guest ${guestRef}, who is not in the folder` }
-    body['guest'] = picked(guest, ofGuest, () => true)
+    const given = picked(guest, ofGuest, () => true)
+    // An empty cell of a file is null, and a name may be empty, but not missing.
+    for (const { name, isNullable } of ofGuest) if (given[name] === null && !isNullable) given[name] = ''
+    body['guest'] = given
   }
   const step = { at, kind: 'create', part: 'bookings', method: 'POST', path: '/bookings', body } as const
   const ends = values['holdExpiresAt']

@@ -82,6 +82,18 @@ async function everything() {
 }
 
 describe('an import of CSV files', () => {
+  test('takes a guest who has one name, as an export of them writes it', async () => {
+    write('units.csv', 'slug,name,basePrice\ngarden,Garden,9000\n')
+    write('guests.csv', 'id,firstName,lastName,email\ng1,Madonna,,\n')
+    write('bookings.csv', 'id,unit,arrival,departure,guest\n1,garden,2090-08-01,2090-08-04,g1\n')
+    expect((await cli('import', folder)).code).toBe(0)
+    const out = join(folder, 'out')
+    expect((await cli('export', out, '--agency', slug, '--format', 'csv')).code).toBe(0)
+    const [, , , , guests] = await everything()
+    expect(guests.guests[0]).toMatchObject({ firstName: 'Madonna', lastName: '', email: null })
+    expect((await cli('import', out)).stdout).toContain('0 refused')
+  })
+
   test('makes the agency and all of it; a second one changes nothing', async () => {
     writeCsv()
     const first = await cli('import', folder)
