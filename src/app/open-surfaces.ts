@@ -26,7 +26,7 @@ import type { Service } from './service.ts'
 
 /** What the surfaces are made of. */
 interface SurfaceOptions {
-  readonly config: Pick<Config, 'trustedProxies' | 'limits' | 'cluster'>
+  readonly config: Pick<Config, 'publicUrl' | 'trustedProxies' | 'limits' | 'cluster'>
   readonly secrets: Secrets
   readonly log: Log
   readonly listeners: Listeners
@@ -137,7 +137,8 @@ function makeSurfaces(options: SurfaceOptions) {
       ledger: {
         ...portalLedger,
         withoutIdleTimeout: (request, answer) => listener.withoutIdleTimeout(request, answer),
-        publicUrl: ({ url }) => (listener === listeners.public ? url : withPort(url, listeners.public.port)),
+        publicUrl: ({ url }) =>
+          config.publicUrl ?? (listener === listeners.public ? url : withPort(url, listeners.public.port)),
       },
       access: new PortalAccess({
         ...admitted,

@@ -52,7 +52,7 @@ export function problemOfRejection(rejection: Rejection): Problem {
   switch (rejection.code) {
     case 'MIN_STAY': {
       const { minStay } = rejection
-      return problem('MIN_STAY', `Minimum stay for this arrival: ${minStay} nights`, { minStay })
+      return problem('MIN_STAY', `Minimum stay for these dates: ${minStay} nights`, { minStay })
     }
     case 'RESTRICTED':
       return problem('RESTRICTED', restrainedTitle(rejection), restrainedJson(rejection))

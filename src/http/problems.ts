@@ -302,7 +302,7 @@ export const PROBLEMS = {
     status: 422,
     when: 'The stay is shorter than the effective minimum stay.',
     members: { minStay: Type.Integer({ minimum: 1, description: 'Minimum number of nights for this arrival.' }) },
-    example: { title: 'Minimum stay for this arrival: 3 nights', minStay: 3 },
+    example: { title: 'Minimum stay for these dates: 3 nights', minStay: 3 },
   },
   RESTRICTED: {
     status: 422,

@@ -70,6 +70,7 @@ const NO_BODY: ReadBody = { kind: 'read', value: undefined }
 export const TOO_LARGE = refused('body', `must be at most ${BODY_BYTES_MAX} bytes`, 413)
 const NOT_JSON_TYPE = refused('Content-Type', 'must be application/json encoded as UTF-8')
 const NOT_UTF8 = refused('body', 'must be valid UTF-8')
+const COMPRESSED = refused('Content-Encoding', 'must be left out: a body is sent as it is')
 const NOT_JSON = refused('body', 'must be a single JSON value')
 const TOO_DEEP = refused('body', `must not be nested more than ${BODY_DEPTH_MAX} levels deep`)
 const CUT_SHORT = refused('body', 'must be complete: the connection closed before all of it arrived')
@@ -116,7 +117,8 @@ function readBytes(bytes: ArrayBuffer | Uint8Array, request: Request): ReadBody 
   if (bytes.byteLength === 0) return NO_BODY
   if (!isJsonType(request.headers.get('content-type'))) return NOT_JSON_TYPE
   const text = decode(bytes)
-  return text === null ? NOT_UTF8 : parseJson(text)
+  if (text !== null) return parseJson(text)
+  return request.headers.has('content-encoding') ? COMPRESSED : NOT_UTF8
 }
 
 /** The same checks for text that is already read. @param text decoded from valid UTF-8 */

@@ -55,11 +55,12 @@ function collect(error: ValueError, whole: string, faults: Map<string, FieldErro
   faults.set(field, { field, message: `${field} ${verb} ${expectation(error.schema)}` })
 }
 
-/** For a nullable object, or one of several: what is wrong inside it. Of several, in the one that it is nearest to. */
+/** For a nullable object or array, or one of several: what is wrong inside it. Of several, in the one that it is nearest to. */
 function innerErrors(error: ValueError): ValueError[] | null {
-  if (typeof error.value !== 'object' || error.value === null || Array.isArray(error.value)) return null
+  if (typeof error.value !== 'object' || error.value === null) return null
+  const type = Array.isArray(error.value) ? 'array' : 'object'
   const variants = error.schema['anyOf'] as TSchema[]
-  const faults = variants.flatMap((variant, i) => (variant['type'] === 'object' ? [[...(error.errors[i] ?? [])]] : []))
+  const faults = variants.flatMap((variant, i) => (variant['type'] === type ? [[...(error.errors[i] ?? [])]] : []))
   return faults.toSorted((a, b) => a.length - b.length)[0] ?? null
 }
 

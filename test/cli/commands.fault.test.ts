@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { programFile } from '../support/bundled-program.ts'
 import { runCliProcess } from '../support/cli-process.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+import { type ServiceProcess, startServiceOn, TEST_PAGE_URL, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
 let database: TestDatabase
 let service: ServiceProcess
@@ -137,11 +137,13 @@ describe('the command line', () => {
 
   test('knows the secret calendar address and changes it', async () => {
     const first = await cli(['units', 'calendar-url', 'sea-view'])
-    const feed = await fetch(first.stdout.trim())
+    const { origin, pathname, search } = new URL(first.stdout.trim())
+    expect(origin).toBe(TEST_PAGE_URL)
+    const feed = await service.ask(pathname + search)
     expect(feed.headers.get('content-type')).toContain('text/calendar')
     const second = await cli(['units', 'calendar-url', 'sea-view', '--change'])
     expect(second.stdout).not.toBe(first.stdout)
-    expect((await fetch(first.stdout.trim())).status).toBe(404)
+    expect((await service.ask(pathname + search)).status).toBe(404)
   })
 
   test('invites people, changes their role and removes them', async () => {

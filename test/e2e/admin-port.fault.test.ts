@@ -10,6 +10,7 @@ import {
   makeAgencyByPortal,
   type ServiceProcess,
   startServiceOn,
+  TEST_PAGE_URL,
   TEST_PORTAL_TOKEN,
 } from '../support/service-process.ts'
 
@@ -75,8 +76,8 @@ describe('on PORT and on ADMIN_PORT', () => {
     expect(await statuses(path, { token: key })).toEqual([status, 404])
   })
 
-  test("a channel's calendar is read only on the former, and its address says so wherever it was asked for", async () => {
-    expect(calendar.origin).toBe(service.baseUrl)
+  test("a channel's calendar is read only on the former, and its address begins with PUBLIC_URL wherever it was asked for", async () => {
+    expect(calendar.origin).toBe(TEST_PAGE_URL)
     expect(await statuses(calendar.pathname + calendar.search)).toEqual([200, 404])
   })
 

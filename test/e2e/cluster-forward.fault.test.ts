@@ -8,7 +8,7 @@ import { signIn, signOut } from '../support/page-sessions.ts'
 import { accept, cookieOf, secretIn, signInWith } from '../support/people.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN } from '../support/samples.ts'
-import { makeAgencyByPortal, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
+import { makeAgencyByPortal, TEST_PAGE_URL, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
 /* Two nodes as processes of their own: whichever is asked, the answer is the owner's. */
 
@@ -204,7 +204,7 @@ describeWithEtcd('two nodes', () => {
   test('a unit’s calendar is read by any node', async () => {
     const { slug } = ownedBy(b)
     const { body } = await a.portal(`/agencies/${slug}/units/sea-view/calendar-feed`)
-    expect(body.calendarFeed.url).toStartWith(a.baseUrl)
+    expect(body.calendarFeed.url).toBe(TEST_PAGE_URL + body.calendarFeed.path)
     for (const node of [a, b]) expect((await node.ask(body.calendarFeed.path)).text).toStartWith('BEGIN:VCALENDAR')
     expect((await a.ask(body.calendarFeed.path.replace('token=', 'token=x'))).status).toBe(404)
   })

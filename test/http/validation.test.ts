@@ -67,6 +67,7 @@ describe('a message names the field and what would pass', () => {
     seasons: Type.Optional(Type.Array(Type.Object({ from: dateText('x') }))),
     rows: Type.Optional(Type.Array(Type.Integer(), { maxItems: 2 })),
     stays: Type.Optional(Type.Array(Type.Integer(), { minItems: 2, maxItems: 3 })),
+    days: Type.Optional(Type.Union([Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 7 }), Type.Null()])),
   })
   const date = 'a valid date YYYY-MM-DD from 2000-01-01 to 2099-12-31'
   test.each([
@@ -84,6 +85,7 @@ describe('a message names the field and what would pass', () => {
     [{ seasons: {} }, ['seasons must be an array']],
     [{ rows: [1, 2, 3] }, ['rows must be an array of at most 2 items']],
     [{ stays: [1] }, ['stays must be an array of 2 to 3 items']],
+    [{ days: [1, 0] }, ['days[1] must be an integer of at least 1']],
   ])('%j', (change, messages) => {
     const whole = Object.keys(change).length === 0 ? {} : { unit: 'a', arrival: '2027-03-01', ...change }
     expect(faults(schema, whole)).toEqual(messages)

@@ -98,7 +98,7 @@ export const CALENDAR_FEED = [
   ),
 ]
 
-/** @param base what the caller says with `Host`, or the path alone without it: the address is then that of no host */
+/** @param base of the address; the path alone, of a request without `Host`: the address is then that of no host */
 function feedJson(agency: Agency, unit: Unit, token: string, base: string) {
   const path = `/portal/v1/agencies/${agency.slug}/units/${unit.slug}/calendar.ics?token=${token}`
   return { calendarFeed: { unit: unit.slug, path, url: URL.parse(path, base)?.href ?? path } }

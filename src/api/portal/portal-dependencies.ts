@@ -46,9 +46,9 @@ import type { Renderings } from './renderings.ts'
 
 /** What the portal needs from the listener that serves it. */
 export interface PortalListener {
-  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/idle-timeout.ts). */
+  /** Settles as `answer` does; until then the connection of `request` is not closed for being idle (http/server/listener.ts). */
   withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T>
-  /** The URL of the public listener, under the host name that the request was sent to. */
+  /** `PUBLIC_URL`; if that is not set, the URL of the public listener under the host name that the request was sent to. */
   publicUrl(request: Request): string
 }
 

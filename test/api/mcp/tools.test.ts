@@ -2,7 +2,6 @@ import { describe, expect, test } from 'bun:test'
 import { Ajv2020 } from 'ajv/dist/2020'
 import fc from 'fast-check'
 import { availabilityText } from '../../../src/api/mcp/tools/calendar-tools.ts'
-import { belowMinStay } from '../../../src/api/mcp/tools/stay-tools.ts'
 import { TOOLS, toolNamed, toolsFor } from '../../../src/api/mcp/tools/toolbox.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, NIGHT_MAX } from '../../../src/core/domain/night.ts'
@@ -229,9 +228,23 @@ describe('a mistake of the agent is answered with a sentence that says how to co
     expect(await call(name, args)).toEqual({ sentence })
   })
 
-  test('no departure is offered beyond the last date there is', () => {
-    const stay = { arrival: NIGHT_MAX, departure: addNights(NIGHT_MAX, 1) }
-    expect(belowMinStay(stay, 2)).toEqual({ sentence: 'Minimum stay for this arrival: 2 nights.' })
+  test('no departure is offered beyond the last date there is', async () => {
+    const last = { arrival: formatNight(addNights(NIGHT_MAX, -2)), departure: formatNight(NIGHT_MAX) }
+    expect(await call('quote_stay', { ...stay, ...last })).toEqual({
+      sentence: 'Minimum stay for this arrival: 5 nights.',
+    })
+  })
+
+  test('no departure is offered that would be refused', async () => {
+    const rows = [
+      { from: night('2027-03-12'), to: night('2027-03-13'), weekdays: null, rule: 'closedToDeparture', value: true },
+    ] as const
+    const rules = { ...unit.rules, restrictions: { rows, advanceNoticeHours: null, bookingWindowDays: null } }
+    const restricted = await openMemoryMcp({ units: [{ ...unit, rules }] })
+    const quoting = toolNamed('quote_stay')
+    expect(await quoting?.call({ ...restricted.memory, access, clock, bookingList }, AGENCY, stay)).toEqual({
+      sentence: 'Minimum stay for this arrival: 5 nights.',
+    })
   })
 
   test('the departure that is offered is long enough for every night that it adds', async () => {

@@ -78,6 +78,7 @@ const bodies: [what: string, field: string, headers: string[], body: string | Ui
   ['-1e999999 in an ignored field', 'x', [JSON_TYPE], `${STAY},"x":-1e999999}`],
   ['a number of 60,000 digits', 'children', [JSON_TYPE], `${STAY},"children":${'9'.repeat(60_000)}}`],
   ['1e-999999, which is 0', 'adults', [JSON_TYPE], `${STAY},"adults":1e-999999}`],
+  ['a compressed body', 'Content-Encoding', [JSON_TYPE, 'Content-Encoding: gzip'], Bun.gzipSync(bytes(STAY, [], '}'))],
   ['invalid UTF-8', 'body', [JSON_TYPE], bytes(`${STAY},"notes":"`, [0xff, 0xfe], '"}')],
   ['overlong UTF-8', 'body', [JSON_TYPE], bytes(`${STAY},"notes":"`, [0xc0, 0xaf], '"}')],
   ['an encoded surrogate', 'body', [JSON_TYPE], bytes(`${STAY},"notes":"`, [0xed, 0xa0, 0x80], '"}')],

@@ -40,26 +40,26 @@ export const QUOTE_STAY = toolOf({
     const unit = inventory.sellableUnit(args.unit)
     if (unit === null) return unknownUnit(args.unit)
     const { children = 0, extraBed = false } = args
-    const quoted = await commands.quote(agency, { unit, stay, children, extraBed })
-    if (quoted.kind === 'rejected') {
-      const { rejection } = quoted
-      const { restrictions = NO_RESTRICTIONS } = unit.rules
-      return rejection.code === 'MIN_STAY'
-        ? belowMinStay(stay, restrictedMinStayFrom(restrictions, stay.arrival, rejection.minStay))
-        : fault(problemOfRejection(rejection).title)
-    }
-    return quoteAnswerText(unit, quoted.quote, quoted.reasons)
+    const quote = (of: Stay) => commands.quote(agency, { unit, stay: of, children, extraBed })
+    const quoted = await quote(stay)
+    if (quoted.kind !== 'rejected') return quoteAnswerText(unit, quoted.quote, quoted.reasons)
+    const { rejection } = quoted
+    if (rejection.code !== 'MIN_STAY') return fault(problemOfRejection(rejection).title)
+    const { restrictions = NO_RESTRICTIONS } = unit.rules
+    const minStay = restrictedMinStayFrom(restrictions, stay.arrival, rejection.minStay)
+    const longer = { arrival: stay.arrival, departure: (stay.arrival + minStay) as Night }
+    const isOffered = longer.departure <= NIGHT_MAX && (await quote(longer)).kind !== 'rejected'
+    return belowMinStay(minStay, isOffered ? longer.departure : null)
   },
 })
 
 /**
- * Names the earliest departure that is long enough, unless it is beyond the accepted dates.
  * @param minStay nights, of a stay from this arrival that is long enough for every night it touches
+ * @param departure the earliest that is long enough; null: it would be refused for another reason, or is beyond the accepted dates
  */
-export function belowMinStay({ arrival }: Stay, minStay: number): ToolFault {
+function belowMinStay(minStay: number, departure: Night | null): ToolFault {
   const minimum = `Minimum stay for this arrival: ${minStay} nights`
-  const departure = arrival + minStay
-  return fault(departure > NIGHT_MAX ? minimum : `${minimum}; try departure ${formatNight(departure as Night)}`)
+  return fault(departure === null ? minimum : `${minimum}; try departure ${formatNight(departure)}`)
 }
 
 /** The tool for GET /search: the same offers in the same order, with smaller pages. */
