@@ -31,7 +31,7 @@ export const ANSWER_KEPT_MS = DAY_MS
 const OPEN_MAX = 4_096
 /** Those of one agency. */
 export const OPEN_PER_AGENCY_MAX = OPEN_MAX / 2
-/** Scopes remembered in which an execution has failed; the oldest is forgotten first. */
+/** Scopes remembered in which an execution has failed. */
 const DOUBTFUL_MAX = 4_096
 
 export interface IdempotencyScope {
@@ -126,7 +126,7 @@ export class IdempotentWrites {
   readonly #openOf = new Map<string, number>()
   readonly #inFlight = new Map<string, InFlight>()
   /** Scopes in which an execution failed, and whether any of them failed with an unknown outcome. */
-  readonly #doubtful = new Map<string, { readonly isUnknown: boolean }>()
+  readonly #doubtful = new Map<string, { readonly agencyId: string; readonly isUnknown: boolean }>()
   #open = 0
 
   /**
@@ -215,7 +215,7 @@ export class IdempotentWrites {
       if (outcome.kind === 'refused' && this.#doubtful.has(scope)) outcome = (await this.#lookUp(request)) ?? outcome
       return outcome
     } catch (error) {
-      throw this.#doubt(scope, error, self.executing)
+      throw this.#doubt(scope, request, error, self.executing)
     } finally {
       // Removed before the waiting requests resume: one of them goes first now.
       this.#inFlight.delete(scope)
@@ -253,16 +253,22 @@ export class IdempotentWrites {
   }
 
   /** Remembers the failure. @returns the error that the caller gets (I4) */
-  #doubt(scope: string, error: unknown, wasExecuting: boolean): unknown {
+  #doubt(scope: string, { agencyId }: IdempotentRequest, error: unknown, wasExecuting: boolean): unknown {
     const wasUnknown = this.#doubtful.get(scope)?.isUnknown === true
-    const isUnknown = wasUnknown || (wasExecuting && isOutcomeUnknown(error))
-    this.#doubtful.delete(scope)
-    this.#doubtful.set(scope, { isUnknown })
-    for (const oldest of this.#doubtful.keys()) {
-      if (this.#doubtful.size <= DOUBTFUL_MAX) break
-      this.#doubtful.delete(oldest)
+    if (wasExecuting) {
+      this.#doubtful.delete(scope)
+      this.#doubtful.set(scope, { agencyId, isUnknown: wasUnknown || isOutcomeUnknown(error) })
+      if (this.#doubtful.size > DOUBTFUL_MAX) this.#forgetOne(agencyId)
     }
     return wasUnknown && !(error instanceof AssertionError) ? outcomeUnknown(error) : error
+  }
+
+  /** The oldest whose outcome is known; if there is none, the oldest of this agency: no other one pays for what it does. */
+  #forgetOne(agencyId: string): void {
+    const scopes = [...this.#doubtful]
+    const [oldest] =
+      scopes.find(([, { isUnknown }]) => !isUnknown) ?? scopes.find(([, of]) => of.agencyId === agencyId) ?? []
+    if (oldest !== undefined) this.#doubtful.delete(oldest)
   }
 }
 

@@ -267,6 +267,33 @@ describe('a request with an unknown outcome', () => {
     expect(repeated).toEqual({ kind: 'replayed', answer: CREATED })
   })
 
+  test.each([
+    ['that were not executed, because the look-up failed', 'looked_up'],
+    ['that were not written', 'held_too_long'],
+    ['whose outcome is unknown too', 'outcome_unknown'],
+  ] as const)('is still looked for again after thousands of requests of another agency %s', async (_, failed) => {
+    const kept = new Kept()
+    let commit = () => {}
+    const lost = kept.commands.run(REQUEST, async (keep) => {
+      const draft = keep(CREATED)
+      commit = () => kept.commit(draft)
+      throw new JournalError('outcome_unknown', 'x')
+    })
+    await failureOf(lost)
+    if (failed === 'looked_up') kept.access = Promise.reject(new Error('no database'))
+    const kind = failed === 'looked_up' ? 'full' : failed
+    for (let i = 0; i < 5_000; i++) {
+      const of = { ...REQUEST, agencyId: sampleId('agc', 'b'), idempotencyKey: `order ${i}` }
+      await failureOf(kept.commands.run(of, () => Promise.reject(new JournalError(kind, 'x'))))
+    }
+    kept.access = Promise.resolve()
+    const repeated = await kept.commands.run(REQUEST, async () => {
+      commit()
+      return REFUSED
+    })
+    expect(repeated).toEqual({ kind: 'replayed', answer: CREATED })
+  })
+
   test('and which was never made is refused as what it is', async () => {
     const kept = new Kept()
     const failing = kept.commands.run(REQUEST, () => Promise.reject(new Error('outcome unknown')))
