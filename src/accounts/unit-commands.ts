@@ -3,7 +3,8 @@
  * atomically with respect to bookings (docs/decisions.md#the-ledger).
  *
  * A slug is reserved until the unit is journaled and in the catalogue: two units created at the same time would otherwise violate
- * a unique constraint in Postgres, which poisons the batch (J4) and gives the caller no refusal.
+ * a unique constraint in Postgres, which poisons the batch (J4) and gives the caller no refusal. Whoever wants it meanwhile waits: whether
+ * it is taken is not known before.
  */
 
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
@@ -12,24 +13,37 @@ import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import { isEmpty, type Restrictions } from '../core/domain/restrictions.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import { type Rates, sortedRates } from '../core/domain/unit.ts'
+import { heldTooLong } from '../core/journal/journal-error.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import { assert } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
+import { withDeadline } from '../lib/deadline.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { type AgencyOutcome, done, NOT_FOUND, type RulesChanged, refused } from './store-retries.ts'
 
 /** Of any status: an archived unit keeps its bookings, so there is no way to be rid of one. The largest agencies have some 20,000. */
 export const UNITS_PER_AGENCY_MAX = 50_000
 
+/** How long a caller waits for the outcome of another one that wants the same slug. */
+const SLUG_WAIT_MS_MAX = 5_000
+
 export class UnitCommands {
   readonly #catalogue: Catalogue
   readonly #commands: Pick<BookingCommands, 'setUnit'>
   readonly #newId: IdSource
-  /** Agency and slug of units on their way into the journal. */
-  readonly #heldSlugs = new Set<string>()
+  readonly #clock: Clock
+  /** By agency and slug of units on their way into the journal: settled once it is known whether they have it. */
+  readonly #heldSlugs = new Map<string, Promise<void>>()
 
-  constructor(options: { catalogue: Catalogue; commands: Pick<BookingCommands, 'setUnit'>; newId: IdSource }) {
+  constructor(options: {
+    catalogue: Catalogue
+    commands: Pick<BookingCommands, 'setUnit'>
+    clock: Clock
+    newId: IdSource
+  }) {
     this.#catalogue = options.catalogue
     this.#commands = options.commands
+    this.#clock = options.clock
     this.#newId = options.newId
   }
 
@@ -139,7 +153,10 @@ export class UnitCommands {
     return done(unit)
   }
 
-  /** @param run calls its argument once it is known whether the slug is taken; its caller may get an answer before that */
+  /**
+   * @param run calls its argument once it is known whether the slug is taken; its caller may get an answer before that
+   * @throws JournalError `held_too_long` while that is not known of another one
+   */
   async #holding(
     agency: Agency,
     slug: string,
@@ -147,8 +164,20 @@ export class UnitCommands {
     run: (release: () => void) => Promise<AgencyOutcome<Unit>>,
   ): Promise<AgencyOutcome<Unit>> {
     const held = `${agency.id} ${slug}`
-    if (isTaken() || this.#heldSlugs.has(held)) return refused({ code: 'SLUG_TAKEN', slug })
-    this.#heldSlugs.add(held)
-    return run(() => this.#heldSlugs.delete(held))
+    const giveUpAt = this.#clock.monotonicMs() + SLUG_WAIT_MS_MAX
+    for (;;) {
+      if (isTaken()) return refused({ code: 'SLUG_TAKEN', slug })
+      const other = this.#heldSlugs.get(held)
+      if (other === undefined) break
+      await withDeadline(other, giveUpAt - this.#clock.monotonicMs(), this.#clock).catch(() => {
+        throw heldTooLong(SLUG_WAIT_MS_MAX)
+      })
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#heldSlugs.set(held, promise)
+    return run(() => {
+      this.#heldSlugs.delete(held)
+      resolve()
+    })
   }
 }

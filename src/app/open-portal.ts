@@ -142,7 +142,7 @@ export function openPortal(
     personNamesOf: (agencyId, ids) => personRows.namesOf(agencyId, ids),
     operatorSessions: () => sessionRows.load('operator'),
     pageUrl: people.pageUrl,
-    units: new UnitCommands({ catalogue, commands, newId }),
+    units: new UnitCommands({ catalogue, commands, clock, newId }),
     fees,
     guestErasures: ledger.guestErasures,
     guests: new GuestCommands({ guests: guestList, store, clock, newId }),

@@ -42,6 +42,7 @@ test(`an agency can have ${UNITS_PER_AGENCY_MAX} units, and change them, but not
           return { kind: 'done', unit: units[0] }
         },
       } as never,
+      clock: systemClock,
       newId: systemIds,
     })
   const create = (count: number) => commands(count).create(AGENCY, { ...sampleUnit(), slug: 'another' }, CALLER)
