@@ -40,12 +40,15 @@ describe.skipIf(PYTHON_MISSING)('Python', () => {
     expect(requests).toEqual(['GET on a new connection', 'GET on a used one', 'GET on a new connection'])
     expect(pauses).toEqual([])
   })
-  test('a write that must not be repeated gets a connection of its own', async () => {
+  const EVENT = { call: 'test.events.send', args: [{ bookingId: 'bkg_1', kind: 'late' }] }
+  const CANCELLED = { call: 'bookings.cancel', args: ['bkg_1'], options: { idempotencyKey: null } }
+  test.each([
+    ['an event', EVENT],
+    ['a write without a key', CANCELLED],
+  ])('%s, which must not be repeated, gets a connection of its own', async (_, step) => {
     const { server, url, requests } = await forgetfulServer()
-    const event = { call: 'test.events.send', args: [{ bookingId: 'bkg_1', kind: 'late' }] }
-    const { outcomes } = await python.play(url, 'sync', { steps: [{ call: 'me' }, event] })
+    await python.play(url, 'sync', { steps: [{ call: 'me' }, step] })
     server.close()
-    expect(outcomes).toEqual([{ result: {} }, { result: null }])
     expect(requests).toEqual(['GET on a new connection', 'POST on a new connection'])
   })
   test('a loop over changes that is cancelled ends, though its stream is silent', async () => {

@@ -234,7 +234,8 @@ class Transport:
         ends_at = time.monotonic() + timeout
         while True:
             # The service may have closed an idle connection: what must not be repeated gets one of its own.
-            connection, is_used = self._connection(timeout, is_fresh=call.write == 'once')
+            is_fresh = call.write is not None and 'Idempotency-Key' not in headers
+            connection, is_used = self._connection(timeout, is_fresh)
             try:
                 connection.request(method, self._url_of(call), body, headers)
                 sock: Any = connection.sock
