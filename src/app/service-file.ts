@@ -29,8 +29,7 @@ export function removeServiceFile(dataDir: string, pid: number): void {
 export function readServiceFile(dataDir: string): RunningService | null {
   const text = readIfPresent(join(dataDir, NAME))
   try {
-    // Earlier versions wrote no `adminUrl`.
-    const { url, adminUrl = url, pid } = JSON.parse(text ?? 'null') ?? {}
+    const { url, adminUrl, pid } = JSON.parse(text ?? 'null') ?? {}
     return typeof url === 'string' && typeof adminUrl === 'string' && typeof pid === 'number'
       ? { url, adminUrl, pid }
       : null

@@ -11,8 +11,7 @@ export function secretKeyCheck(key: Uint8Array): string {
 }
 
 /**
- * Whether `key` may be the key of a database that has no check value yet: it decrypts at least one secret, or there are none. It need
- * not decrypt all of them, because an earlier version started with any key and encrypted new secrets with it.
+ * Whether `key` may be the key of a database that has lost its check value: it decrypts at least one secret, or there are none.
  */
 export function mayHaveSealed(key: Uint8Array, rows: readonly SealedSecrets[]): boolean {
   const box = new SecretBox(key)

@@ -10,10 +10,9 @@ import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { ENDPOINT } from './tables.ts'
 
-/** `waitingDeliveries` is missing from answers that an earlier version has kept. */
 export type EndpointRow = Stored<typeof ENDPOINT.fields> & {
   readonly waitingEvents: number
-  readonly waitingDeliveries?: number
+  readonly waitingDeliveries: number
 }
 
 const NO_SECRETS = { secretSealed: '', previousSecretSealed: null }
@@ -21,7 +20,7 @@ const encodeEndpoint = encoderOf(ENDPOINT.fields)
 const decodeEndpoint = decoderOf(ENDPOINT.fields)
 
 export function endpointOf(row: EndpointRow): StoredEndpoint {
-  const { waitingEvents, waitingDeliveries = 0 } = row
+  const { waitingEvents, waitingDeliveries } = row
   return { ...decodeEndpoint(row), waitingEvents, waitingDeliveries }
 }
 
@@ -81,6 +80,5 @@ export function keptResend(sql: Sql, delivery: WebhookDelivery, at: Instant): Fr
 
 export function keptDeliveryIn(kept: string): WebhookDelivery {
   const { delivery, row, at } = JSON.parse(kept) as { delivery: WebhookDelivery; row: ResendRow; at: Instant }
-  // Those kept by an earlier version do not say which booking.
-  return resentDelivery({ ...delivery, bookingId: delivery.bookingId ?? null }, row, at)
+  return resentDelivery(delivery, row, at)
 }

@@ -1,12 +1,9 @@
 import type { ReEncrypted, SealedSecrets } from '../../events/webhooks/re-encrypt.ts'
-import { type IdPrefix, idOf, uuidOf } from '../../lib/ids.ts'
+import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
 import type { ReEncryptedChainKey } from './postgres-chain-keys.ts'
 
-/**
- * The secrets of every endpoint that is not deleted; deleted endpoints have none. Also those of a database of an earlier version,
- * which has ids as text.
- */
+/** The secrets of every endpoint that is not deleted; deleted endpoints have none. */
 export async function sealedSecrets(sql: Sql): Promise<readonly SealedSecrets[]> {
   const rows = await sql<SealedSecrets[]>`
     select agency_id as "agencyId", endpoint_id as "endpointId",
@@ -15,13 +12,9 @@ export async function sealedSecrets(sql: Sql): Promise<readonly SealedSecrets[]>
     from webhook_endpoint where status <> 'deleted' order by agency_id, endpoint_id`
   return rows.map((row) => ({
     ...row,
-    agencyId: idIn('agc', row.agencyId),
-    endpointId: idIn('whe', row.endpointId),
+    agencyId: idOf('agc', row.agencyId),
+    endpointId: idOf('whe', row.endpointId),
   }))
-}
-
-function idIn(prefix: IdPrefix, stored: string): string {
-  return stored.startsWith(prefix) ? stored : idOf(prefix, stored)
 }
 
 /** The key was not changed, and neither was anything else. */
