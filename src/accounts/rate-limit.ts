@@ -263,15 +263,6 @@ function unrolled(ring: Float64Array, head: number): Float64Array<ArrayBuffer> {
   return larger
 }
 
-/**
- * What counts the requests of a key, found once and then kept with the key: its rolling minute, its count in the current slot of the
- * rate slots, and its agency's count of the month. Looking each of them up by id, in maps of all keys and agencies, was a tenth of an
- * availability request in a large service, because none of those maps is in the processor's caches (docs/decisions.md#speed).
- *
- * Only a shortcut: every counter is in its owner's map too, and the owner checks that what is kept here is still current. It may be lost
- * at any time, as it is when the key or the agency changes.
- */
-
 /** The requests of one key in one slot of `RateSlots`. */
 export interface SlotCount {
   readonly slot: number
@@ -292,6 +283,14 @@ export interface MonthCounter {
   day: string
 }
 
+/**
+ * What counts the requests of a key, found once and then kept with the key: its rolling minute, its count in the current slot of the
+ * rate slots, and its agency's count of the month. Looking each of them up by id, in maps of all keys and agencies, was a tenth of an
+ * availability request in a large service, because none of those maps is in the processor's caches (docs/decisions.md#speed).
+ *
+ * Only a shortcut: every counter is in its owner's map too, and the owner checks that what is kept here is still current. It may be lost
+ * at any time, as it is when the key or the agency changes.
+ */
 export class KeyCounters {
   /** Of the limiter's generation `generation`. */
   minute: RollingMinute | null = null

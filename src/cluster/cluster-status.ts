@@ -40,7 +40,7 @@ interface ShardCounts {
   readonly notServed: readonly number[]
 }
 
-/** What became of the requests that came in here (src/api/forward/), since the start. */
+/** What became of the requests that came in here (src/cluster/forward/), since the start. */
 export interface EntryStats {
   /** Answered by another node. */
   readonly forwarded: number

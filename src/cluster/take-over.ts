@@ -114,17 +114,16 @@ export async function takeOver(
   return { since, term, chainKeys, used, passed, sessions }
 }
 
-/**
- * A booking is several times slower on a connection that has never made one: its backend reads the tables' descriptions and plans each
- * statement. A process that waits for its turn does that meanwhile, because nobody can book while it is done after the take-over.
- */
-
 /** Connections of the pool `queries` that are made ready. One statement each is in progress at the same time. */
 const CONNECTIONS = 4
 const NOBODY = `agc_${'0'.repeat(32)}`
 const NO_UNIT = `unt_${'0'.repeat(32)}`
 
-/** Runs the statements of a first booking, of an agency that does not exist. */
+/**
+ * Runs the statements of a first booking, of an agency that does not exist. A booking is several times slower on a connection that has never
+ * made one: its backend reads the tables' descriptions and plans each statement. A process that waits for its turn does that meanwhile,
+ * because nobody can book while it is done after the take-over.
+ */
 export async function warmUpStatements({ store, catalogueStore, idempotencyRows }: OwnedStores): Promise<void> {
   const scope = { agencyId: NOBODY, keyId: `key_${'0'.repeat(32)}`, route: '', idempotencyKey: '' }
   const statements: (() => Promise<unknown>)[] = [

@@ -35,11 +35,11 @@ export class Histogram {
 }
 
 /**
+ * Which members of batches go alone, and which of them are known to be at fault.
+ *
  * - J8 Batches shrink wherever one statement does many things, down to the one at fault: after a statement about several members was
  *   cancelled, each of them goes alone until it gets through, and one that was cancelled alone holds up no other.
  */
-
-/** Which members of batches go alone, and which of them are known to be at fault. */
 export class HeldUp<Member> {
   /** Of batches that were cancelled: one of them is at fault, and it is not known which. */
   readonly #suspects = new Set<Member>()

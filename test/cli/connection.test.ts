@@ -80,13 +80,6 @@ test('of two tokens in PORTAL_TOKEN, the first is sent', () => {
   expect(connectionOf({}, { PORTAL_TOKEN: `${old},${next}` }).token).toBe(old)
 })
 
-test('the file of a version without ADMIN_PORT is read', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'nightledger-cli-'))
-  writeFileSync(join(folder, 'service.json'), '{"url":"http://127.0.0.1:1","pid":42}\n')
-  expect(readServiceFile(folder)).toEqual({ url: 'http://127.0.0.1:1', adminUrl: 'http://127.0.0.1:1', pid: 42 })
-  rmSync(folder, { recursive: true })
-})
-
 test('the token of the local service is never sent to another machine', () => {
   for (const url of ['https://example.com', 'http://127.0.0.1.example.com', 'http://localhost.example.com'])
     expect(() => connectionOf({ url }, { DATA_DIR: dataDir })).toThrow(UsageError)

@@ -2,8 +2,7 @@ import { programCommand } from './bundled-program.ts'
 import { type HttpAnswer, type HttpCall, send } from './http-call.ts'
 import { asService } from './postgres.ts'
 
-/** Credentials of services that tests start on a database of theirs. */
-/** What passkeys of a test are bound to. */
+/** `PUBLIC_URL` of services that tests start: passkeys of a test are bound to it. */
 export const TEST_PAGE_URL = 'http://localhost:3000'
 export const TEST_PORTAL_TOKEN = 'portal-token-for-tests-0123456789abcdef'
 export const TEST_SECRET_KEY = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'

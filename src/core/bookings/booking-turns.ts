@@ -1,4 +1,4 @@
-/** What the booking commands are asked, and what they answer. */
+/** What the booking commands are asked and what they answer, how long a caller waits, and the turns in which they decide. */
 
 import { assert } from '../../lib/assert.ts'
 import { type Clock, HOUR_MS } from '../../lib/clock.ts'
@@ -138,13 +138,6 @@ export interface BookingRows {
   nextExpiry(at: Instant): Promise<Instant | null>
 }
 
-/**
- * How long the caller of a write waits for its answer. Before a write is handed to the journal, nothing of it can be written, so it is
- * refused after `queuedMsMax`. The journal refuses what it has not sent by the same limit, counted from the same start. A write that was
- * sent and not confirmed may have been written: its caller is told so after `OUTCOME_KNOWN_MS_MAX`, and the unit keeps waiting for the
- * outcome.
- */
-
 /** From the start of a write until its caller is told that the outcome is unknown. */
 export const OUTCOME_KNOWN_MS_MAX = 30_000
 
@@ -156,6 +149,12 @@ export interface Write {
   readonly isDryRun: boolean
 }
 
+/**
+ * How long the caller of a write waits for its answer. Before a write is handed to the journal, nothing of it can be written, so it is
+ * refused after `queuedMsMax`. The journal refuses what it has not sent by the same limit, counted from the same start. A write that was
+ * sent and not confirmed may have been written: its caller is told so after `OUTCOME_KNOWN_MS_MAX`, and the unit keeps waiting for the
+ * outcome.
+ */
 export class WriteLimit {
   readonly #clock: Clock
   readonly #queuedMsMax: number

@@ -71,13 +71,11 @@ export interface ApiKey {
   lastUsedAt: Instant | null
 }
 
-/** Access tokens: how people of an agency use the portal (docs/design.md#portal-access). */
-
-/** What an access token may do, lowest first: each role may do everything that those before it may. */
+/** What people of an agency, and access tokens of its programs, may do in the portal (docs/design.md#portal-access), lowest first: each role may do everything that those before it may. */
 export const ROLES = ['viewer', 'desk', 'manager', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
-/** The least that a portal operation asks for. `operator`: no access token suffices. */
+/** The least that a portal operation asks for. `operator`: nobody of an agency may. */
 export type RequiredRole = Role | 'operator'
 
 const LOWEST_FIRST: readonly RequiredRole[] = [...ROLES, 'operator']

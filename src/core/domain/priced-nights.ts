@@ -86,11 +86,6 @@ function pricesFrom(first: Night, price: MinorUnits, basisPoints: readonly numbe
   )
 }
 
-/**
- * The night prices of units as sums, kept from one search to the next: the price of any run of nights is a subtraction. They are computed
- * again when the rates of the unit change, or when a search is about other nights.
- */
-
 /** Of the nights `[from, to)` of a unit. */
 interface PricedNights {
   readonly from: Night
@@ -117,6 +112,10 @@ const LENGTHS_MAX = 8
 /** Nights of all units together: 8 bytes each, so 32 MB; 2 more for each length of stay, where there are restrictions. */
 const PRICED_NIGHTS_MAX = 4_000_000
 
+/**
+ * The night prices of units as sums, kept from one search to the next: the price of any run of nights is a subtraction. They are computed
+ * again when the rates of the unit change, or when a search is about other nights.
+ */
 export class PricedNightsCache {
   readonly #nightsMax: number
   /** By unit, the least recently computed first. */

@@ -239,11 +239,6 @@ function sumOf(lines: readonly QuoteLine[]): MinorUnits {
   return sum
 }
 
-/**
- * What stays of one length cost in a unit, from the sum of their night prices alone: everything else in a total is the same for all of
- * them. Equal to the total of `priceStay`, with the same rounding; a property test compares the two.
- */
-
 /** The fees of every stay of an agency, added up as far as that is possible. */
 export interface EveryStayFees {
   readonly fixed: MinorUnits
@@ -262,6 +257,10 @@ export function everyStayFees(feeTypes: readonly FeeType[]): EveryStayFees {
 /** The total of a stay, from the sum of its night prices. */
 type StayTotal = (accommodation: MinorUnits) => MinorUnits
 
+/**
+ * What stays of one length cost in a unit, from the sum of their night prices alone: everything else in a total is the same for all of
+ * them. Equal to the total of `priceStay`, with the same rounding; a property test compares the two.
+ */
 export function stayTotals(
   rules: UnitRules,
   stay: { readonly nights: number; readonly children: number; readonly extraBed: boolean },

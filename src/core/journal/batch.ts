@@ -99,17 +99,6 @@ export class BatchLimit {
   }
 }
 
-/**
- * Sends a batch until its outcome is known.
- *
- * - J3 After an unknown outcome the identical entries are sent again. An error response proves only that its own send was not
- *   written: while an earlier send is in doubt, no error means "not written". If sending again cannot settle the doubt (a data
- *   error, a batch that is too slow), this writer raises its own epochs, after which no earlier send can commit, and then
- *   checks what was written.
- * - J5 The records of a fenced shard leave the batch, and the rest is sent again. Whole shards leave, so what is left of a send
- *   that got through is there as a whole, and is found as a duplicate.
- */
-
 /** Pause between two sends of a batch, for a database that refuses immediately. */
 const RESEND_DELAY_MS = 20
 
@@ -146,6 +135,16 @@ interface Sending<R extends NumberedRecord> {
   readonly onFenced: (part: FencedPart<R>) => void
 }
 
+/**
+ * Sends a batch until its outcome is known.
+ *
+ * - J3 After an unknown outcome the identical entries are sent again. An error response proves only that its own send was not
+ *   written: while an earlier send is in doubt, no error means "not written". If sending again cannot settle the doubt (a data
+ *   error, a batch that is too slow), this writer raises its own epochs, after which no earlier send can commit, and then
+ *   checks what was written.
+ * - J5 The records of a fenced shard leave the batch, and the rest is sent again. Whole shards leave, so what is left of a send
+ *   that got through is there as a whole, and is found as a duplicate.
+ */
 export class BatchSender {
   readonly #store: LaneStore
   readonly #clock: Clock

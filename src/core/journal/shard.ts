@@ -60,12 +60,10 @@ export function storageMonth(at: Instant, { last, newest }: { last: Month; newes
 }
 
 /**
- * The chain of a shard: each entry's link is an HMAC-SHA-256 of the link before it and of everything the entry says. Anyone who
+ * Of an entry in the chain of its shard: an HMAC-SHA-256 of the link before it and of everything the entry says. Anyone who
  * changes, removes or inserts an entry without the shard's key breaks the chain at that entry. It does not show that the newest
- * entries are missing.
+ * entries are missing. 32 bytes; before the first entry of a shard, none.
  */
-
-/** 32 bytes; before the first entry of a shard, none. */
 export type Link = Uint8Array
 
 export const NO_LINK: Link = new Uint8Array(0)
@@ -116,10 +114,10 @@ export function coveredText(entry: LinkedEntry): string {
 }
 
 /**
+ * The key of a shard's chain.
+ *
  * - K1 The keys of the chains are stored encrypted with SECRET_KEY, each bound to its shard.
  */
-
-/** The key of a shard's chain. */
 export interface ChainKey {
   /** 32 bytes. */
   readonly key: Uint8Array

@@ -65,11 +65,6 @@ export interface EndpointChange {
   readonly pending?: PendingChoice
 }
 
-/**
- * The port behind the agency's commands. Deleted endpoints are not found, except where noted. Each change is one
- * statement that also writes its audit line, under the fence (J5). It throws JournalError when another process has
- * become the writer, and otherwise an error that says what is known of the outcome.
- */
 /** A webhook event as it was delivered. */
 export interface FiredEvent {
   /** `evt_…` */
@@ -77,6 +72,11 @@ export interface FiredEvent {
   readonly body: string
 }
 
+/**
+ * The port behind the agency's commands. Deleted endpoints are not found, except where noted. Each change is one
+ * statement that also writes its audit line, under the fence (J5). It throws JournalError when another process has
+ * become the writer, and otherwise an error that says what is known of the outcome.
+ */
 export interface EndpointRows {
   /** Newest first. */
   list(agencyId: string): Promise<readonly StoredEndpoint[]>

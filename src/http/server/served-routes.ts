@@ -57,12 +57,9 @@ function stripped(response: Response): Response {
 }
 
 /**
- * Bun's router reads a path as it was sent; `Request.url`, by which everything else goes, has dots and backslashes resolved. A proxy that
- * lets `/docs/` through reads `/docs/..\metrics` as the router does. What the two read differently is 404 before anything looks at it.
- */
-
-/**
- * For what the router has no route for.
+ * For what the router has no route for. Bun's router reads a path as it was sent; `Request.url`, by which everything else goes, has dots and
+ * backslashes resolved. A proxy that lets `/docs/` through reads `/docs/..\metrics` as the router does. What the two read differently is
+ * 404 before anything looks at it.
  * @param routes those that it has: a request that is one of theirs by its URL was sent as another
  */
 export function unlessRouted(routes: ServedRoutes, answer: Answering): Answering {

@@ -57,9 +57,10 @@ export function faultsOf({ versionNum, fsync, synchronousCommit, encoding, ...se
   return faults
 }
 
-/** Whether what is acknowledged survives the loss of the primary: only with a standby that every commit waits for. */
-
-/** What the primary reports about its standbys. */
+/**
+ * What the primary reports about its standbys: only with one that every commit waits for does what is acknowledged survive the loss of the
+ * primary.
+ */
 export interface Standbys {
   /** Whether commits wait for a standby. */
   readonly isSynchronous: boolean

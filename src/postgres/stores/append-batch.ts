@@ -184,13 +184,12 @@ function fencedShards(error: unknown, sent: readonly ShardEpoch[]): readonly num
 }
 
 /**
- * A batch as the parameters of `append_batch` (sql/): rows as arrays of composites, in PostgreSQL's own notation, long texts
- * sent separately. The input functions of the columns read it, without an intermediate tree.
+ * One group commit, all or nothing. The batch as the parameters of `append_batch` (sql/): rows as arrays of composites, in PostgreSQL's own
+ * notation, long texts sent separately. The input functions of the columns read it, without an intermediate tree. Errors: as
+ * `classifyDatabaseError` classifies them.
  *
  * - J2 A batch is one statement: journal rows and everything derived from them.
  */
-
-/** One group commit, all or nothing (J2). Errors: as `classifyDatabaseError` classifies them. */
 export function appendBatch(sql: Sql, batch: BatchToAppend) {
   const text = batchText(batch)
   return sql`

@@ -18,12 +18,10 @@ export async function ensureMonths(sql: Sql): Promise<Month> {
 }
 
 /**
- * Units whose oldest entries were archived (retire_month in sql/).
+ * Those of the units that have archived entries (retire_month in sql/), and the number of the last one of each.
  *
  * - S2 Such a unit is not recovered without the snapshot that replaces them: the remaining entries alone give a wrong state.
  */
-
-/** Those of the units that have archived entries, and the number of the last one of each. */
 export async function archivedOf(
   sql: Sql,
   agencyId: string,
