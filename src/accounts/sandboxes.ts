@@ -190,13 +190,17 @@ export class Sandboxes {
     const next = agencies.find(({ sandboxOf }) => sandboxOf === liveId)
     const known = catalogue.sandboxOf(liveId)
     if (next?.id === known?.id) return
+    // A revocation applies before it is stored.
+    const revokedAt = new Map(catalogue.keysOf(known?.id ?? '').map((key) => [key.id, key.revokedAt]))
     if (known !== null) {
       catalogue.forget(known.id)
       onEnded(known.id)
     }
     if (next === undefined) return
     catalogue.putAgency(next, term)
-    for (const key of keys) if (key.agencyId === next.id) catalogue.putKey(key)
+    for (const key of keys)
+      if (key.agencyId === next.id)
+        catalogue.putKey({ ...key, revokedAt: key.revokedAt ?? revokedAt.get(key.id) ?? null })
     onEndpointsMoved(next.id)
   }
 

@@ -2,13 +2,13 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { Sandboxes, type SandboxRows } from '../../src/accounts/sandboxes.ts'
 import { done, RETRY_EVERY_MS } from '../../src/accounts/store-retries.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
-import { type Agency, Inventory } from '../../src/core/catalogue/agency.ts'
+import { type Agency, type ApiKey, Inventory } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import { formatNight } from '../../src/core/domain/night.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { AGENCY, sampleId, sampleUnit } from '../support/samples.ts'
+import { AGENCY, sampleId, sampleKey, sampleUnit } from '../support/samples.ts'
 
 const CALLER: Caller = { actor: { kind: 'portal', id: null }, route: 'x', requestId: null }
 const SANDBOX: Agency = {
@@ -23,6 +23,7 @@ let clock: FakeClock
 let catalogue: Catalogue
 /** Sandboxes as they are stored. */
 let stored: Agency[]
+let storedKeys: () => ApiKey[]
 let isAway: boolean
 let term: number
 let endsAs: SandboxRows['end']
@@ -46,6 +47,7 @@ beforeEach(() => {
   catalogue = new Catalogue({} as never, { served: { termOf: () => term, refusal: () => new Error('elsewhere') } })
   catalogue.putPart({ agencies: [AGENCY, SANDBOX], keys: [], accessTokens: [], people: [] })
   stored = [SANDBOX]
+  storedKeys = () => []
   isAway = false
   isReachable = false
   ended = []
@@ -66,7 +68,7 @@ beforeEach(() => {
         whileReading()
         return [AGENCY, ...stored]
       },
-      loadKeys: async () => [],
+      loadKeys: async () => storedKeys(),
     },
     clock,
     newId: systemIds,
@@ -123,6 +125,18 @@ test('invented stays begin a week from today and later, each three days after th
   })
   await made.make(AGENCY, CALLER)
   expect(arrivals).toEqual(['2027-01-08', '2027-01-11', '2027-01-14', '2027-01-17'])
+})
+
+test('a key whose revocation is not stored yet stays revoked in the sandbox that has it after a reset whose answer is lost', async () => {
+  isReachable = true
+  const { key } = sampleKey({ agencyId: SANDBOX.id })
+  catalogue.putKey({ ...key, revokedAt: 1 })
+  storedKeys = () => [{ ...key, agencyId: stored[0]?.id as string }]
+  await expect(sandboxes.reset(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'unknown' })
+  expect(catalogue.holderByHash(key.secretSha256)).toMatchObject({
+    agency: { id: stored[0]?.id },
+    key: { revokedAt: 1 },
+  })
 })
 
 describe('while it is not known what is stored, and the database is away', () => {

@@ -1,10 +1,20 @@
 /** How a sandbox ends, and what becomes of everything that is in progress meanwhile (docs/design.md#sandbox). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { KeyCommands } from '../../src/accounts/key-commands.ts'
+import { newKeySecret } from '../../src/accounts/secrets.ts'
+import { successLine } from '../../src/core/bookings/durable-writes.ts'
+import { WriteError } from '../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
+import { connect } from '../../src/postgres/client/connect.ts'
+import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
 import { PostgresBookingRows } from '../../src/postgres/stores/postgres-booking-rows.ts'
+import { eventually } from '../support/eventually.ts'
+import { holding } from '../support/held-lock.ts'
+import type { HttpAnswer } from '../support/http-call.ts'
+import { CALLER } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
@@ -40,6 +50,44 @@ async function makeWorld(units = 1): Promise<World> {
   }
 }
 
+/** Settles once this many statements that contain the text wait for a lock. */
+async function waiting(text: string, count = 1): Promise<void> {
+  await eventually(`${text} waits`, async () => {
+    const [row] = await service.database.sql<{ count: number }[]>`
+      select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`
+    return row?.count === count
+  })
+}
+
+/**
+ * Calls `meanwhile` while a reset waits in the database for its lock.
+ * @param waits settles once what was called waits too
+ * @returns what the two were answered
+ */
+async function besideReset<T>(
+  world: World,
+  meanwhile: () => Promise<T>,
+  waits: () => Promise<void>,
+): Promise<[HttpAnswer, T]> {
+  const release = await holding(
+    service.database.url,
+    `select from shard where shard = ${shardOf(world.live.id)} for update`,
+  )
+  try {
+    const resetting = reset(world)
+    await waiting('end_sandbox')
+    const other = meanwhile()
+    await Promise.race([other.catch(() => {}), waits()])
+    await release()
+    const [answer, [settled]] = [await resetting, await Promise.allSettled([other])]
+    if (settled?.status === 'rejected') throw settled.reason
+    return [answer, settled?.value as T]
+  } finally {
+    await release().catch(() => {})
+  }
+}
+
 const reset = ({ s }: World) => service.ask(`${s}/sandbox/reset`, undefined, { method: 'POST' })
 
 describe('the holds of a sandbox that has ended', () => {
@@ -56,4 +104,112 @@ describe('the holds of a sandbox that has ended', () => {
     expect(await rows.expiredHolds(far, null, 100)).toEqual([])
     expect(await rows.nextExpiry(systemClock.now() - DAY_MS)).toBeNull()
   })
+})
+
+describe('a key that is revoked beside a reset', () => {
+  const keyOf = async ({ s }: World) => {
+    const { body } = await service.ask(`${s}/keys`, { name: 'Partner', scopes: ['read:units'] })
+    return { id: (body['key'] as { id: string }).id, secret: String(body['secret']) }
+  }
+  const isRevoked = async (id: string) => {
+    const [row] = await service.database.sql<{ isRevoked: boolean }[]>`
+      select revoked_at is not null as "isRevoked" from api_key where key_id = ${uuidOf(id)}`
+    return row?.isRevoked === true
+  }
+
+  test('is revoked for good, in the sandbox that has it now', async () => {
+    const world = await makeWorld()
+    const key = await keyOf(world)
+    const revoking = () => service.delete(`${world.s}/keys/${key.id}`)
+    const [wasReset, revoked] = await besideReset(world, revoking, () => waiting('update api_key'))
+    expect([wasReset.status, revoked.status]).toEqual([200, 200])
+    expect((await service.call('/me', { key: key.secret })).status).toBe(401)
+    expect(await isRevoked(key.id)).toBe(true)
+  })
+
+  test('is so too when the database was away at its revocation, and the reset came before the next attempt', async () => {
+    const world = await makeWorld()
+    const key = await keyOf(world)
+    const { catalogue, clock, newId, sql, epochOf } = service.ledger
+    const store = new PostgresAgencyStore(sql, epochOf)
+    let isAway = true
+    const away = new Proxy(store, {
+      get(target, name) {
+        if (name === 'revokeKey' && isAway) return () => Promise.reject(new WriteError('not_written', 'away'))
+        return Reflect.get(target, name, target).bind(target)
+      },
+    })
+    const keys = new KeyCommands({
+      catalogue,
+      store: away,
+      clock,
+      newId,
+      makeSecret: () => newKeySecret(() => new Uint8Array()),
+    })
+    await expect(keys.revoke(world.sandbox(), key.id, CALLER)).rejects.toMatchObject({ access: 'key' })
+    expect((await reset(world)).status).toBe(200)
+    expect(await isRevoked(key.id)).toBe(false)
+    isAway = false
+    await eventually('it is stored', async () => await isRevoked(key.id))
+    expect((await service.call('/me', { key: key.secret })).status).toBe(401)
+  })
+})
+
+describe('what is written to a sandbox beside its reset, and would survive that, is not told as done if it is lost', () => {
+  const expectNothing = ({ status, body }: HttpAnswer) =>
+    expect([status, body['title']]).toEqual([500, expect.stringContaining('Nothing was changed')])
+
+  test('a new key: the next attempt makes one that works', async () => {
+    const world = await makeWorld()
+    const create = () => service.ask(`${world.s}/keys`, { name: 'Partner', scopes: ['read:units'] })
+    const [wasReset, created] = await besideReset(world, create, () => waiting('insert into api_key'))
+    expect(wasReset.status).toBe(200)
+    expectNothing(created)
+    const again = await create()
+    expect((await service.call('/units', { key: String(again.body['secret']) })).status).toBe(200)
+  })
+
+  test('a new endpoint: the next attempt makes one in the sandbox of now', async () => {
+    const world = await makeWorld()
+    const create = () => service.ask(`${world.s}/webhook-endpoints`, { url: 'http://localhost:9/hook' })
+    const [wasReset, created] = await besideReset(world, create, () => waiting('register_endpoint'))
+    expect(wasReset.status).toBe(200)
+    expectNothing(created)
+    expect((await create()).status).toBe(201)
+    expect((await service.get(`${world.s}/webhook-endpoints`)).body['totalItems']).toBe(1)
+  })
+})
+
+test('no write to its own data that waits for the end of a sandbox is made, nor one that comes after it', async () => {
+  const world = await makeWorld()
+  const former = world.sandbox()
+  const { catalogue, clock, newId, epochOf } = service.ledger
+  const sql = connect(service.database.url, { purpose: 'queries', max: 3 })
+  const store = new PostgresAgencyStore(sql, epochOf)
+  const [guest] = (await service.get(`${world.s}/guests`)).body['guests'] as { id: string }[]
+  const { body } = await service.ask(`${world.s}/keys`, { name: 'Partner', scopes: ['read:units'] })
+  const key = catalogue.keyById(former.id, (body['key'] as { id: string }).id)
+  if (guest === undefined || key === null) throw new Error('Cannot test writes: the sandbox is empty')
+  const line = () => successLine({ clock, newId }, CALLER)
+  const named = { firstName: 'Mara', lastName: 'Kruse', email: null, phone: null, nationality: null, keep: false }
+  const writes = [
+    () => store.updateAgency({ ...former, status: 'suspended' }, line()),
+    () => store.insertKey({ ...key, id: newId('key'), secretSha256: 'a'.repeat(64) }, line()),
+    () => store.updateGuest(former.id, { ...named, id: guest.id } as never, line()),
+  ]
+  const outcomes = async () =>
+    (await Promise.allSettled(writes.map((write) => write()))).map((each) =>
+      each.status === 'rejected' ? (each.reason as WriteError).outcome : each.status,
+    )
+  // The reset waits too.
+  const [wasReset, waited] = await besideReset(world, outcomes, () => waiting('check_fence', 1 + writes.length))
+  const refused = writes.map(() => 'not_written' as const)
+  expect(wasReset.status).toBe(200)
+  expect([waited, await outcomes()]).toEqual([refused, refused])
+  await sql.end()
+  const [left] = await service.database.sql<{ keys: number; guests: number; status: string }[]>`
+    select status, (select count(*)::int from api_key k where k.agency_id = a.agency_id) as keys,
+           (select count(*)::int from guest g where g.agency_id = a.agency_id and g.last_name <> '') as guests
+    from agency a where a.agency_id = ${uuidOf(former.id)}`
+  expect({ ...left }).toEqual({ status: 'deleted', keys: 0, guests: 0 } as never)
 })

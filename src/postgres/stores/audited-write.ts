@@ -3,6 +3,7 @@ import { encodeInstant } from '../../core/journal/fields.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
 import type { ChangeAnswer, ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
+import { uuidOf } from '../../lib/ids.ts'
 import type { Fragment, Sql } from '../client/connect.ts'
 import { failedWrite, readOnlyFault, type SessionState } from '../client/failed-write.ts'
 import { auditRow } from './append-batch.ts'
@@ -30,9 +31,13 @@ export async function probeFence(sql: Sql): Promise<FenceProbe> {
   return { epoch: row.epoch, readOnly: readOnlyFault(row) }
 }
 
+/** Not a shard: nothing may be written under its fence. */
+const NO_SHARD = -1
+
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence of its shard (J5): a
- * stale writer must not change what the new one has in memory.
+ * stale writer must not change what the new one has in memory. Nothing is written to a sandbox that has ended, not even by a statement
+ * that has waited for its end: what survives a reset has passed to another agency, and what does not was erased.
  * @param epoch of this writer for the agency's shard (Journal.epochOf)
  * @param audit a line that already exists stays as it is: the same change may be written again after an unknown outcome. Its answer is
  *   kept in the same statement
@@ -41,6 +46,7 @@ export async function probeFence(sql: Sql): Promise<FenceProbe> {
  * @param before parts of a `with` clause, each followed by a comma. A part that locks rows must first read
  *   `(select held from fence)`, so that all statements lock in the same order
  * @param alone whether no batch may be in progress at the same time
+ * @param isOfEnded whether it is also made when the agency has ended: a change of something that survives a reset, and finds it there
  * @returns the row that `change` returned, or null. The audit line and the answer are written only if there is a row
  * @throws AlreadyAnsweredError when the answer is kept already; JournalError of kind `fenced` when another process has taken over, WriteError for every other failure
  */
@@ -53,6 +59,7 @@ export async function auditedWrite<R extends object>(
     change,
     before = sql``,
     alone = false,
+    isOfEnded = false,
     answerBody = sql`null`,
   }: {
     agencyId: string
@@ -61,6 +68,7 @@ export async function auditedWrite<R extends object>(
     change: Fragment
     before?: Fragment
     alone?: boolean
+    isOfEnded?: boolean
     answerBody?: Fragment
   },
 ): Promise<R | null> {
@@ -75,9 +83,13 @@ export async function auditedWrite<R extends object>(
             from changed)`,
           isKept: sql`(select is_kept from kept)`,
         }
+  const held = sql`check_fence(${shardOf(agencyId)}, ${epoch}, ${alone})`
+  // Locked, and thereby read as it is after the wait for the fence, not as it was when the statement began.
+  const status = sql`(select a.status from agency a where (select ${held}) and a.agency_id = ${uuidOf(agencyId)} for key share)`
+  const shard = sql`case when ${status} = 'deleted' then ${NO_SHARD} else ${shardOf(agencyId)} end::smallint`
   const [row] = await fencedWrite(
     sql<(R & { isChanged: boolean; isKept: boolean | null })[]>`
-      with fence as (select check_fence(${shardOf(agencyId)}, ${epoch}, ${alone}) as held),
+      with fence as (select ${isOfEnded ? held : sql`check_fence(${shard}, ${epoch})`} as held),
       ${before} changed as (${change}), audited as (
         insert into audit_line (${columnNames(sql, AUDIT_ROW)}, month)
         select line.*, storage_month(line.at)
@@ -107,6 +119,8 @@ export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
     if (error instanceof Error && 'code' in error && error.code === ANSWERED_SQLSTATE)
       throw new AlreadyAnsweredError({ cause: error })
     const failure = failedWrite(error)
+    if (failure === 'fenced' && fencedShard(error) === NO_SHARD)
+      throw new WriteError('not_written', 'Cannot change the data of an agency: it has ended', { cause: error })
     if (failure === 'fenced')
       throw new JournalError('fenced', 'Cannot change the data of an agency: fenced by another writer', {
         cause: error,
@@ -114,4 +128,8 @@ export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
     const state = failure === 'unknown' ? 'the outcome is unknown' : 'the database did not accept the change'
     throw new WriteError(failure, `Cannot change the data of an agency: ${state}`, { cause: error })
   }
+}
+
+function fencedShard(error: unknown): number | null {
+  return error instanceof Error && 'detail' in error ? Number(error.detail) : null
 }

@@ -59,12 +59,15 @@ export class PostgresAgencyStore implements AgencyStore {
     await this.#write(key.agencyId, audit, inserted(this.#sql, API_KEY, encodeKey(key)))
   }
 
-  /** Permanent: an earlier revocation keeps its time (docs/contract.md#authentication, rule 8). */
+  /**
+   * Permanent: an earlier revocation keeps its time (docs/contract.md#authentication, rule 8). By the hash, because a reset of a sandbox
+   * may have given the key to another agency since the caller found it: whichever has it, it must not open anything.
+   */
   async revokeKey(key: ApiKey, revokedAt: number, audit: ChangeLine): Promise<void> {
     const update = this.#sql`
       update api_key set revoked_at = coalesce(revoked_at, ${new Date(revokedAt)})
-      where agency_id = ${uuidOf(key.agencyId)} and key_id = ${uuidOf(key.id)}`
-    await this.#write(key.agencyId, audit, update)
+      where secret_sha256 = ${key.secretSha256} and key_id = ${uuidOf(key.id)}`
+    await this.#write(key.agencyId, audit, update, { isOfEnded: true })
   }
 
   async insertAccessToken(token: AccessToken, audit: ChangeLine): Promise<void> {
@@ -151,10 +154,14 @@ export class PostgresAgencyStore implements AgencyStore {
   }
 
   /** @returns whether a row changed */
-  async #write(agencyId: string, audit: ChangeLine, change: Fragment): Promise<boolean> {
+  async #write(
+    agencyId: string,
+    audit: ChangeLine,
+    change: Fragment,
+    options: { readonly isOfEnded?: boolean } = {},
+  ): Promise<boolean> {
     const returning = this.#sql`${change} returning true`
-    return (
-      (await auditedWrite(this.#sql, { agencyId, epoch: this.#epochOf(agencyId), audit, change: returning })) !== null
-    )
+    const write = { agencyId, epoch: this.#epochOf(agencyId), audit, change: returning, ...options }
+    return (await auditedWrite(this.#sql, write)) !== null
   }
 }
