@@ -178,6 +178,21 @@ describe('what is written to a sandbox beside its reset, and would survive that,
     expect((await create()).status).toBe(201)
     expect((await service.get(`${world.s}/webhook-endpoints`)).body['totalItems']).toBe(1)
   })
+
+  test("the operator's change of its plan: the erased sandbox stays deleted, and its slug is that of the new one", async () => {
+    const world = await makeWorld()
+    const former = world.sandbox().id
+    const change = () => service.patch(world.s, { name: 'Renamed' })
+    const [wasReset, changed] = await besideReset(world, change, () => waiting('update agency set name'))
+    expect(wasReset.status).toBe(200)
+    expectNothing(changed)
+    const rows = await service.database.sql<{ status: string; name: string }[]>`
+      select status, name from agency where agency_id = ${uuidOf(former)}`
+    expect(rows.map(({ status, name }) => ({ status, name }))).toEqual([{ status: 'deleted', name: '' }])
+    expect(world.sandbox().id).not.toBe(former)
+    expect((await change()).status).toBe(200)
+    expect((await service.get(world.s)).body).toMatchObject({ agency: { id: world.sandbox().id, name: 'Renamed' } })
+  })
 })
 
 test('no write to its own data that waits for the end of a sandbox is made, nor one that comes after it', async () => {
