@@ -7,7 +7,7 @@
  */
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { BookingRequest } from '../core/bookings/booking-turns.ts'
-import { changeLine } from '../core/bookings/durable-writes.ts'
+import { changeLine, successLine } from '../core/bookings/durable-writes.ts'
 import { isNotWritten, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
 import { type Agency, isSandbox, type Plan } from '../core/catalogue/agency.ts'
 import type { SandboxClock } from '../core/catalogue/agency-time.ts'
@@ -15,7 +15,7 @@ import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import { addNights, parseNight } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
-import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
+import type { Caller, ChangeAnswer, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { idInShard, shardOf } from '../core/journal/shard.ts'
 import { AssertionError, assert } from '../lib/assert.ts'
 import { type Clock, dayOf } from '../lib/clock.ts'
@@ -49,6 +49,11 @@ export interface SandboxRows {
     successor: { readonly id: string; readonly at: number } | null,
     audit: ChangeLine,
   ): Promise<boolean>
+  /**
+   * Keeps the answer to a request for a sandbox, once that is filled.
+   * @throws as `end`
+   */
+  keepAnswer(liveId: string, answer: ChangeAnswer, at: Instant): Promise<void>
 }
 
 interface SandboxesOptions {
@@ -74,6 +79,11 @@ export class Sandboxes {
   readonly #turns = new KeyedTurns()
   /** By live agency. */
   readonly #refresh: MemoryRefresh
+  /**
+   * Live agencies for which a sandbox is being made, or its making was cut short: the request is to be repeated, and then completes it.
+   * With the ownership in which it began, as another process may have completed it since.
+   */
+  readonly #unfilled = new Map<string, number | null>()
 
   constructor(options: SandboxesOptions) {
     this.#options = options
@@ -93,15 +103,24 @@ export class Sandboxes {
     return this.#options.rows.nextMoment(id, clock.now)
   }
 
+  /** The live agency that a sandbox belongs to; a live agency is its own. */
+  liveOf(agency: Agency): Agency {
+    const { sandboxOf = null } = agency
+    return (sandboxOf === null ? null : this.#options.catalogue.agencyById(sandboxOf)) ?? agency
+  }
+
   /**
-   * Makes the sandbox of a live agency, with the units and fees that the agency has now.
+   * Makes the sandbox of a live agency, with the units and fees that the agency has now. One whose making was cut short is made new.
+   * @param keep called once it is filled: a request that is repeated before has something to complete
    * @returns refused when it has one, or is a sandbox itself
    */
   make(live: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     return this.#turns.run(live.id, async () => {
-      const { agencies, clock, newId } = this.#options
+      const { agencies, catalogue, clock, newId } = this.#options
       if (this.#refresh.isDoubtful(live.id)) await this.#current(live, 'not_written')
       const existing = this.of(live)
+      const term = catalogue.termOf(live.id)
+      if (existing !== null && this.#unfilled.get(live.id) === term) return this.#renew(live, existing, caller, keep)
       if (existing !== null) return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
       const now = clock.now()
       const draft = {
@@ -114,38 +133,51 @@ export class Sandboxes {
         sandboxOf: live.id,
         clock: { now, target: now },
       }
-      const outcome = await agencies.create(draft, caller, keep, idInShard(shardOf(live.id), newId))
-      if (outcome.kind === 'done') await this.#fill(live, outcome.value, caller)
+      const id = idInShard(shardOf(live.id), newId)
+      this.#unfilled.set(live.id, term)
+      const outcome = await agencies.create(draft, caller, undefined, id)
+      if (outcome.kind === 'done') await this.#fill(live, outcome.value, caller, keep)
       return outcome
     })
   }
 
-  /** Makes the sandbox new. Keys and endpoints survive; stays, guests, the feed and the time do not. */
+  /**
+   * Makes the sandbox new. Keys and endpoints survive; stays, guests, the feed and the time do not.
+   * @param keep as for `make`
+   */
   reset(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
-    const live = this.#liveOf(agency)
+    const live = this.liveOf(agency)
     return this.#turns.run(live.id, async () => {
-      const { catalogue, clock, newId, rows, onEnded, onEndpointsMoved } = this.#options
       const sandbox = this.of(live)
-      if (sandbox === null) return NOT_FOUND
-      const at = clock.now()
-      const id = idInShard(shardOf(live.id), newId)
-      const made: Agency = { ...sandbox, id, createdAt: at, clock: { now: at, target: at } }
-      const line = changeLine(this.#options, caller, keep?.(made))
-      if (!(await this.#known(live, rows.end(sandbox, { id, at }, line)))) return NOT_FOUND
-      const keys = catalogue.keysOf(sandbox.id)
-      catalogue.forget(sandbox.id)
-      catalogue.putAgency(made)
-      for (const key of keys) catalogue.putKey({ ...key, agencyId: id })
-      onEnded(sandbox.id)
-      onEndpointsMoved(id)
-      await this.#fill(live, made, caller)
-      return done(made)
+      return sandbox === null ? NOT_FOUND : this.#renew(live, sandbox, caller, keep)
     })
+  }
+
+  async #renew(
+    live: Agency,
+    sandbox: Sandbox,
+    caller: Caller,
+    keep: KeepChange<Agency> | undefined,
+  ): Promise<AgencyOutcome<Agency>> {
+    const { catalogue, clock, newId, rows, onEnded, onEndpointsMoved } = this.#options
+    const at = clock.now()
+    const id = idInShard(shardOf(live.id), newId)
+    const made: Agency = { ...sandbox, id, createdAt: at, clock: { now: at, target: at } }
+    const line = successLine(this.#options, caller)
+    if (!(await this.#known(live, rows.end(sandbox, { id, at }, line)))) return NOT_FOUND
+    const keys = catalogue.keysOf(sandbox.id)
+    catalogue.forget(sandbox.id)
+    catalogue.putAgency(made)
+    for (const key of keys) catalogue.putKey({ ...key, agencyId: id })
+    onEnded(sandbox.id)
+    onEndpointsMoved(id)
+    await this.#fill(live, made, caller, keep)
+    return done(made)
   }
 
   /** Removes the sandbox with its keys and endpoints. */
   remove(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
-    const live = this.#liveOf(agency)
+    const live = this.liveOf(agency)
     return this.#turns.run(live.id, async () => {
       const { catalogue, rows } = this.#options
       const sandbox = this.of(live)
@@ -153,6 +185,7 @@ export class Sandboxes {
       const line = changeLine(this.#options, caller, keep?.(sandbox))
       if (!(await this.#known(live, rows.end(sandbox, null, line)))) return NOT_FOUND
       catalogue.forget(sandbox.id)
+      this.#unfilled.delete(live.id)
       this.#options.onEnded(sandbox.id)
       return done(sandbox)
     })
@@ -204,11 +237,6 @@ export class Sandboxes {
     onEndpointsMoved(next.id)
   }
 
-  #liveOf(agency: Agency): Agency {
-    const { sandboxOf = null } = agency
-    return (sandboxOf === null ? null : this.#options.catalogue.agencyById(sandboxOf)) ?? agency
-  }
-
   #freeSlug(slug: string): string {
     for (let n = 1; ; n++) {
       const suffix = n === 1 ? '-sandbox' : `-sandbox-${n}`
@@ -217,14 +245,17 @@ export class Sandboxes {
     }
   }
 
-  /** @throws WriteError `started`: the sandbox is there, and a reset completes it */
-  async #fill(live: Agency, sandbox: Agency, caller: Caller): Promise<void> {
+  /** @throws WriteError `started`: the sandbox is there, and the repeated request or a reset completes it */
+  async #fill(live: Agency, sandbox: Agency, caller: Caller, keep: KeepChange<Agency> | undefined): Promise<void> {
+    const { rows, clock } = this.#options
     try {
       await this.#copy(live, sandbox, caller)
+      if (keep !== undefined) await rows.keepAnswer(live.id, keep(sandbox), clock.now())
     } catch (cause) {
       if (cause instanceof AssertionError) throw cause
       throw new WriteError('started', 'Cannot fill a sandbox: a copy was not written', { cause })
     }
+    this.#unfilled.delete(live.id)
   }
 
   async #copy(live: Agency, sandbox: Agency, caller: Caller): Promise<void> {

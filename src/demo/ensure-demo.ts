@@ -96,8 +96,8 @@ export async function ensureDemo(
   return withTokens(agency, true)
 }
 
-/** A demo that is being made ends no sandbox. */
-const NO_ROWS: SandboxRows = { end: async () => false, nextMoment: async () => null }
+/** A demo that is being made ends no sandbox, and answers no request. */
+const NO_ROWS: SandboxRows = { end: async () => false, nextMoment: async () => null, keepAnswer: async () => {} }
 
 function randomBytes(count: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(count))

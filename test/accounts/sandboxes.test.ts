@@ -57,6 +57,7 @@ beforeEach(() => {
     rows: {
       nextMoment: async () => null,
       end: (...args) => endsAs(...args),
+      keepAnswer: async () => {},
     },
     store: {
       settle: async () => {

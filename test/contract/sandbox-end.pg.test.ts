@@ -228,3 +228,55 @@ test('no write to its own data that waits for the end of a sandbox is made, nor 
     from agency a where a.agency_id = ${uuidOf(former.id)}`
   expect({ ...left }).toEqual({ status: 'deleted', keys: 0, guests: 0 } as never)
 })
+
+describe('a request with an Idempotency-Key, sent again', () => {
+  const headers = { 'idempotency-key': 'again' }
+  const unitsOf = async ({ s }: World) => ((await service.get(`${s}/units`)).body['units'] as object[]).length
+
+  /** The statements of `work` that write a unit with this slug fail. */
+  async function withoutUnit<T>(slug: string, work: () => Promise<T>): Promise<T> {
+    const { sql } = service.database
+    await sql.unsafe(`alter table unit add constraint unwritable check (slug <> '${slug}') not valid`)
+    try {
+      return await work()
+    } finally {
+      await sql.unsafe('alter table unit drop constraint unwritable')
+    }
+  }
+
+  test('resets the sandbox once, by its own path too: what was made since stays', async () => {
+    const world = await makeWorld()
+    const again = () => service.ask(`${world.s}/sandbox/reset`, undefined, { method: 'POST', headers })
+    const first = await again()
+    await service.ask(`${world.s}/units`, { slug: 'mine', name: 'Mine', basePrice: 100 })
+    const repeated = await again()
+    expect([repeated.status, repeated.headers.get('idempotency-replayed')]).toEqual([200, 'true'])
+    expect(repeated.body).toEqual(first.body)
+    expect(await unitsOf(world)).toBe(2)
+  })
+
+  test('completes a reset that was cut short: it is not answered as done before everything is copied', async () => {
+    const world = await makeWorld(2)
+    const again = () => service.ask(`${world.a}/sandbox/reset`, undefined, { method: 'POST', headers })
+    const first = await withoutUnit('unit-2', again)
+    expect([first.status, first.body['title']]).toEqual([500, expect.stringContaining('repeat the request')])
+    const repeated = await again()
+    expect([repeated.status, repeated.headers.get('idempotency-replayed')]).toEqual([200, null])
+    expect(await unitsOf(world)).toBe(2)
+    expect((await again()).headers.get('idempotency-replayed')).toBe('true')
+  })
+
+  test('completes a sandbox whose making was cut short', async () => {
+    const world = await makeWorld(2)
+    await service.delete(`${world.a}/sandbox`)
+    const again = () => service.ask(`${world.a}/sandbox`, undefined, { method: 'POST', headers })
+    const first = await withoutUnit('unit-2', again)
+    expect([first.status, first.body['title']]).toEqual([500, expect.stringContaining('repeat the request')])
+    const repeated = await again()
+    expect([repeated.status, repeated.headers.get('idempotency-replayed')]).toEqual([201, null])
+    expect(await unitsOf(world)).toBe(2)
+    expect((await again()).headers.get('idempotency-replayed')).toBe('true')
+    const other = await service.ask(`${world.a}/sandbox`, undefined, { method: 'POST' })
+    expect([other.status, other.body['code']]).toEqual([409, 'SANDBOX_EXISTS'])
+  })
+})

@@ -51,6 +51,8 @@ type Handle<C> = (call: C) => Outcome | Promise<Outcome>
 interface Repeated<C> {
   /** The answer from what was kept of it. Left out: that is the answer. */
   shown?(call: C, kept: string): string | Promise<string>
+  /** The agency that the key is used for, if not that of the path. */
+  scope?(call: C): Agency
   /** Of a route that belongs to no agency: whose audit trail shows the repetition. */
   agency?(call: C): Agency | null
   /** Whether it closes an access, which must not wait for the database. */
@@ -123,7 +125,7 @@ function answered<C extends Omit<PortalCall<PortalOperation>, 'path' | 'query' |
   if (!isWrite(operation) || isDryRun) return handle(call)
   const { shown, agency: replayedIn } = repeated
   const once: Once = {
-    agency,
+    agency: repeated.scope?.(call) ?? agency,
     status: operation.answer.status,
     replay: shown === undefined ? undefined : (kept) => shown(call, kept),
     replayedIn: replayedIn === undefined ? undefined : () => replayedIn(call),

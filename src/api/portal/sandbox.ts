@@ -7,7 +7,7 @@ import { invalidField, notFound } from '../../http/problems.ts'
 import { nullable } from '../../http/text-schema.ts'
 import { AgencyJson, agencyJson } from './agencies.ts'
 import type { PortalOperation } from './portal-operation.ts'
-import { AGENCY_PATH, agencyRoute, settled } from './portal-route.ts'
+import { AGENCY_PATH, type AgencyCall, agencyRoute, settled } from './portal-route.ts'
 
 const SANDBOX_PATH = `${AGENCY_PATH}/sandbox` as const
 
@@ -89,6 +89,12 @@ const MOVE_CLOCK = {
 
 const shown = (agency: Agency) => ({ agency: agencyJson(agency) })
 
+/** A sandbox has another id after a reset, and none once it is deleted: a repetition is found by the live agency. */
+const BY_LIVE_AGENCY = {
+  scope: ({ ledger, agency }: Pick<AgencyCall<PortalOperation>, 'ledger' | 'agency'>) =>
+    ledger.sandboxes.liveOf(agency),
+}
+
 export const SANDBOX = [
   agencyRoute(GET_SANDBOX, async ({ ledger, agency }) => {
     const sandbox = ledger.sandboxes.of(agency)
@@ -97,14 +103,23 @@ export const SANDBOX = [
     const clock = { ...clockJson(clockView(sandbox.clock)), nextAt }
     return JSON.stringify({ ...shown(sandbox), clock } satisfies Static<typeof WhereJson>)
   }),
-  agencyRoute(CREATE_SANDBOX, async ({ ledger, agency, caller, keep }) =>
-    settled(await ledger.sandboxes.make(agency, caller, keep.of(shown)), 'sandbox', shown),
+  agencyRoute(
+    CREATE_SANDBOX,
+    async ({ ledger, agency, caller, keep }) =>
+      settled(await ledger.sandboxes.make(agency, caller, keep.of(shown)), 'sandbox', shown),
+    BY_LIVE_AGENCY,
   ),
-  agencyRoute(RESET_SANDBOX, async ({ ledger, agency, caller, keep }) =>
-    settled(await ledger.sandboxes.reset(agency, caller, keep.of(shown)), 'sandbox', shown),
+  agencyRoute(
+    RESET_SANDBOX,
+    async ({ ledger, agency, caller, keep }) =>
+      settled(await ledger.sandboxes.reset(agency, caller, keep.of(shown)), 'sandbox', shown),
+    BY_LIVE_AGENCY,
   ),
-  agencyRoute(DELETE_SANDBOX, async ({ ledger, agency, caller, keep }) =>
-    settled(await ledger.sandboxes.remove(agency, caller, keep.of(shown)), 'sandbox', shown),
+  agencyRoute(
+    DELETE_SANDBOX,
+    async ({ ledger, agency, caller, keep }) =>
+      settled(await ledger.sandboxes.remove(agency, caller, keep.of(shown)), 'sandbox', shown),
+    BY_LIVE_AGENCY,
   ),
   agencyRoute(MOVE_CLOCK, async ({ ledger, agency, caller, body, keep }) => {
     const move = moveOf(body)

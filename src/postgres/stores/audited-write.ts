@@ -102,6 +102,20 @@ export async function auditedWrite<R extends object>(
   return changed as unknown as R
 }
 
+/**
+ * Keeps the answer to a change that was not made by one statement, once all of it is made. A repetition that finds none makes it again.
+ * @param at when the change was made
+ * @throws as `auditedWrite` does
+ */
+export async function keepAnswer(
+  sql: Sql,
+  { agencyId, epoch, answer, at }: { agencyId: string; epoch: number; answer: ChangeAnswer; at: number },
+): Promise<void> {
+  await fencedWrite(sql`
+    with fence as (select check_fence(${shardOf(agencyId)}, ${epoch}) as held)
+    select keep_answer((${answerText(answer, at)}::text::idempotency_row[])[1], ${answer.body}) from fence where held`)
+}
+
 function answerText({ body: _, ...answer }: ChangeAnswer, at: number): string | null {
   return compositeText(IDEMPOTENCY_ROW, [{ ...answer, createdAt: encodeInstant(at) }])
 }

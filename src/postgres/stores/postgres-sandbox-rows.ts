@@ -1,10 +1,10 @@
 import type { SandboxRows } from '../../accounts/sandboxes.ts'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import type { Instant } from '../../core/domain/booking.ts'
-import type { ChangeLine } from '../../core/journal/record.ts'
+import type { ChangeAnswer, ChangeLine } from '../../core/journal/record.ts'
 import { idOf, uuidOf } from '../../lib/ids.ts'
 import type { Sql } from '../client/connect.ts'
-import { auditedWrite } from './audited-write.ts'
+import { auditedWrite, keepAnswer } from './audited-write.ts'
 
 /** Seals a secret of an endpoint again, for another agency. */
 export type Reseal = (
@@ -60,6 +60,10 @@ export class PostgresSandboxRows implements SandboxRows {
       alone: true,
     })
     return ended !== null
+  }
+
+  keepAnswer(liveId: string, answer: ChangeAnswer, at: Instant): Promise<void> {
+    return keepAnswer(this.#sql, { agencyId: liveId, epoch: this.#epochOf(liveId), answer, at })
   }
 
   async #sealedFor(from: string, to: string) {
