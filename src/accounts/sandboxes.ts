@@ -60,7 +60,7 @@ interface SandboxesOptions {
   readonly catalogue: Catalogue
   readonly agencies: Pick<AgencyCommands, 'create'>
   readonly fees: Pick<FeeCommands, 'create'>
-  readonly commands: Pick<BookingCommands, 'book' | 'setUnit'>
+  readonly commands: Pick<BookingCommands, 'book' | 'setUnit' | 'sandboxWrites'>
   readonly rows: SandboxRows
   readonly store: Pick<AgencyStore, 'settle' | 'loadAgencies' | 'loadKeys'>
   readonly clock: Clock
@@ -155,36 +155,50 @@ export class Sandboxes {
 
   async #renew(
     live: Agency,
-    sandbox: Sandbox,
+    { id: formerId }: Sandbox,
     caller: Caller,
     keep: KeepChange<Agency> | undefined,
   ): Promise<AgencyOutcome<Agency>> {
-    const { catalogue, clock, newId, rows, onEnded, onEndpointsMoved } = this.#options
-    const at = clock.now()
-    const id = idInShard(shardOf(live.id), newId)
-    const made: Agency = { ...sandbox, id, createdAt: at, clock: { now: at, target: at } }
-    const line = successLine(this.#options, caller)
-    if (!(await this.#known(live, rows.end(sandbox, { id, at }, line)))) return NOT_FOUND
-    const keys = catalogue.keysOf(sandbox.id)
-    catalogue.forget(sandbox.id)
-    catalogue.putAgency(made)
-    for (const key of keys) catalogue.putKey({ ...key, agencyId: id })
-    onEnded(sandbox.id)
-    onEndpointsMoved(id)
+    const made = await this.#options.commands.sandboxWrites.end(formerId, () => this.#replace(live, caller))
+    if (made === null) return NOT_FOUND
     await this.#fill(live, made, caller, keep)
     return done(made)
+  }
+
+  /** @returns the empty sandbox that has taken the place of the former one; null: there was none */
+  async #replace(live: Agency, caller: Caller): Promise<Agency | null> {
+    const { catalogue, clock, newId, rows, onEnded, onEndpointsMoved } = this.#options
+    // As the writes that were waited for have left it.
+    const former = this.of(live)
+    if (former === null) return null
+    const at = clock.now()
+    const id = idInShard(shardOf(live.id), newId)
+    const made: Agency = { ...former, id, createdAt: at, clock: { now: at, target: at } }
+    const line = successLine(this.#options, caller)
+    if (!(await this.#known(live, rows.end(former, { id, at }, line)))) return null
+    const keys = catalogue.keysOf(former.id)
+    catalogue.forget(former.id)
+    catalogue.putAgency(made)
+    for (const key of keys) catalogue.putKey({ ...key, agencyId: id })
+    onEnded(former.id)
+    onEndpointsMoved(id)
+    return made
   }
 
   /** Removes the sandbox with its keys and endpoints. */
   remove(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     const live = this.liveOf(agency)
     return this.#turns.run(live.id, async () => {
-      const { catalogue, rows } = this.#options
+      const { catalogue, commands, rows } = this.#options
       const sandbox = this.of(live)
       if (sandbox === null) return NOT_FOUND
       const line = changeLine(this.#options, caller, keep?.(sandbox))
-      if (!(await this.#known(live, rows.end(sandbox, null, line)))) return NOT_FOUND
-      catalogue.forget(sandbox.id)
+      const isEnded = await commands.sandboxWrites.end(sandbox.id, async () => {
+        const isKnown = await this.#known(live, rows.end(sandbox, null, line))
+        if (isKnown) catalogue.forget(sandbox.id)
+        return isKnown
+      })
+      if (!isEnded) return NOT_FOUND
       this.#unfilled.delete(live.id)
       this.#options.onEnded(sandbox.id)
       return done(sandbox)

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { Sandboxes, type SandboxRows } from '../../src/accounts/sandboxes.ts'
 import { done, RETRY_EVERY_MS } from '../../src/accounts/store-retries.ts'
+import { SandboxWrites } from '../../src/core/bookings/sandbox-writes.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import { type Agency, type ApiKey, Inventory } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
@@ -77,7 +78,7 @@ beforeEach(() => {
     onEndpointsMoved: (agencyId) => endpointsMovedTo.push(agencyId),
     agencies: {} as never,
     fees: {} as never,
-    commands: {} as never,
+    commands: { sandboxWrites: new SandboxWrites({ catalogue, clock }) } as never,
   }
   sandboxes = new Sandboxes(options)
 })
@@ -120,6 +121,7 @@ test('invented stays begin a week from today and later, each three days after th
     catalogue,
     agencies: { create: async (draft) => done({ ...SANDBOX, ...draft }) },
     commands: {
+      ...options.commands,
       setUnit: async () => null as never,
       book: async (_, { stay }) => arrivals.push(formatNight(stay.arrival)) as never,
     },

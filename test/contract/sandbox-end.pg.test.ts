@@ -4,8 +4,9 @@ import { KeyCommands } from '../../src/accounts/key-commands.ts'
 import { newKeySecret } from '../../src/accounts/secrets.ts'
 import { successLine } from '../../src/core/bookings/durable-writes.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { type Agency, SCOPES } from '../../src/core/catalogue/agency.ts'
 import { shardOf } from '../../src/core/journal/shard.ts'
+import { SecretBox } from '../../src/events/webhooks/secret-box.ts'
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
@@ -15,6 +16,7 @@ import { eventually } from '../support/eventually.ts'
 import { holding } from '../support/held-lock.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { CALLER } from '../support/samples.ts'
+import { TEST_SECRET_KEY } from '../support/service-process.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 
 let service: TestService
@@ -278,5 +280,75 @@ describe('a request with an Idempotency-Key, sent again', () => {
     expect((await again()).headers.get('idempotency-replayed')).toBe('true')
     const other = await service.ask(`${world.a}/sandbox`, undefined, { method: 'POST' })
     expect([other.status, other.body['code']]).toEqual([409, 'SANDBOX_EXISTS'])
+  })
+})
+
+describe('writes that are in progress when a sandbox is reset', () => {
+  const STAY = { unit: 'unit-1', arrival: '2028-07-03', departure: '2028-07-06' }
+  const guestNamed = (lastName: string) => ({ firstName: 'Mara', lastName, email: `${lastName}@example.org` })
+  const countNamed = async (lastName: string) => {
+    const [row] = await service.database.sql<{ count: number }[]>`
+      select count(*)::int as count from guest where last_name = ${lastName}`
+    return row?.count
+  }
+  const partnerOf = async ({ s }: World) => {
+    const { body } = await service.ask(`${s}/keys`, { name: 'Partner', scopes: SCOPES })
+    return (guest: object) => service.call('/bookings', { key: String(body['secret']), json: { ...STAY, guest } })
+  }
+
+  test('leave nothing personal behind: a booking that comes while it ends is refused, and made when it is repeated', async () => {
+    const world = await makeWorld()
+    const book = await partnerOf(world)
+    const [wasReset, booked] = await besideReset(
+      world,
+      () => book(guestNamed('Kruse')),
+      () => waiting('append_batch'),
+    )
+    expect(wasReset.status).toBe(200)
+    expect([booked.status, booked.body['title']]).toEqual([500, expect.stringContaining('Nothing was changed')])
+    expect(await countNamed('Kruse')).toBe(0)
+    expect((await book(guestNamed('Kruse'))).status).toBe(201)
+  })
+
+  /** Calls `reset` while a write waits in the database for its lock. @returns what the two were answered */
+  async function besideWrite(world: World, write: () => Promise<HttpAnswer>, waitsAs: string) {
+    const release = await holding(
+      service.database.url,
+      `select from shard where shard = ${shardOf(world.live.id)} for update`,
+    )
+    const writing = write()
+    await waiting(waitsAs)
+    const former = world.sandbox()
+    const resetting = reset(world)
+    const { sandboxWrites } = service.ledger.commands
+    const isClosed = () => sandboxWrites.run(former, async () => false).catch(() => true)
+    await eventually('it takes no more writes', isClosed)
+    await release()
+    return Promise.all([writing, resetting])
+  }
+
+  test('are waited for: a booking is answered, and its guest is erased', async () => {
+    const world = await makeWorld()
+    const book = await partnerOf(world)
+    const [booked, wasReset] = await besideWrite(world, () => book(guestNamed('Okoye')), 'append_batch')
+    expect([booked.status, wasReset.status]).toEqual([201, 200])
+    expect(await countNamed('Okoye')).toBe(0)
+  })
+
+  test('are waited for: an endpoint has the secret that was rotated, and one that was just registered is taken along', async () => {
+    const world = await makeWorld()
+    const create = () => service.ask(`${world.s}/webhook-endpoints`, { url: 'http://localhost:9/hook' })
+    const { id } = (await create()).body['webhookEndpoint'] as { id: string }
+    const rotate = () => service.ask(`${world.s}/webhook-endpoints/${id}/rotate-secret`, { overlapHours: 0 })
+    const [rotated] = await besideWrite(world, rotate, 'update webhook_endpoint')
+    expect(rotated.status).toBe(200)
+    const [row] = await service.database.sql<{ sealed: string }[]>`
+      select secret_sealed as sealed from webhook_endpoint where endpoint_id = ${uuidOf(id)}`
+    const box = new SecretBox(Uint8Array.fromHex(TEST_SECRET_KEY))
+    const owner = { agencyId: world.sandbox().id, endpointId: id }
+    expect(box.open(String(row?.sealed), owner)).toBe(String(rotated.body['secret']))
+    const [created] = await besideWrite(world, create, 'register_endpoint')
+    expect(created.status).toBe(201)
+    expect((await service.get(`${world.s}/webhook-endpoints`)).body['totalItems']).toBe(2)
   })
 })

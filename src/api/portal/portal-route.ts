@@ -131,7 +131,11 @@ function answered<C extends Omit<PortalCall<PortalOperation>, 'path' | 'query' |
     replayedIn: replayedIn === undefined ? undefined : () => replayedIn(call),
     isRevocation: repeated.isRevocation?.(call) ?? false,
   }
-  return writeOnce(call, once, (keep) => handle(withKeeper(keep)))
+  const write = () => writeOnce(call, once, (keep) => handle(withKeeper(keep)))
+  // A revocation is made wherever a reset puts what it revokes.
+  return once.agency === null || once.isRevocation
+    ? write()
+    : call.ledger.commands.sandboxWrites.run(once.agency, write)
 }
 
 /** The outcome of a command, as an answer. */

@@ -42,6 +42,7 @@ import {
 } from './durable-writes.ts'
 import { GroupCommands } from './group-commands.ts'
 import { OfferSearch, type OfferSearchParams, type OffersFound } from './offer-search.ts'
+import type { SandboxWrites } from './sandbox-writes.ts'
 import { RefusalNotRecordedError } from './write-error.ts'
 
 const UNIT_ARCHIVED: UnitArchived = { kind: 'unit_archived' }
@@ -66,6 +67,11 @@ export class BookingCommands {
     this.#audit = options
     this.groups = new GroupCommands({ turns: this.#turns, writes: this.#writes, audit: options })
     this.#offers = new OfferSearch(options.directory, options.clock)
+  }
+
+  /** The writes to sandboxes: those of commands, and others that count themselves. */
+  get sandboxWrites(): SandboxWrites {
+    return this.#writes.sandboxWrites
   }
 
   /** The unit's nights, to be read at once. Synchronous when the unit is resident. */

@@ -32,6 +32,7 @@ import type { Appended } from '../journal/waiting-records.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { BookingRequest, KeepAnswer, Outcome, WriteMode } from './booking-turns.ts'
 import { type GroupTurn, type Turn, tariffOf, type Write, WriteLimit } from './booking-turns.ts'
+import { SandboxWrites } from './sandbox-writes.ts'
 
 export interface DurableWritesOptions {
   readonly catalogue: Catalogue
@@ -57,10 +58,12 @@ export interface StoredWithDecision {
 type RecordDraft = { -readonly [N in keyof JournalRecord]: JournalRecord[N] }
 
 export class DurableWrites {
+  readonly sandboxWrites: SandboxWrites
   readonly #options: DurableWritesOptions
 
   constructor(options: DurableWritesOptions) {
     this.#options = options
+    this.sandboxWrites = new SandboxWrites(options)
   }
 
   /** Runs a write for at most as long as its caller waits. */
@@ -200,11 +203,13 @@ export class DurableWrites {
   }
 
   /** Every record of a write goes through here: a write whose caller was told "not written" must not be written. */
-  #append({ limit, isDryRun, caller }: Write, record: JournalRecord): Promise<Appended> {
+  #append({ limit, isDryRun, agency, caller }: Write, record: JournalRecord): Promise<Appended> {
     assert(!isDryRun, 'Cannot append to the journal: this is a dry run')
-    limit.handOver()
-    const { tracer, journal } = this.#options
-    return spanned({ tracer, kind: 'commit', parent: caller.traceparent }, () => journal.append(record, limit.since))
+    return this.sandboxWrites.run(agency, () => {
+      limit.handOver()
+      const { tracer, journal } = this.#options
+      return spanned({ tracer, kind: 'commit', parent: caller.traceparent }, () => journal.append(record, limit.since))
+    })
   }
 
   #apply(states: readonly UnitState[], event: UnitEvent, seq: number | null): void {

@@ -1,3 +1,7 @@
+/**
+ * - E3 Nothing is written to a sandbox that has ended, not even by a statement that has waited for its end: what survives a reset has passed
+ *   to another agency, and what does not was erased.
+ */
 import { AlreadyAnsweredError, WriteError } from '../../core/bookings/write-error.ts'
 import { encodeInstant } from '../../core/journal/fields.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
@@ -36,8 +40,7 @@ const NO_SHARD = -1
 
 /**
  * Runs a change of the agency's own data as one statement with its line of the audit trail, and under the fence of its shard (J5): a
- * stale writer must not change what the new one has in memory. Nothing is written to a sandbox that has ended, not even by a statement
- * that has waited for its end: what survives a reset has passed to another agency, and what does not was erased.
+ * stale writer must not change what the new one has in memory. Refused when the agency has ended (E3).
  * @param epoch of this writer for the agency's shard (Journal.epochOf)
  * @param audit a line that already exists stays as it is: the same change may be written again after an unknown outcome. Its answer is
  *   kept in the same statement
