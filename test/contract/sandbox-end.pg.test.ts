@@ -129,6 +129,23 @@ describe('a key that is revoked beside a reset', () => {
     expect(await isRevoked(key.id)).toBe(true)
   })
 
+  test('is so too when the sandbox was reset while an earlier answer to the request was looked for', async () => {
+    const world = await makeWorld()
+    const key = await keyOf(world)
+    const { idempotency } = service.ledger
+    const { run } = idempotency
+    idempotency.run = async (...request) => {
+      idempotency.run = run
+      expect((await reset(world)).status).toBe(200)
+      return idempotency.run(...request)
+    }
+    const headers = { 'idempotency-key': 'revoke' }
+    const revoked = await service.ask(`${world.s}/keys/${key.id}`, undefined, { method: 'DELETE', headers })
+    expect(revoked.status).toBe(200)
+    expect((await service.call('/me', { key: key.secret })).status).toBe(401)
+    expect(await isRevoked(key.id)).toBe(true)
+  })
+
   test('is so too when the database was away at its revocation, and the reset came before the next attempt', async () => {
     const world = await makeWorld()
     const key = await keyOf(world)

@@ -121,8 +121,11 @@ export const KEYS = [
   }),
   agencyRoute(
     REVOKE_KEY,
-    async ({ ledger, caller, keep, agency, path }) =>
-      settled(await ledger.keys.revoke(agency, path.keyId, caller, keep.of(shown)), 'key', shown),
+    async ({ ledger, caller, keep, agency, path }) => {
+      // A sandbox may have been reset since the path was read, and the key is in the new one then.
+      const current = ledger.catalogue.agencyBySlug(agency.slug) ?? agency
+      return settled(await ledger.keys.revoke(current, path.keyId, caller, keep.of(shown)), 'key', shown)
+    },
     { isRevocation: () => true },
   ),
 ]
