@@ -199,7 +199,6 @@ export class Sandboxes {
         return isKnown
       })
       if (!isEnded) return NOT_FOUND
-      this.#unfilled.delete(live.id)
       this.#options.onEnded(sandbox.id)
       return done(sandbox)
     })

@@ -142,33 +142,47 @@ test('a key whose revocation is not stored yet stays revoked in the sandbox that
   })
 })
 
-test('a sandbox whose making had an unknown outcome is completed by the repetition, which keeps its answer; the next one is refused', async () => {
-  catalogue = new Catalogue({ loadInventory: async () => new Inventory([], []) } as never)
-  catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [] })
-  const kept: unknown[] = []
-  const made = new Sandboxes({
-    ...options,
-    catalogue,
-    rows: {
-      ...options.rows,
-      end: async () => true,
-      keepAnswer: async (liveId, { body }) => void kept.push([liveId, body]),
-    },
-    agencies: {
-      create: async (draft, _, keep) => {
-        if (keep !== undefined) kept.push(keep)
-        catalogue.putAgency({ ...SANDBOX, ...draft })
-        throw new WriteError('unknown', 'x')
-      },
-    },
-    commands: { sandboxWrites: new SandboxWrites({ catalogue, clock }) } as never,
-  })
+describe('a sandbox whose making had an unknown outcome', () => {
   const keep = ({ id }: Agency) => ({ agencyId: AGENCY.id, body: id }) as never
-  await expect(made.make(AGENCY, CALLER, keep)).rejects.toMatchObject({ outcome: 'unknown' })
-  expect(kept).toEqual([])
-  expect(await made.make(AGENCY, CALLER, keep)).toMatchObject({ kind: 'done' })
-  expect(kept).toEqual([[AGENCY.id, catalogue.sandboxOf(AGENCY.id)?.id]])
-  expect(await made.make(AGENCY, CALLER, keep)).toMatchObject({ kind: 'refused' })
+  let kept: unknown[]
+  let made: Sandboxes
+
+  beforeEach(async () => {
+    kept = []
+    const served = { termOf: () => term, refusal: () => new Error('elsewhere') }
+    catalogue = new Catalogue({ loadInventory: async () => new Inventory([], []) } as never, { served })
+    catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [] })
+    made = new Sandboxes({
+      ...options,
+      catalogue,
+      rows: {
+        ...options.rows,
+        end: async () => true,
+        keepAnswer: async (liveId, { body }) => void kept.push([liveId, body]),
+      },
+      agencies: {
+        create: async (draft, _, keepNow) => {
+          if (keepNow !== undefined) kept.push(keepNow)
+          catalogue.putAgency({ ...SANDBOX, ...draft })
+          throw new WriteError('unknown', 'x')
+        },
+      },
+      commands: { sandboxWrites: new SandboxWrites({ catalogue, clock }) } as never,
+    })
+    await expect(made.make(AGENCY, CALLER, keep)).rejects.toMatchObject({ outcome: 'unknown' })
+  })
+
+  test('is completed by the repetition, which keeps its answer; the next request is refused', async () => {
+    expect(kept).toEqual([])
+    expect(await made.make(AGENCY, CALLER, keep)).toMatchObject({ kind: 'done' })
+    expect(kept).toEqual([[AGENCY.id, catalogue.sandboxOf(AGENCY.id)?.id]])
+    expect(await made.make(AGENCY, CALLER, keep)).toMatchObject({ kind: 'refused' })
+  })
+
+  test('is left as it is when another process had the agency meanwhile, and may have completed it', async () => {
+    term += 1
+    expect(await made.make(AGENCY, CALLER, keep)).toMatchObject({ kind: 'refused' })
+  })
 })
 
 describe('while it is not known what is stored, and the database is away', () => {
