@@ -250,9 +250,7 @@ export class WebhookSender {
     const now = this.#clock.now()
     const received = new Map<WebhookActor, number>()
     for (const delivery of claimed) {
-      const { endpoint, agencyId } = delivery
-      const actor = this.#actors.get(endpoint.id) ?? new WebhookActor(agencyId, endpoint, now)
-      this.#actors.set(endpoint.id, actor)
+      const actor = this.#actorOf(delivery, now)
       actor.take(delivery, this.#claimNumber)
       this.#claimed.set(delivery.deliveryId, (this.#claimed.get(delivery.deliveryId) ?? 0) + 1)
       received.set(actor, (received.get(actor) ?? 0) + 1)
@@ -266,6 +264,16 @@ export class WebhookSender {
       else this.#requeue(actor)
     }
     this.#attempts.start()
+  }
+
+  /** A reset of a sandbox passes its endpoints to another agency, with secrets sealed for that one: the former actor's state is void. */
+  #actorOf({ endpoint, agencyId }: ClaimedDelivery, now: Instant): WebhookActor {
+    const known = this.#actors.get(endpoint.id)
+    if (known?.agencyId === agencyId) return known
+    if (known !== undefined) this.#requeue(known)
+    const actor = new WebhookActor(agencyId, endpoint, now)
+    this.#actors.set(endpoint.id, actor)
+    return actor
   }
 
   /** One of its deliveries is finished, so it may have another. */

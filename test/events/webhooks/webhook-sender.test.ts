@@ -424,6 +424,25 @@ describe('nothing is lost, and little is sent twice,', () => {
     expect(harness.sender.stats).toMatchObject({ delivered: 4, claimed: 0 })
   })
 
+  test('an endpoint that a reset has passed to another agency gets the events of that one, also while an attempt of the former one is in flight', async () => {
+    const harness = new Harness()
+    harness.reply = () => null
+    const { revision } = harness.endpoint('whe_a', 'agc_former')
+    const former = harness.store.addDelivery('whe_a', harness.clock.now())
+    await harness.begin()
+    expect(harness.sent).toHaveLength(1)
+    Object.assign(former, { status: 'dropped', nextAttemptAt: null, claimedBy: null })
+    const endpoint = Object.assign(harness.endpoint('whe_a', 'agc_successor'), { revision: revision + 1 })
+    const delivery = harness.store.addDelivery('whe_a', harness.clock.now())
+    await harness.wake()
+    expect([harness.seen, harness.bodies.slice(1)]).toEqual([[], [delivery.body() ?? '']])
+    harness.sent[0]?.answer(FAIL)
+    harness.sent[1]?.answer(OK)
+    await harness.wake()
+    expect([former.status, delivery.status]).toEqual(['dropped', 'delivered'])
+    expect([endpoint.consecutiveFailures, harness.sender.stats.claimed]).toEqual([0, 0])
+  })
+
   test('what is queued for agencies that another node sends for is left to that node, and the other agencies keep theirs', async () => {
     const harness = new Harness()
     harness.reply = () => null
