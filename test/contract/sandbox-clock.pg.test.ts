@@ -2,14 +2,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { PostOnce } from '../../src/events/webhooks/guarded-post.ts'
-import { SecretBox } from '../../src/events/webhooks/secret-box.ts'
-import { WebhookSender } from '../../src/events/webhooks/webhook-sender.ts'
-import { DAY_MS, HOUR_MS, instantText, systemClock } from '../../src/lib/clock.ts'
+import { DAY_MS, HOUR_MS, instantText } from '../../src/lib/clock.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
-import { PostgresSenderStore } from '../../src/postgres/stores/postgres-sender-store.ts'
 import { eventually } from '../support/eventually.ts'
 import { firedEvents } from '../support/fired-events.ts'
-import { TEST_SECRET_KEY } from '../support/service-process.ts'
+import { startSender } from '../support/running-sender.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 
@@ -293,31 +290,14 @@ describe('webhooks of a sandbox', () => {
       })
       return { outcome: { kind: 'answered', httpStatus }, durationMs: 7 }
     }
-    const store = new PostgresSenderStore(service.database.url)
-    const failures: unknown[] = []
-    const sender = new WebhookSender({
-      store,
-      post,
-      term: await store.takeOver(service.ledger.epoch),
-      box: new SecretBox(Uint8Array.fromHex(TEST_SECRET_KEY)),
-      clock: systemClock,
-      dice: () => 0.99,
-      watch: {
-        onSwitchedOff: () => {},
-        onFailure: ({ err }) => failures.push(err),
-        onSecretUnreadable: () => {},
-        onEventUnreadable: () => {},
-        onReplaced: () => {},
-      },
-    })
+    const { sender, failures, stop } = await startSender(service, post)
     const sentUpTo = (count: number) =>
       eventually(`${count} attempts`, () => {
         sender.wake([of.id])
         return sent.length >= count
       })
     await run({ sent, sentUpTo, endpointId: registered.body.webhookEndpoint.id })
-    await sender.stop(1_000)
-    await store.close()
+    await stop()
     expect(failures).toEqual([])
   }
 

@@ -289,7 +289,7 @@ describe('the time of a sandbox', () => {
 
 describe('webhooks of a sandbox', () => {
   test('carry mode: test, wait for the sandbox’s time after a failure, and come again with a fault on demand', async () => {
-    // The sender is a process of its own: see sandbox-webhooks.fault.test.ts.
+    // With a sender: sandbox-webhooks.pg.test.ts.
     const { slug, call } = await makeSandbox()
     const endpoint = await service.ask(`/agencies/${slug}/webhook-endpoints`, { url: 'http://localhost:9/hook' })
     expect(endpoint.status).toBe(201)

@@ -3,15 +3,19 @@ import { idOf } from '../../lib/ids.ts'
 import type { CursorDifference } from '../../verify/verify-store.ts'
 import type { Sql } from '../client/connect.ts'
 
-/** `VerifyStore.strayDeliveries`. Deliveries of archived entries are skipped: there is nothing to compare them with. */
+/**
+ * `VerifyStore.strayDeliveries`. Deliveries of archived entries are skipped: there is nothing to compare them with. A reset passes the
+ * endpoints of a sandbox to its successor, and leaves what they were sent before: the endpoint of such a delivery is not here.
+ */
 export async function strayDeliveries(sql: Sql, limit: number): Promise<readonly string[]> {
   const rows = await sql<{ id: string }[]>`
     select d.delivery_id as "id" from webhook_delivery d
     join shard s on s.shard = shard_of(d.agency_id)
+    left join agency a on a.agency_id = d.agency_id
     left join webhook_endpoint w on w.agency_id = d.agency_id and w.endpoint_id = d.endpoint_id
     left join journal j on j.shard = s.shard and j.seq = d.seq and j.month = d.entry_month
       and j.agency_id = d.agency_id and j.entry_id = d.event_id and j.is_announced
-    where w.endpoint_id is null or (d.seq > s.base and j.seq is null)
+    where (w.endpoint_id is null and a.status is distinct from 'deleted') or (d.seq > s.base and j.seq is null)
     order by 1 limit ${limit}`
   return rows.map(({ id }) => idOf('dlv', id))
 }
