@@ -56,10 +56,10 @@ export class WebhookSender {
    */
   readonly #claimed = new Map<string, number>()
   /**
-   * When the first claim whose reply was lost has certainly ended, so that its deliveries can be released, and when the last one has;
-   * null when there is none.
+   * When the first claim whose reply was lost has certainly ended, so that its deliveries can be released, and when the last one has, by
+   * the monotonic clock; null when there is none.
    */
-  #lostClaims: { readonly firstEndedAt: Instant; readonly lastEndedAt: Instant } | null = null
+  #lostClaims: { readonly firstEndedAtMs: number; readonly lastEndedAtMs: number } | null = null
   #claimNumber = 0
   #lookedAheadAt = Number.NEGATIVE_INFINITY
   /** The last claim was limited by `room`: more deliveries may be due. */
@@ -188,8 +188,8 @@ export class WebhookSender {
     if (error instanceof SenderReplacedError) this.#stopForGood(error)
     else {
       this.#stats.claimFailures += 1
-      const lastEndedAt = this.#clock.now() + LOST_CLAIM_MS
-      this.#lostClaims = { firstEndedAt: this.#lostClaims?.firstEndedAt ?? lastEndedAt, lastEndedAt }
+      const lastEndedAtMs = this.#clock.monotonicMs() + LOST_CLAIM_MS
+      this.#lostClaims = { firstEndedAtMs: this.#lostClaims?.firstEndedAtMs ?? lastEndedAtMs, lastEndedAtMs }
       this.#watch.onFailure({ action: 'claim', err: error })
     }
   }
@@ -230,11 +230,11 @@ export class WebhookSender {
    * no claim is lost any more: what later ones have claimed is released later.
    */
   async #releaseLost(): Promise<void> {
-    const now = this.#clock.now()
-    if (this.#lostClaims === null || now < this.#lostClaims.firstEndedAt) return
-    const { lastEndedAt } = this.#lostClaims
+    const now = this.#clock.monotonicMs()
+    if (this.#lostClaims === null || now < this.#lostClaims.firstEndedAtMs) return
+    const { lastEndedAtMs } = this.#lostClaims
     await this.#store.release(this.#term, [...this.#claimed.keys()])
-    this.#lostClaims = now < lastEndedAt ? { firstEndedAt: lastEndedAt, lastEndedAt } : null
+    this.#lostClaims = now < lastEndedAtMs ? { firstEndedAtMs: lastEndedAtMs, lastEndedAtMs } : null
   }
 
   /** The endpoints whose limit differs from that of a fresh endpoint. */

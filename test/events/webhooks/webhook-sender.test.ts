@@ -9,7 +9,7 @@ import {
   SANDBOX_BURST_MS,
 } from '../../../src/events/webhooks/send-pool.ts'
 import { WebhookSender } from '../../../src/events/webhooks/webhook-sender.ts'
-import { DAY_MS } from '../../../src/lib/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../../src/lib/clock.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 import { RecordedSpans } from '../../support/recorded-spans.ts'
 import { MemorySenderStore } from './support/memory-sender-store.ts'
@@ -373,6 +373,18 @@ describe('nothing is lost, and little is sent twice,', () => {
     expect(harness.sent).toHaveLength(3)
     expect(harness.sent[2]?.body).toBe(taken.body() ?? '')
     expect(harness.sender.stats.claimFailures).toBe(1)
+  })
+
+  test('they are released after the same time though the wall clock was set back meanwhile', async () => {
+    const harness = new Harness()
+    harness.endpoint('whe_a')
+    const taken = harness.store.addDelivery('whe_a', harness.clock.now())
+    harness.store.failures.push({ call: 'claim', when: 'after', error: new Error('connection lost') })
+    await harness.begin()
+    expect(taken.claimedBy).not.toBeNull()
+    harness.clock.jumpWall(-HOUR_MS)
+    await harness.clock.advance(11_000)
+    expect(taken.claimedBy).toBeNull()
   })
 
   test('they are sent though claims are lost more often than that, and what those had claimed is sent later', async () => {
