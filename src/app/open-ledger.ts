@@ -9,6 +9,7 @@ import type { Ownership } from '../cluster/ownership.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { SandboxClocks } from '../core/bookings/sandbox-clocks.ts'
 import { UnitsAsOf } from '../core/bookings/units-as-of.ts'
+import { isSandbox } from '../core/catalogue/agency.ts'
 import { timeOf } from '../core/catalogue/agency-time.ts'
 import { CACHED_UNITS_MAX, Catalogue } from '../core/catalogue/catalogue.ts'
 import { isUnitSet } from '../core/domain/booking.ts'
@@ -97,7 +98,14 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   const historyId = await stores.changeRows.historyId()
   const places = new WaitingPlaces(clock)
   const endOf = (agencyId: string) => writing().journal.endOf(agencyId)
-  const feedOptions = { rows: stores.changeRows, clock, historyId, places, endOf }
+  const feedOptions = {
+    rows: stores.changeRows,
+    clock,
+    historyId,
+    places,
+    endOf,
+    isSandbox: (agencyId: string) => isSandbox(catalogue.agencyById(agencyId) ?? {}),
+  }
   const changes = new ChangeFeed({ view: PARTNER_VIEW, ...feedOptions })
   const agencyChanges = new ChangeFeed({ view: AGENCY_VIEW, ...feedOptions })
   const onDefect: OnDefect = (defect, { agencyId, unitId, seq }) =>

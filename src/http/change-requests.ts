@@ -54,10 +54,7 @@ interface ChangeRequest<C extends ChangeInLog> {
   readonly request: Request
   readonly query: ChangesQuery
   /** Who reads, and what is included. */
-  readonly reader: Pick<
-    ChangesRequest,
-    'include' | 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed' | 'isSandbox'
-  >
+  readonly reader: Pick<ChangesRequest, 'include' | 'agencyId' | 'ownerId' | 'keyId' | 'sessionId' | 'isServed'>
   /** What the reader's places are counted by. */
   readonly of: 'key' | 'access token' | 'person'
   readonly stream: StreamCall

@@ -55,3 +55,14 @@ test('after a reset its endpoint gets the events of the new sandbox, and the led
   expect(sending.failures).toEqual([])
   expect((await verifyDatabase(service.database.sql)).differences).toEqual([])
 })
+
+test('its feed has the bytes of its webhooks, with mode: test, whether a change is in memory or read from the log', async () => {
+  const { call } = await makeSandbox()
+  const { cursor } = (await call('/changes')).body
+  const body = await sentOf((await call('/bookings', STAY)).body.booking.id)
+  expect(JSON.parse(body)).toHaveProperty('mode', 'test')
+  for (const after of [cursor, 'start']) {
+    const { text } = await call(`/changes?after=${after}`)
+    expect(text.replaceAll(/"cursor":"[\w-]+",/g, '')).toContain(body)
+  }
+})

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { isSandbox } from '../../core/catalogue/agency.ts'
 import { UNIT_EVENTS, type UnitEventKind } from '../../core/domain/booking.ts'
 import { WAITING_PER_KEY_MAX } from '../../events/changes/waiting-places.ts'
 import { isProblem } from '../../http/answer.ts'
@@ -63,7 +62,6 @@ export const CHANGES = [
       of: 'key',
       reader: {
         agencyId: agency.id,
-        isSandbox: isSandbox(agency),
         include: includedIn(query.include),
         keyId: key.id,
         isServed: () => access.isServed({ agency, key }),

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import { isSandbox } from '../../core/catalogue/agency.ts'
 import { WAITING_PER_AGENCY_MAX, WAITING_PER_KEY_MAX } from '../../events/changes/waiting-places.ts'
 import {
   answerChanges,
@@ -54,7 +53,6 @@ export const CHANGES = [
       of: identity.kind === 'person' ? 'person' : 'access token',
       reader: {
         agencyId: agency.id,
-        isSandbox: isSandbox(agency),
         ownerId: identity.kind === 'operator' ? OPERATOR : agency.id,
         keyId: identity.kind === 'operator' ? OPERATOR : identity.member.id,
         sessionId: identity.session?.sha256 ?? null,

@@ -25,6 +25,8 @@ type Woken = 'changed' | 'elapsed' | 'ended'
 
 interface AgencyFeedOptions<C extends ChangeInLog> {
   readonly agencyId: string
+  /** It is a sandbox. */
+  readonly isTest: boolean
   readonly rows: ChangeRows
   readonly cursors: Cursors
   readonly view: FeedView<C>
@@ -65,13 +67,17 @@ export class AgencyFeed<C extends ChangeInLog> {
 
   /** A change that is shown has become durable. */
   noteDurable(entry: EncodedEntry): void {
-    const { cursors, clock, view } = this.#options
+    const { cursors, clock, view, isTest } = this.#options
     const position = { seq: entry.seq, fingerprint: fingerprintOf(entry.link) }
     let change: C | null = null
     this.#noted.push({
       position,
       change: () => {
-        change ??= view.changeOf({ ...entry, ...position, sourceRef: entry.booking?.sourceRef ?? null }, cursors)
+        change ??= view.changeOf(
+          { ...entry, ...position, sourceRef: entry.booking?.sourceRef ?? null },
+          cursors,
+          isTest,
+        )
         return change
       },
     })
@@ -173,7 +179,7 @@ export class AgencyFeed<C extends ChangeInLog> {
   }
 
   async #read(from: ReadFrom, limit: number): Promise<ChangePage<C> | null> {
-    const { rows, agencyId, cursors, view } = this.#options
+    const { rows, agencyId, cursors, view, isTest } = this.#options
     const upTo = this.#lastSeq
     const read = await rows.read(agencyId, {
       from,
@@ -187,7 +193,7 @@ export class AgencyFeed<C extends ChangeInLog> {
     const changes: C[] = []
     const slices = new Slices(CHARS_PER_SLICE)
     for (const entry of entries) {
-      changes.push(view.changeOf(entry, cursors))
+      changes.push(view.changeOf(entry, cursors, isTest))
       const pause = slices.spend(entry.payload.length)
       if (pause !== null) await pause
     }

@@ -45,8 +45,6 @@ export interface ChangesRequest extends Pick<Waiting, 'keyId' | 'sessionId' | 'i
   /** As it was sent; null: from today's end. */
   readonly after: string | null
   readonly limit: number
-  /** Whether a cursor may be of the sandbox that this one has taken the place of. */
-  readonly isSandbox?: boolean
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal
   /** Called after each wait, with its milliseconds. */
@@ -84,6 +82,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
   readonly #agencies = new Map<string, AgencyFeed<C>[]>()
   readonly #cursors = new Map<string, Cursors>()
   readonly #places: WaitingPlaces
+  readonly #isSandbox: (agencyId: string) => boolean
   /** Whose changes they are and how long their entries, in the order in which they were noted. */
   readonly #noted = new BoundedQueue<{ readonly feed: AgencyFeed<C>; readonly chars: number }>(NOTED_MAX)
   #notedChars = 0
@@ -99,6 +98,8 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     endOf: (agencyId: string) => ShardHead
     /** Shared by all feeds of the process. */
     places: WaitingPlaces
+    /** Left out: none is. */
+    isSandbox?: (agencyId: string) => boolean
   }) {
     this.#view = options.view
     this.#rows = options.rows
@@ -106,6 +107,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     this.#historyId = options.historyId
     this.#endOf = options.endOf
     this.#places = options.places
+    this.#isSandbox = options.isSandbox ?? (() => false)
   }
 
   get stats(): FeedStats {
@@ -207,7 +209,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     return new ChangeReader({ feed, clock: this.#clock, from, limit, onWaited, onAnswered })
   }
 
-  #readFrom({ agencyId, after, isSandbox = false }: ChangesRequest): ReadFrom | null | NoChanges {
+  #readFrom({ agencyId, after }: ChangesRequest): ReadFrom | null | NoChanges {
     if (after === null || after === FROM_START) return after
     const cursor = this.#cursorsOf(agencyId).read(after)
     switch (cursor.kind) {
@@ -216,7 +218,8 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
       case 'malformed':
         return { kind: 'malformed' }
       case 'of_another_agency':
-        return { kind: isSandbox ? 'expired' : 'malformed' }
+        // It may be of the sandbox that this one has taken the place of.
+        return { kind: this.#isSandbox(agencyId) ? 'expired' : 'malformed' }
       case 'of_another_history':
         return { kind: 'expired' }
     }
@@ -249,6 +252,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
       view: this.#view,
       shown,
       agencyId,
+      isTest: this.#isSandbox(agencyId),
       rows: this.#rows,
       cursors: this.#cursorsOf(agencyId),
       clock: this.#clock,

@@ -54,8 +54,12 @@ export interface FeedView<C extends ChangeInLog> {
   readonly cursorKind: CursorKind
   /** Unless a request includes more. */
   readonly shown: Shown
-  /** Called once for each change that is kept in memory. @throws CorruptLedgerError when the entry is not as it was written: a change is never left out */
-  changeOf(entry: ChangeEntry, cursors: Cursors): C
+  /**
+   * Called once for each change that is kept in memory.
+   * @param isTest the agency is a sandbox
+   * @throws CorruptLedgerError when the entry is not as it was written: a change is never left out
+   */
+  changeOf(entry: ChangeEntry, cursors: Cursors, isTest: boolean): C
 }
 
 export interface ChangeInLog {
@@ -86,11 +90,11 @@ export interface ChangePage<C extends ChangeInLog = Change> {
 export const PARTNER_VIEW: FeedView<Change> = {
   cursorKind: 'partner',
   shown: [],
-  changeOf: (entry, cursors) => {
+  changeOf: (entry, cursors, isTest) => {
     const event = eventOfEntry(entry, entry.sourceRef)
     const cursor = cursors.write(entry)
     // The members of the body are written as webhooks have them, byte for byte.
-    return { event: event.kind, cursor, json: `{"cursor":"${cursor}",${webhookBody(event).slice(1)}` }
+    return { event: event.kind, cursor, json: `{"cursor":"${cursor}",${webhookBody(event, isTest).slice(1)}` }
   },
 }
 

@@ -22,7 +22,7 @@ const HISTORY = '01020304-0506-4708-890a-0b0c0d0e0f10'
 let records = 0
 
 /** The feed over a journal in memory. */
-async function opened() {
+async function opened({ isSandbox = false } = {}) {
   const clock = new FakeClock()
   const store = new MemoryJournalStore()
   const rows = new MemoryChangeRows(store)
@@ -45,6 +45,7 @@ async function opened() {
       historyId: HISTORY,
       places: new WaitingPlaces(clock),
       endOf: (agencyId) => journal.endOf(agencyId),
+      isSandbox: () => isSandbox,
     })
     return { journal, feed }
   }
@@ -88,6 +89,17 @@ function seen<T>(promise: Promise<T>): { value: T | undefined } {
 }
 
 describe('reading', () => {
+  test.each([
+    [true, 'test'],
+    [false, undefined],
+  ])('of a sandbox (%p) shows the mode %p, among the newest changes and from the log', async (isSandbox, mode) => {
+    const { book, page } = await opened({ isSandbox })
+    const { cursor } = await page(null)
+    await book()
+    for (const after of [cursor, 'start'])
+      expect((await page(after)).changes.map(({ json }) => JSON.parse(json).mode)).toEqual([mode])
+  })
+
   test('readers of an agency at the same place share one read, and none is needed for those that are woken', async () => {
     const { rows, feed, book, page, requestOf } = await opened()
     await book()
