@@ -27,6 +27,7 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
   'Idempotency-Replayed',
   'WWW-Authenticate',
+  'X-Mode',
 ] as const
 
 /** On every answer. */

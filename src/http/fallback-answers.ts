@@ -6,7 +6,8 @@ import type { IdSource } from '../lib/ids.ts'
 import { traceIdIn } from '../lib/traceparent.ts'
 import { type RequestStats, UNKNOWN_ROUTE } from '../observability/request-stats.ts'
 import type { FailureReport } from './answer.ts'
-import { plainHeaders, problemAnswer, rateHeaders } from './answer.ts'
+import { plainHeaders, problemAnswer } from './answer.ts'
+import { keyHeaders } from './key-admission.ts'
 import { failureOf } from './problem-of.ts'
 import { notFound } from './problems.ts'
 import { requestIdOf, targetOf } from './request.ts'
@@ -56,7 +57,7 @@ export function fallbackAnswers(
     notFound: (request, admission) => {
       const arrivedMs = unknown.arrived(request)
       const requestId = requestIdFor(request)
-      const headers = admission === null ? plainHeaders(requestId) : rateHeaders(requestId, admission.rate, clock.now())
+      const headers = admission === null ? plainHeaders(requestId) : keyHeaders(requestId, admission, clock.now())
       const response = problemAnswer(notFound('route'), requestId, headers)
       unknown.answered({ request, arrivedMs, requestId, admission }, response.status)
       return response

@@ -141,8 +141,7 @@ export class KeyAdmission implements RouteAdmission<Admission> {
   }
 
   headersOf({ requestId, admission }: Pick<Open<Admission>, 'requestId' | 'admission'>): Headers {
-    const { holder, rate } = admission
-    return inMode(holder, { headers: rateHeaders(requestId, rate, this.#clock.now()) }).headers
+    return keyHeaders(requestId, admission, this.#clock.now())
   }
 
   recordRefusal(_open: Open<Admission>, _refusal: Problem, _path: PathValues): Promise<void> | null {
@@ -152,7 +151,12 @@ export class KeyAdmission implements RouteAdmission<Admission> {
   recordFailure(_open: Open<Admission>, _outcome: Failure['outcome']): void {}
 }
 
-/** Marks what a sandbox answers (docs/partner-additions.md). */
+/** The headers of an answer to a key that refuses its request. The caller may change them. */
+export function keyHeaders(requestId: string, { holder, rate }: Admission, now: number): Headers {
+  return inMode(holder, { headers: rateHeaders(requestId, rate, now) }).headers
+}
+
+/** Marks what a sandbox answers (docs/partner-additions.md#12-sandbox). */
 function inMode<A extends { readonly headers: Headers }>({ agency }: KeyHolder, answer: A): A {
   if (isSandbox(agency)) answer.headers.set('X-Mode', 'test')
   return answer

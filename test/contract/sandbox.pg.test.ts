@@ -87,8 +87,16 @@ describe('a sandbox', () => {
     expect(key).toStartWith('hr_test_')
     const me = await call('/me')
     expect(me.body).toMatchObject({ quota: { quota: 10_000 } })
-    for (const answer of [me, await call('/units/none'), await call('/bookings', {}), await call('/units')])
+    const refused = [
+      await call('/units/none'),
+      await call('/bookings', {}),
+      await call('/nothing'),
+      await call('/units/%zz'),
+    ]
+    for (const answer of [me, ...refused, await call('/units')]) {
       expect(answer.headers.get('x-mode')).toBe('test')
+      expect(answer.headers.get('access-control-expose-headers')?.split(', ')).toContain('X-Mode')
+    }
     const tag = (await call('/units')).headers.get('etag') ?? ''
     const unchanged = await call('/units', undefined, { 'if-none-match': tag })
     expect([unchanged.status, unchanged.headers.get('x-mode')]).toEqual([304, 'test'])
@@ -99,7 +107,8 @@ describe('a sandbox', () => {
   test('of a live key, no answer has an X-Mode', async () => {
     const live = await service.agency()
     const { secret } = await service.key(live)
-    expect((await service.call('/me', { key: secret })).headers.has('x-mode')).toBe(false)
+    for (const path of ['/me', '/nothing'])
+      expect((await service.call(path, { key: secret })).headers.has('x-mode')).toBe(false)
   })
 
   test('is opened by owners of the live agency and by no other of its people', async () => {

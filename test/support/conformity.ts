@@ -53,7 +53,7 @@ export class Conformity {
     const response = operation.responses[status]
     if (response === undefined) return [`${where}: the document has no such status`]
     const missing = Object.keys(response.headers ?? {})
-      .filter((name) => name !== 'Idempotency-Replayed' && !headers.has(name))
+      .filter((name) => name !== 'Idempotency-Replayed' && name !== 'X-Mode' && !headers.has(name))
       .filter((name) => !(name === 'Retry-After' && status === 500))
       .map((name) => `${where}: no header ${name}`)
     if (response.content === undefined) return body === null ? missing : [...missing, `${where}: a body`]

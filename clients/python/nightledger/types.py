@@ -13,15 +13,31 @@ _BookingEventDataOptional = TypedDict('_BookingEventDataOptional', {'groupId': '
 class BookingEventData(_BookingEventData, _BookingEventDataOptional):
     pass
 
-BookingCancelledEvent = TypedDict('BookingCancelledEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["booking.cancelled"]', 'data': 'BookingEventData'})
+_BookingCancelledEvent = TypedDict('_BookingCancelledEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["booking.cancelled"]', 'data': 'BookingEventData'})
+_BookingCancelledEventOptional = TypedDict('_BookingCancelledEventOptional', {'mode': 'Literal["test"]'}, total=False)
+class BookingCancelledEvent(_BookingCancelledEvent, _BookingCancelledEventOptional):
+    pass
+
 BookingConflictProblemConflict = TypedDict('BookingConflictProblemConflict', {'from': 'IsoDate', 'to': 'IsoDate', 'nights': 'List[IsoDate]', 'bookableFrom': 'Union[IsoDate, None]'})
 BookingConflictProblem = TypedDict('BookingConflictProblem', {'code': 'Literal["BOOKING_CONFLICT"]', 'title': 'str', 'requestId': 'str', 'conflict': 'BookingConflictProblemConflict'})
 BookingConflictProblemOfStaysConflict = TypedDict('BookingConflictProblemOfStaysConflict', {'from': 'IsoDate', 'to': 'IsoDate', 'nights': 'List[IsoDate]', 'bookableFrom': 'Union[IsoDate, None]'})
 BookingConflictProblemOfStays = TypedDict('BookingConflictProblemOfStays', {'code': 'Literal["BOOKING_CONFLICT"]', 'title': 'str', 'requestId': 'str', 'conflict': 'BookingConflictProblemOfStaysConflict', 'stay': 'int', 'refusals': 'List[Dict[str, Any]]'})
-BookingCreatedEvent = TypedDict('BookingCreatedEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["booking.created"]', 'data': 'BookingEventData'})
+_BookingCreatedEvent = TypedDict('_BookingCreatedEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["booking.created"]', 'data': 'BookingEventData'})
+_BookingCreatedEventOptional = TypedDict('_BookingCreatedEventOptional', {'mode': 'Literal["test"]'}, total=False)
+class BookingCreatedEvent(_BookingCreatedEvent, _BookingCreatedEventOptional):
+    pass
+
 BookingHistoryEntry = TypedDict('BookingHistoryEntry', {'version': 'int', 'at': 'str', 'event': 'Literal["booking.created", "booking.updated", "booking.cancelled"]', 'status': 'Literal["draft", "option", "confirmed", "checked_in", "checked_out", "cancelled"]', 'unitSlug': 'str', 'arrival': 'IsoDate', 'departure': 'IsoDate', 'totalAmount': 'int', 'by': 'Literal["you", "partner", "agency", "system"]'})
-BookingUpdatedEvent = TypedDict('BookingUpdatedEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["booking.updated"]', 'data': 'BookingEventData'})
-Change = TypedDict('Change', {'cursor': 'str', 'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["booking.created", "booking.updated", "booking.cancelled"]', 'data': 'BookingEventData'})
+_BookingUpdatedEvent = TypedDict('_BookingUpdatedEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["booking.updated"]', 'data': 'BookingEventData'})
+_BookingUpdatedEventOptional = TypedDict('_BookingUpdatedEventOptional', {'mode': 'Literal["test"]'}, total=False)
+class BookingUpdatedEvent(_BookingUpdatedEvent, _BookingUpdatedEventOptional):
+    pass
+
+_Change = TypedDict('_Change', {'cursor': 'str', 'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["booking.created", "booking.updated", "booking.cancelled"]', 'data': 'BookingEventData'})
+_ChangeOptional = TypedDict('_ChangeOptional', {'mode': 'Literal["test"]'}, total=False)
+class Change(_Change, _ChangeOptional):
+    pass
+
 CursorExpiredProblem = TypedDict('CursorExpiredProblem', {'code': 'Literal["CURSOR_EXPIRED"]', 'title': 'str', 'requestId': 'str'})
 ExpectedExtensionConflictProblemConflicts = TypedDict('ExpectedExtensionConflictProblemConflicts', {'from': 'IsoDate', 'to': 'IsoDate'})
 ExpectedExtensionConflictProblem = TypedDict('ExpectedExtensionConflictProblem', {'code': 'Literal["EXPECTED_EXTENSION_CONFLICT"]', 'title': 'str', 'requestId': 'str', 'conflicts': 'List[ExpectedExtensionConflictProblemConflicts]'})
@@ -55,7 +71,11 @@ QuoteChangedProblem = TypedDict('QuoteChangedProblem', {'code': 'Literal["QUOTE_
 RateLimit = TypedDict('RateLimit', {'requestsPerMinute': 'int', 'sharedWith': 'List[Literal["rest", "mcp"]]'})
 RateLimitedProblem = TypedDict('RateLimitedProblem', {'code': 'Literal["RATE_LIMITED"]', 'title': 'str', 'requestId': 'str'})
 UnitEventData = TypedDict('UnitEventData', {'unitId': 'str', 'unitSlug': 'str', 'version': 'int', 'from': 'Union[IsoDate, None]', 'to': 'Union[IsoDate, None]'})
-RatesUpdatedEvent = TypedDict('RatesUpdatedEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["rates.updated"]', 'data': 'UnitEventData'})
+_RatesUpdatedEvent = TypedDict('_RatesUpdatedEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["rates.updated"]', 'data': 'UnitEventData'})
+_RatesUpdatedEventOptional = TypedDict('_RatesUpdatedEventOptional', {'mode': 'Literal["test"]'}, total=False)
+class RatesUpdatedEvent(_RatesUpdatedEvent, _RatesUpdatedEventOptional):
+    pass
+
 RestrictedProblemRestrictions = TypedDict('RestrictedProblemRestrictions', {'rule': 'Literal["closedToArrival", "closedToDeparture", "maxStay", "stopSell", "advanceNoticeHours", "bookingWindowDays"]', 'date': 'IsoDate', 'value': 'Union[bool, int]'})
 RestrictedProblemAlternatives = TypedDict('RestrictedProblemAlternatives', {'previousArrival': 'Union[IsoDate, None]', 'nextArrival': 'Union[IsoDate, None]'})
 RestrictedProblem = TypedDict('RestrictedProblem', {'code': 'Literal["RESTRICTED"]', 'title': 'str', 'requestId': 'str', 'restrictions': 'List[RestrictedProblemRestrictions]', 'alternatives': 'RestrictedProblemAlternatives'})
@@ -77,8 +97,16 @@ _UnitCalendarOptional = TypedDict('_UnitCalendarOptional', {'prices': 'List[int]
 class UnitCalendar(_UnitCalendar, _UnitCalendarOptional):
     pass
 
-UnitChange = TypedDict('UnitChange', {'cursor': 'str', 'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["rates.updated", "unit.updated"]', 'data': 'UnitEventData'})
-UnitUpdatedEvent = TypedDict('UnitUpdatedEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["unit.updated"]', 'data': 'UnitEventData'})
+_UnitChange = TypedDict('_UnitChange', {'cursor': 'str', 'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["rates.updated", "unit.updated"]', 'data': 'UnitEventData'})
+_UnitChangeOptional = TypedDict('_UnitChangeOptional', {'mode': 'Literal["test"]'}, total=False)
+class UnitChange(_UnitChange, _UnitChangeOptional):
+    pass
+
+_UnitUpdatedEvent = TypedDict('_UnitUpdatedEvent', {'id': 'str', 'occurredAt': 'str', 'seq': 'int', 'event': 'Literal["unit.updated"]', 'data': 'UnitEventData'})
+_UnitUpdatedEventOptional = TypedDict('_UnitUpdatedEventOptional', {'mode': 'Literal["test"]'}, total=False)
+class UnitUpdatedEvent(_UnitUpdatedEvent, _UnitUpdatedEventOptional):
+    pass
+
 ValidationProblemErrors = TypedDict('ValidationProblemErrors', {'field': 'str', 'message': 'str'})
 ValidationProblem = TypedDict('ValidationProblem', {'code': 'Literal["VALIDATION"]', 'title': 'str', 'requestId': 'str', 'errors': 'List[ValidationProblemErrors]'})
 GetMeAnswer = TypedDict('GetMeAnswer', {'tenant': 'Tenant', 'key': 'Key', 'rateLimit': 'RateLimit', 'quota': 'Quota'})

@@ -40,6 +40,8 @@ export interface BookingCancelledEvent {
   occurredAt: string
   /** Increases from event to event: sort by it. */
   seq: number
+  /** Only on events of a sandbox. */
+  mode?: 'test'
   event: 'booking.cancelled'
   data: BookingEventData
 }
@@ -92,6 +94,8 @@ export interface BookingCreatedEvent {
   occurredAt: string
   /** Increases from event to event: sort by it. */
   seq: number
+  /** Only on events of a sandbox. */
+  mode?: 'test'
   event: 'booking.created'
   data: BookingEventData
 }
@@ -151,6 +155,8 @@ export interface BookingUpdatedEvent {
   occurredAt: string
   /** Increases from event to event: sort by it. */
   seq: number
+  /** Only on events of a sandbox. */
+  mode?: 'test'
   event: 'booking.updated'
   data: BookingEventData
 }
@@ -163,6 +169,8 @@ export interface Change {
   occurredAt: string
   /** Increases from event to event: sort by it. */
   seq: number
+  /** Only on events of a sandbox. */
+  mode?: 'test'
   event: 'booking.created' | 'booking.updated' | 'booking.cancelled'
   data: BookingEventData
 }
@@ -476,6 +484,8 @@ export interface RatesUpdatedEvent {
   occurredAt: string
   /** Increases from event to event: sort by it. */
   seq: number
+  /** Only on events of a sandbox. */
+  mode?: 'test'
   event: 'rates.updated'
   data: UnitEventData
 }
@@ -665,6 +675,8 @@ export interface UnitChange {
   occurredAt: string
   /** Increases from event to event: sort by it. */
   seq: number
+  /** Only on events of a sandbox. */
+  mode?: 'test'
   event: 'rates.updated' | 'unit.updated'
   data: UnitEventData
 }
@@ -686,6 +698,8 @@ export interface UnitUpdatedEvent {
   occurredAt: string
   /** Increases from event to event: sort by it. */
   seq: number
+  /** Only on events of a sandbox. */
+  mode?: 'test'
   event: 'unit.updated'
   data: UnitEventData
 }

@@ -3,19 +3,21 @@ import type { SurfaceDescription } from '../../http/openapi/surface-description.
 import { WEBHOOKS } from '../../http/openapi/webhooks.ts'
 import { isWrite, type Operation } from '../../http/operation.ts'
 
-const RATE_HEADERS = [
+/** Of every answer to a key. */
+const KEY_HEADERS = [
   'X-Request-Id',
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
   'RateLimit',
   'RateLimit-Policy',
+  'X-Mode',
 ] as const
 
 function answerHeaders(operation: Operation, status: number): readonly string[] {
   // Without a key there is no budget.
   if (status === 401) return ['X-Request-Id', 'WWW-Authenticate']
-  const names = operation.isOpen === true ? ['X-Request-Id'] : RATE_HEADERS
+  const names = operation.isOpen === true ? ['X-Request-Id'] : KEY_HEADERS
   if (status === 429 || status === 500) return [...names, 'Retry-After']
   if (operation.isConditional === true && status <= 304) return [...names, 'ETag', 'Cache-Control']
   if (operation.isTagged === true && status < 300) return [...names, 'ETag']
@@ -23,11 +25,12 @@ function answerHeaders(operation: Operation, status: number): readonly string[] 
 }
 
 function requestHeaders(operation: Operation): readonly string[] {
-  const { isConditional = false, takesIfMatch = false } = operation
+  const { isConditional = false, takesIfMatch = false, answer } = operation
   return [
     ...(isWrite(operation) ? ['IdempotencyKey'] : []),
     ...(isConditional ? ['IfNoneMatch'] : []),
     ...(takesIfMatch ? ['IfMatch'] : []),
+    ...(answer.stream === undefined ? [] : ['LastEventId']),
     'RequestId',
   ]
 }

@@ -5,6 +5,7 @@ import { PAGE_HEADER, SESSION_COOKIE } from './session-cookie.ts'
 
 const PORTAL_PARAMETERS = {
   IfNoneMatch: PARAMETER_COMPONENTS.IfNoneMatch,
+  LastEventId: PARAMETER_COMPONENTS.LastEventId,
   IdempotencyKey: {
     ...PARAMETER_COMPONENTS.IdempotencyKey,
     description:
@@ -93,6 +94,7 @@ export const PORTAL_DESCRIPTION = {
   requestHeaders: (operation) => [
     ...(operation.isConditional === true ? ['IfNoneMatch'] : []),
     ...(isWrite(operation) ? ['IdempotencyKey'] : []),
+    ...(operation.answer.stream === undefined ? [] : ['LastEventId']),
     ...((operation.problems ?? []).includes('VERSION_CHANGED') ? ['IfMatch'] : []),
     ...((operation.problems ?? []).includes('RATES_CHANGED') ? ['IfMatchRates'] : []),
     ...((operation.problems ?? []).includes('RESTRICTIONS_CHANGED') ? ['IfMatchRestrictions'] : []),

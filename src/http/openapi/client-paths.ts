@@ -41,6 +41,7 @@ type HeaderIn<H> = keyof H extends never ? { header?: never } : { header?: H }
 type HeadersOf<O, S> = (IsWrite<O> extends true ? { 'Idempotency-Key'?: string } : unknown) &
   (O extends { isConditional: true } ? { 'If-None-Match'?: string } : unknown) &
   (412 extends StatusOf<OwnRefusalOf<O>> ? { 'If-Match'?: string } : unknown) &
+  (O extends { answer: { stream: object } } ? { 'Last-Event-ID'?: string } : unknown) &
   (S extends { components: { parameters: { RequestId: unknown } } } ? { 'X-Request-Id'?: string } : unknown)
 
 type ResponsesOf<O extends Operation, C extends ProblemCode> = Answer<O['answer']> &

@@ -27,6 +27,10 @@ export const HEADER_COMPONENTS = {
     type: 'string',
     enum: ['true'],
   }),
+  'X-Mode': header('`test` on every answer to the key of a sandbox; on no other answer.', {
+    type: 'string',
+    enum: ['test'],
+  }),
   'WWW-Authenticate': header('The authentication scheme.', { type: 'string', enum: ['Bearer'] }),
 }
 
@@ -59,6 +63,14 @@ export const PARAMETER_COMPONENTS = {
       'one of them, otherwise 412 `QUOTE_CHANGED`. `*` is the same as leaving it out.',
     schema: { type: 'string' },
     example: '"vhc-2f0k5w8s9d1ab"',
+  },
+  LastEventId: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    required: false,
+    description:
+      'Of a stream: the `id` of the last event received. The stream continues after it, whatever `after` says. Ignored where the answer is JSON.',
+    schema: { type: 'string' },
   },
   RequestId: {
     name: 'X-Request-Id',

@@ -71,6 +71,7 @@ const EVENT_MEMBERS = {
   id: Type.String({ description: 'Unique per event: treat repeated ids as duplicates.' }),
   occurredAt: Type.String({ format: 'date-time' }),
   seq: Type.Integer({ description: 'Increases from event to event: sort by it.' }),
+  mode: Type.Optional(Type.Literal('test', { description: 'Only on events of a sandbox.' })),
 }
 
 const dataOf = (event: string) => (event.startsWith('booking.') ? EVENT_DATA : UNIT_EVENT_DATA)

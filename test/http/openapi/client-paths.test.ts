@@ -65,11 +65,14 @@ describe('statuses and headers of the types are those of the document', () => {
       put: named([200, ...CHANGED, 412], 'Idempotency-Key', 'If-Match'),
     },
   }
-  const partner: Table<PartnerPaths, `/partner/v1/${'units' | 'bookings' | 'openapi.json'}`> = {
+  const partner: Table<PartnerPaths, `/partner/v1/${'units' | 'bookings' | 'changes' | 'openapi.json'}`> = {
     '/partner/v1/units': { get: named([200, 304, 401, 403, 429, 500], 'If-None-Match', 'X-Request-Id') },
     '/partner/v1/bookings': {
       get: named([200, 400, 401, 403, 429, 500], 'X-Request-Id'),
       post: named([201, ...CHANGED, 409, 412], 'Idempotency-Key', 'If-Match', 'X-Request-Id'),
+    },
+    '/partner/v1/changes': {
+      get: named([200, 400, 401, 403, 410, 429, 500], 'Last-Event-ID', 'X-Request-Id'),
     },
     '/partner/v1/openapi.json': { get: named([200, 500, '4XX'], 'X-Request-Id') },
   }

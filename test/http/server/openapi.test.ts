@@ -112,6 +112,20 @@ describe('the OpenAPI document', async () => {
       expect(VALIDATION.value).toMatchObject({ code: 'VALIDATION', title: 'body must be at most 65536 bytes' })
     }
   })
+  test('every answer to a key may have X-Mode, and the events of a sandbox a mode', () => {
+    for (const [name, { responses }] of operations.filter(([name]) => !name.endsWith('openapi.json')))
+      for (const [status, { headers }] of Object.entries<any>(responses))
+        expect([name, status, 'X-Mode' in headers]).toEqual([name, status, status !== '401'])
+    for (const name of ['Change', 'UnitChange', 'BookingCreatedEvent', 'RatesUpdatedEvent']) {
+      const { properties, required } = schemaOf(name)
+      expect([name, properties.mode.const, required.includes('mode')]).toEqual([name, 'test', false])
+    }
+  })
+  test('the changes take Last-Event-ID, and no other operation does', () => {
+    const taking = operations.filter(([, { parameters }]) => JSON.stringify(parameters).includes('/LastEventId'))
+    expect(taking.map(([name]) => name)).toEqual(['GET /partner/v1/changes'])
+    expect(document.components.parameters.LastEventId).toMatchObject({ name: 'Last-Event-ID', in: 'header' })
+  })
   test('operation ids are unique', () => {
     const ids = operations.map(([, { operationId }]) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
