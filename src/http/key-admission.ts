@@ -22,7 +22,7 @@ export const UNAUTHORIZED = problem(
 const FEATURE_DISABLED = problem('FEATURE_DISABLED', "The agency's plan does not include API access", {})
 
 /** The answer to a request with a valid key that is nevertheless not served. */
-function problemOfAccess(refusal: AccessRefusal): Problem {
+export function problemOfAccess(refusal: AccessRefusal): Problem {
   switch (refusal.code) {
     case 'FEATURE_DISABLED':
       return FEATURE_DISABLED

@@ -337,6 +337,26 @@ describe('faults on demand', () => {
     expect(await countOf()).toBe(before)
   })
 
+  test('test:quote_changed has the present quote of the stay and party, also of a stay that is too short', async () => {
+    const { slug } = made
+    const units = `/agencies/${slug}/units/sea-view`
+    expect((await service.patch(units, { extraBedFee: 700 })).status).toBe(200)
+    const stay = { ...STAY, children: 1, extraBed: true }
+    const { quote } = (await made.call('/quote', stay)).body
+    expect(quote).toMatchObject({ nights: 3, total: 37_100 })
+    const refused = async () => (await made.call('/bookings', { ...stay, sourceRef: 'test:quote_changed' })).body
+    expect(await refused()).toMatchObject({ code: 'QUOTE_CHANGED', quote })
+    expect((await service.patch(units, { minStay: 9 })).status).toBe(200)
+    expect(await refused()).toMatchObject({ code: 'QUOTE_CHANGED', quote })
+    expect((await service.patch(units, { minStay: 1 })).status).toBe(200)
+  })
+
+  test('test:quota_exceeded says to retry when the quota resets', async () => {
+    const { headers, body } = await made.call('/bookings', { ...STAY, sourceRef: 'test:quota_exceeded' })
+    const retryAt = systemClock.now() + Number(headers.get('retry-after')) * 1_000
+    expect(Math.abs(retryAt - Date.parse(String(body['resetsAt'])))).toBeLessThan(120_000)
+  })
+
   test('come after validation and unknown units, and before the rules', async () => {
     const sourceRef = 'test:internal'
     expect((await made.call('/bookings', { ...STAY, departure: STAY.arrival, sourceRef })).status).toBe(400)

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import type { BookingRequest, FoundOutcome, KeepAnswer } from '../../core/bookings/booking-turns.ts'
+import { type BookingRequest, type FoundOutcome, type KeepAnswer, tariffOf } from '../../core/bookings/booking-turns.ts'
 import { afterWrite } from '../../core/bookings/write-error.ts'
 import type { Inventory } from '../../core/catalogue/agency.ts'
 import type { Booking } from '../../core/domain/booking.ts'
 import type { Stay } from '../../core/domain/night.ts'
-import type { Quote } from '../../core/domain/pricing.ts'
+import { priceStay, type Quote } from '../../core/domain/pricing.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import type { IdempotencyDraft } from '../../core/journal/record.ts'
 import { ifMatchOf, type Outcome, type RecordedRefusal, recorded } from '../../http/answer.ts'
@@ -114,7 +114,11 @@ export const BOOK = [
       if (ifMatch.kind === 'malformed') return recordedRefusal(call, MALFORMED_IF_MATCH)
       const unit = inventory.sellableUnit(body.unit)
       if (unit === null) return recordedRefusal(call, notFound('unit'))
-      if (fault !== null && doesRefuse(fault)) return recordedRefusal(call, refusalBy(fault, stay, agency, ledger))
+      if (fault !== null && doesRefuse(fault)) {
+        const { children, extraBed } = wanted
+        const quote = () => priceStay({ rules: unit.rules, stay, children, extraBed, ...tariffOf(agency, inventory) })
+        return recordedRefusal(call, refusalBy(fault, { agency, stay, quote }, ledger))
+      }
       const isAgreed =
         ifMatch.kind === 'any' ? undefined : (quote: Quote) => ifMatch.tags.includes(quoteTag(unit, quote))
       const outcome = await ledger.commands.book(agency, { ...requestOf(unit, wanted), isAgreed }, caller, keep)

@@ -5,9 +5,11 @@
 import { type Agency, isSandbox } from '../../core/catalogue/agency.ts'
 import { addNights, type Night, type Stay } from '../../core/domain/night.ts'
 import type { Rejection } from '../../core/domain/night-guard.ts'
+import type { Quote } from '../../core/domain/pricing.ts'
 import { JournalError, type JournalErrorKind } from '../../core/journal/journal-error.ts'
+import { problemOfAccess } from '../../http/key-admission.ts'
 import { failureOf, problemOfRejection } from '../../http/problem-of.ts'
-import { type Problem, problem } from '../../http/problems.ts'
+import type { Problem } from '../../http/problems.ts'
 import type { PartnerLedger } from './partner-route.ts'
 
 const FAULTS = [
@@ -33,7 +35,6 @@ type Refusing = Exclude<Fault, 'unknown_outcome' | 'slow' | 'disconnect'>
 /** How long `test:slow` waits with its answer. */
 export const SLOW_MS = 20_000
 const PREFIX = 'test:'
-const RETRY_AFTER_S = 1
 
 /** The fault that the reference chooses; null for any other reference, and for every one of a live agency. */
 export function faultOf(agency: Agency, sourceRef: string | null): Fault | null {
@@ -45,23 +46,30 @@ export function doesRefuse(fault: Fault): fault is Refusing {
   return fault !== 'unknown_outcome' && fault !== 'slow' && fault !== 'disconnect'
 }
 
+/** The booking that a fault refuses. */
+interface RefusedBooking {
+  readonly agency: Agency
+  readonly stay: Stay
+  /** What the stay costs now. */
+  quote(): Quote
+}
+
 /** How the fault refuses a booking, with the members that its code has in earnest. */
-export function refusalBy(fault: Refusing, stay: Stay, agency: Agency, ledger: Pick<PartnerLedger, 'usage'>): Problem {
+export function refusalBy(fault: Refusing, booking: RefusedBooking, { usage }: Pick<PartnerLedger, 'usage'>): Problem {
+  const { id, plan } = booking.agency
   switch (fault) {
-    case 'rate_limited': {
-      const { requestsPerMinute } = agency.plan
-      const title = `Rate limit of ${requestsPerMinute} requests per minute exceeded: retry in ${RETRY_AFTER_S} s`
-      return problem('RATE_LIMITED', title, {}, { retryAfterS: RETRY_AFTER_S })
-    }
+    case 'rate_limited':
+      return problemOfAccess({ code: 'RATE_LIMITED', limit: plan.requestsPerMinute, retryAfterS: 1 })
     case 'quota_exceeded': {
-      const { quota, resetsAt } = ledger.usage.position(agency.id, agency.plan.requestsPerMonth)
-      const title = `Monthly quota of ${quota} requests exhausted: it resets at ${resetsAt}`
-      return problem('QUOTA_EXCEEDED', title, { quota, used: quota, resetsAt }, { retryAfterS: RETRY_AFTER_S })
+      const quota = plan.requestsPerMonth
+      // Of a quota of 0, nothing is left either.
+      const { resetsAt, retryAfterS } = usage.position(id, 0)
+      return problemOfAccess({ code: 'QUOTA_EXCEEDED', quota, used: quota, resetsAt, retryAfterS })
     }
     case 'internal':
       return failed('full')
     default:
-      return problemOfRejection(rejectionBy(fault, stay, agency))
+      return problemOfRejection(rejectionBy(fault, booking))
   }
 }
 
@@ -76,8 +84,7 @@ function failed(kind: JournalErrorKind): Problem {
 
 function rejectionBy(
   fault: Exclude<Refusing, 'rate_limited' | 'quota_exceeded' | 'internal'>,
-  { arrival, departure }: Stay,
-  { currency }: Agency,
+  { stay: { arrival, departure }, quote }: RefusedBooking,
 ): Rejection {
   const nights = departure - arrival
   switch (fault) {
@@ -101,7 +108,7 @@ function rejectionBy(
         alternatives: { previousArrival: null, nextArrival: next(arrival) },
       }
     case 'quote_changed':
-      return { code: 'QUOTE_CHANGED', quote: { nights, currency, total: 0, lines: [] } }
+      return { code: 'QUOTE_CHANGED', quote: quote() }
   }
 }
 
