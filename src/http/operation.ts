@@ -28,6 +28,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly isOpen?: boolean
   /** Writes are recorded in the audit trail, refused ones too. Left out: every method but GET. */
   readonly isWrite?: boolean
+  /** Whether a repeat with the same `Idempotency-Key` gets the first answer. Left out: that of every write does. */
+  readonly takesIdempotencyKey?: false
   /** With `dryRun=true` in the query it only says what it would do: nothing is written, and nothing recorded. */
   readonly takesDryRun?: boolean
   /** Describes parameters in the path that the surface does not describe for all its operations. */
@@ -85,6 +87,10 @@ export function routeNameOf({ method, path }: Pick<Operation, 'method' | 'path'>
 
 export function isWrite({ method, isWrite = method !== 'GET' }: Operation): boolean {
   return isWrite
+}
+
+export function takesIdempotencyKey(operation: Operation): boolean {
+  return operation.takesIdempotencyKey !== false && isWrite(operation)
 }
 
 /** The parameters in a path template, with their places among its segments. */

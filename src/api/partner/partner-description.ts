@@ -1,7 +1,7 @@
 import { HEADER_COMPONENTS, PARAMETER_COMPONENTS, SECURITY_SCHEME } from '../../http/openapi/components.ts'
 import type { SurfaceDescription } from '../../http/openapi/surface-description.ts'
 import { WEBHOOKS } from '../../http/openapi/webhooks.ts'
-import { isWrite, type Operation } from '../../http/operation.ts'
+import { type Operation, takesIdempotencyKey } from '../../http/operation.ts'
 
 /** Of every answer to a key. */
 const KEY_HEADERS = [
@@ -21,13 +21,13 @@ function answerHeaders(operation: Operation, status: number): readonly string[] 
   if (status === 429 || status === 500) return [...names, 'Retry-After']
   if (operation.isConditional === true && status <= 304) return [...names, 'ETag', 'Cache-Control']
   if (operation.isTagged === true && status < 300) return [...names, 'ETag']
-  return status < 300 && isWrite(operation) ? [...names, 'Idempotency-Replayed'] : names
+  return status < 300 && takesIdempotencyKey(operation) ? [...names, 'Idempotency-Replayed'] : names
 }
 
 function requestHeaders(operation: Operation): readonly string[] {
   const { isConditional = false, takesIfMatch = false, answer } = operation
   return [
-    ...(isWrite(operation) ? ['IdempotencyKey'] : []),
+    ...(takesIdempotencyKey(operation) ? ['IdempotencyKey'] : []),
     ...(isConditional ? ['IfNoneMatch'] : []),
     ...(takesIfMatch ? ['IfMatch'] : []),
     ...(answer.stream === undefined ? [] : ['LastEventId']),

@@ -20,6 +20,7 @@ const SEND_TEST_EVENT = {
     'To the active webhook endpoints of the sandbox. `duplicate`: the same event again. `reorder`: the last event, then the one before it. ' +
     '`late`: after 10 s. `bad_signature`: signed with another secret. `old_timestamp`: signed ten minutes ago. No delivery is recorded.',
   scope: 'write:bookings',
+  takesIdempotencyKey: false,
   body: Type.Object({
     bookingId: text({ description: 'Id of the booking.', examples: ['bkg_019a2b3c4d5e7f008192a3b4c5d6e7f8'] }),
     kind: choice(KINDS),

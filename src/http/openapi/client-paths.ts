@@ -38,7 +38,11 @@ type RequestBodyOf<O> = O extends { body: TSchema }
   : { requestBody?: never }
 
 type HeaderIn<H> = keyof H extends never ? { header?: never } : { header?: H }
-type HeadersOf<O, S> = (IsWrite<O> extends true ? { 'Idempotency-Key'?: string } : unknown) &
+type HeadersOf<O, S> = (O extends { takesIdempotencyKey: false }
+  ? unknown
+  : IsWrite<O> extends true
+    ? { 'Idempotency-Key'?: string }
+    : unknown) &
   (O extends { isConditional: true } ? { 'If-None-Match'?: string } : unknown) &
   (412 extends StatusOf<OwnRefusalOf<O>> ? { 'If-Match'?: string } : unknown) &
   (O extends { answer: { stream: object } } ? { 'Last-Event-ID'?: string } : unknown) &

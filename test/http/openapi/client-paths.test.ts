@@ -65,7 +65,10 @@ describe('statuses and headers of the types are those of the document', () => {
       put: named([200, ...CHANGED, 412], 'Idempotency-Key', 'If-Match'),
     },
   }
-  const partner: Table<PartnerPaths, `/partner/v1/${'units' | 'bookings' | 'changes' | 'openapi.json'}`> = {
+  const partner: Table<
+    PartnerPaths,
+    `/partner/v1/${'units' | 'bookings' | 'changes' | 'test/events' | 'openapi.json'}`
+  > = {
     '/partner/v1/units': { get: named([200, 304, 401, 403, 429, 500], 'If-None-Match', 'X-Request-Id') },
     '/partner/v1/bookings': {
       get: named([200, 400, 401, 403, 429, 500], 'X-Request-Id'),
@@ -74,6 +77,7 @@ describe('statuses and headers of the types are those of the document', () => {
     '/partner/v1/changes': {
       get: named([200, 400, 401, 403, 410, 429, 500], 'Last-Event-ID', 'X-Request-Id'),
     },
+    '/partner/v1/test/events': { post: named([202, 400, 401, 403, 404, 413, 429, 500], 'X-Request-Id') },
     '/partner/v1/openapi.json': { get: named([200, 500, '4XX'], 'X-Request-Id') },
   }
 

@@ -126,6 +126,17 @@ describe('the OpenAPI document', async () => {
     expect(taking.map(([name]) => name)).toEqual(['GET /partner/v1/changes'])
     expect(document.components.parameters.LastEventId).toMatchObject({ name: 'Last-Event-ID', in: 'header' })
   })
+  test('the writes take an Idempotency-Key and may say that they are replayed; a test event, which changes no data, does neither', () => {
+    const withKey = operations.filter(([, { parameters }]) => JSON.stringify(parameters).includes('/IdempotencyKey'))
+    const replayed = operations.filter(([, { responses }]) =>
+      JSON.stringify(responses).includes('/Idempotency-Replayed'),
+    )
+    const writes = ['', '/group', '/group/{groupId}/cancel', '/{id}/cancel'].map(
+      (path) => `POST /partner/v1/bookings${path}`,
+    )
+    for (const found of [withKey, replayed])
+      expect(found.map(([name]) => name).sort()).toEqual([...writes, 'POST /partner/v1/test/clock'])
+  })
   test('operation ids are unique', () => {
     const ids = operations.map(([, { operationId }]) => operationId)
     expect(new Set(ids).size).toBe(ids.length)
