@@ -105,6 +105,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
     places,
     endOf,
     isSandbox: (agencyId: string) => isSandbox(catalogue.agencyById(agencyId) ?? {}),
+    hasEnded: (digest: string, agencyId: string) => stores.changeRows.hasEnded(digest, agencyId),
   }
   const changes = new ChangeFeed({ view: PARTNER_VIEW, ...feedOptions })
   const agencyChanges = new ChangeFeed({ view: AGENCY_VIEW, ...feedOptions })

@@ -150,6 +150,37 @@ describe('a sandbox', () => {
     expect(left?.guests).toBe(0)
   })
 
+  test('takes no cursor of an agency that is there, and tells the holder of one of a former sandbox to begin again', async () => {
+    const { live, slug, call } = await makeSandbox()
+    const other = await makeSandbox()
+    const { secret } = await service.key(live, { scopes: ['read:bookings'] })
+    const cursorOf = (answer: HttpAnswer) => String(answer.body['cursor'])
+    const own = cursorOf(await call('/changes'))
+    const ofLive = cursorOf(await service.call('/changes', { key: secret }))
+    const foreign = [ofLive, cursorOf(await other.call('/changes'))]
+    const status = async (cursor: string, json?: Record<string, string>) =>
+      (await call(`/changes?after=${cursor}`, undefined, json)).status
+    const inPortal = async (of: string, cursor: string) =>
+      (await service.get(`/agencies/${of}/changes?after=${cursor}`)).status
+    const portals = async (of: string) => cursorOf(await service.get(`/agencies/${of}/changes`))
+    const [portalOwn, portalLive] = [await portals(slug), await portals(live.slug)]
+    expect([await status(own), await inPortal(slug, portalOwn)]).toEqual([200, 200])
+    expect(await Promise.all(foreign.map((cursor) => status(cursor)))).toEqual([400, 400])
+    expect(await status(own, { accept: 'text/event-stream', 'last-event-id': ofLive })).toBe(400)
+    expect((await service.call(`/changes?after=${own}`, { key: secret })).status).toBe(400)
+    expect(await inPortal(slug, portalLive)).toBe(400)
+
+    await service.ask(`/agencies/${live.slug}/sandbox/reset`, undefined, { method: 'POST' })
+    expect([await status(own), await inPortal(slug, portalOwn), await inPortal(slug, portalLive)]).toEqual([
+      410, 410, 400,
+    ])
+    expect(await Promise.all(foreign.map((cursor) => status(cursor)))).toEqual([400, 400])
+    await service.delete(`/agencies/${live.slug}/sandbox`)
+    await service.ask(`/agencies/${live.slug}/sandbox`, undefined, { method: 'POST' })
+    const again = await keyOf(slug)
+    expect((await service.call(`/changes?after=${own}`, { key: again })).status).toBe(410)
+  })
+
   test('whose reset was made but not answered is the new one after the next reset, with the same keys', async () => {
     const { live, slug, call } = await makeSandbox()
     const { catalogue, sandboxRows } = service.ledger

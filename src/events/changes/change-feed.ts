@@ -57,6 +57,11 @@ export interface ChangesRequest extends Pick<Waiting, 'keyId' | 'sessionId' | 'i
  */
 export type NoChanges = { readonly kind: 'malformed' | 'expired' | NoPlace }
 
+/** Why a cursor cannot be read from. */
+type Unread =
+  | { readonly kind: 'malformed' | 'expired' }
+  | { readonly kind: 'of_another_agency'; readonly digest: string }
+
 export interface FeedStats {
   readonly waiting: WaitingStats
   /** From the moment a change was durable until the answer to a request that waited for it was ready, milliseconds. */
@@ -83,6 +88,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
   readonly #cursors = new Map<string, Cursors>()
   readonly #places: WaitingPlaces
   readonly #isSandbox: (agencyId: string) => boolean
+  readonly #hasEnded: (digest: string, agencyId: string) => Promise<boolean>
   /** Whose changes they are and how long their entries, in the order in which they were noted. */
   readonly #noted = new BoundedQueue<{ readonly feed: AgencyFeed<C>; readonly chars: number }>(NOTED_MAX)
   #notedChars = 0
@@ -100,6 +106,8 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     places: WaitingPlaces
     /** Left out: none is. */
     isSandbox?: (agencyId: string) => boolean
+    /** Whether another agency, as cursors name it, is a sandbox that has ended, of the shard of this one. Left out: none has. */
+    hasEnded?: (digest: string, agencyId: string) => Promise<boolean>
   }) {
     this.#view = options.view
     this.#rows = options.rows
@@ -108,6 +116,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     this.#endOf = options.endOf
     this.#places = options.places
     this.#isSandbox = options.isSandbox ?? (() => false)
+    this.#hasEnded = options.hasEnded ?? (async () => false)
   }
 
   get stats(): FeedStats {
@@ -160,7 +169,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
    */
   async page(params: ChangesRequest & { readonly waitMs: number }): Promise<ChangePage<C> | NoChanges> {
     const reader = this.#reader(params)
-    if ('kind' in reader) return reader
+    if ('kind' in reader) return this.#refusal(reader, params)
     const first = await reader.read()
     if (first === null) return { kind: 'expired' }
     // Without a cursor, today's end is the answer.
@@ -180,7 +189,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
    */
   async stream(params: ChangesRequest): Promise<ChangeStream<C> | NoChanges> {
     const reader = this.#reader(params)
-    if ('kind' in reader) return reader
+    if ('kind' in reader) return this.#refusal(reader, params)
     const place = this.#take(params, 'stream')
     if ('kind' in place) return place
     let first: ChangePage<C> | null = null
@@ -200,7 +209,7 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     }
   }
 
-  #reader(params: ChangesRequest): ChangeReader<C> | NoChanges {
+  #reader(params: ChangesRequest): ChangeReader<C> | Unread {
     const { agencyId, include, limit, onWaited = () => {} } = params
     const from = this.#readFrom(params)
     if (from !== null && typeof from === 'object' && 'kind' in from) return from
@@ -209,20 +218,25 @@ export class ChangeFeed<C extends ChangeInLog = Change> {
     return new ChangeReader({ feed, clock: this.#clock, from, limit, onWaited, onAnswered })
   }
 
-  #readFrom({ agencyId, after }: ChangesRequest): ReadFrom | null | NoChanges {
+  #readFrom({ agencyId, after }: ChangesRequest): ReadFrom | null | Unread {
     if (after === null || after === FROM_START) return after
     const cursor = this.#cursorsOf(agencyId).read(after)
     switch (cursor.kind) {
       case 'read':
         return cursor.position
       case 'malformed':
-        return { kind: 'malformed' }
       case 'of_another_agency':
-        // It may be of the sandbox that this one has taken the place of.
-        return { kind: this.#isSandbox(agencyId) ? 'expired' : 'malformed' }
+        return cursor
       case 'of_another_history':
         return { kind: 'expired' }
     }
+  }
+
+  /** In a sandbox, a cursor of another agency may be of the one that it has taken the place of, whose changes are gone. */
+  async #refusal(unread: Unread, { agencyId }: ChangesRequest): Promise<NoChanges> {
+    if (unread.kind !== 'of_another_agency') return unread
+    const isFormer = this.#isSandbox(agencyId) && (await this.#hasEnded(unread.digest, agencyId))
+    return { kind: isFormer ? 'expired' : 'malformed' }
   }
 
   #take(params: ChangesRequest, kind: Waiting['kind']): Place | NoChanges {

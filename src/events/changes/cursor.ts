@@ -20,8 +20,8 @@ type ReadCursor =
   | { readonly kind: 'read'; readonly position: LogPosition }
   /** Of another feed, or not one of ours. */
   | { readonly kind: 'malformed' }
-  /** Which may be the sandbox that this one has taken the place of. */
-  | { readonly kind: 'of_another_agency' }
+  /** `digest`: as cursors name it, 16 hexadecimal digits. It may be a sandbox of before a reset. */
+  | { readonly kind: 'of_another_agency'; readonly digest: string }
   /** Of the log of another database. */
   | { readonly kind: 'of_another_history' }
 
@@ -79,7 +79,8 @@ export class Cursors {
     const isWhole = bytes.readUInt32BE(CHECKSUM_AT) === checksumOf(bytes) && bytes.toString('base64url') === text
     const seq = Number(bytes.readBigUInt64BE(SEQ_AT))
     if (!isWhole || bytes[0] !== this.#head[0] || !Number.isSafeInteger(seq)) return { kind: 'malformed' }
-    if (!this.#isSame(bytes, AGENCY_AT, SEQ_AT)) return { kind: 'of_another_agency' }
+    if (!this.#isSame(bytes, AGENCY_AT, SEQ_AT))
+      return { kind: 'of_another_agency', digest: bytes.toString('hex', AGENCY_AT, SEQ_AT) }
     if (!this.#isSame(bytes, HISTORY_AT, AGENCY_AT)) return { kind: 'of_another_history' }
     return { kind: 'read', position: { seq, fingerprint: bytes.toString('hex', FINGERPRINT_AT, CHECKSUM_AT) } }
   }

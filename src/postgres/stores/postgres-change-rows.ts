@@ -47,6 +47,18 @@ export class PostgresChangeRows implements ChangeRows {
     return { end: { seq: end.seq, fingerprint: end.fingerprint }, entries: entries.map(entryOf) }
   }
 
+  /**
+   * Whether the digest is that of a sandbox that has ended, of the shard of this agency: what takes the place of a sandbox has its shard.
+   * @param digest as in a cursor
+   */
+  async hasEnded(digest: string, agencyId: string): Promise<boolean> {
+    const statement = this.#lists.sql`
+      select from agency
+      where shard_of(agency_id) = shard_of(${uuidOf(agencyId)}) and status = 'deleted'
+        and encode(substring(sha256(convert_to(replace(agency_id::text, '-', ''), 'UTF8')) for 8), 'hex') = ${digest}`
+    return (await this.#lists.read(agencyId, statement)).length > 0
+  }
+
   #rows(agencyId: string, { from, entriesMax, shown }: ReadOptions): Promise<ChangeRow[]> {
     const { seq, fingerprint } = from === 'start' ? { seq: null, fingerprint: null } : from
     const unitKinds = shown === 'all' ? null : wordsText(shown.map((event) => KIND_OF[event]))
