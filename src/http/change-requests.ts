@@ -173,11 +173,16 @@ export const EVENT_STREAM = {
   description: 'Server-sent events: `id` is the cursor, `event` the kind, `data` the change as JSON.',
 } as const
 
-/** A client that takes JSON too gets JSON. */
-export function isStreamAccepted(request: Request): boolean {
-  const accepted = request.headers.get('accept')
-  if (accepted === null || !accepted.includes(EVENT_STREAM.mediaType)) return false
-  return !accepted.includes('application/json')
+/** A weight of 0: the media type is not accepted (RFC 9110, section 12.4.2). */
+const NOT_ACCEPTED = /;[ \t]*q=0(?:\.0*)?[ \t]*(?:;|$)/
+
+/** A client that takes JSON too gets JSON. Only media types that are named count, not ranges. */
+export function isStreamAccepted({ headers }: Request): boolean {
+  const accepted = (headers.get('accept') ?? '')
+    .toLowerCase()
+    .split(',')
+    .flatMap((range) => (NOT_ACCEPTED.test(range) ? [] : (range.split(';')[0] ?? '').trim()))
+  return accepted.includes(EVENT_STREAM.mediaType) && !accepted.includes('application/json')
 }
 
 /**

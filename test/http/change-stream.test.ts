@@ -1,9 +1,9 @@
 /** Streams of changes over real connections, to clients that do not read. */
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import type { ChangeFeed, ChangeStream } from '../../src/events/changes/change-feed.ts'
 import type { ChangePage } from '../../src/events/changes/change-page.ts'
-import { answerChanges, eventStream } from '../../src/http/change-requests.ts'
+import { answerChanges, eventStream, isStreamAccepted } from '../../src/http/change-requests.ts'
 import { SERVE_OPTIONS } from '../../src/http/server/listener.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -89,4 +89,26 @@ test('of a stream that its client does not read, no more is read than the socket
   expect(seen.bytes).toBeLessThan(BYTES_MAX)
   socket.destroy()
   await server.stop(true)
+})
+
+describe('Accept', () => {
+  test.each([
+    ['text/event-stream', true],
+    ['Text/Event-Stream', true],
+    ['text/event-stream; charset=utf-8, */*;q=0.1', true],
+    ['text/event-stream;q=0.5, application/json;q=0', true],
+    ['text/event-stream, application/json', false],
+    ['text/event-stream, APPLICATION/JSON;q=0.1', false],
+    ['text/event-stream;q=0, */*', false],
+    ['text/event-stream ; Q=0.000', false],
+    ['text/event-streams, x-text/event-stream', false],
+    ['*/*', false],
+    ['text/*', false],
+    ['', false],
+  ])('%p asks for a stream: %p', (accept, isStream) => {
+    expect(isStreamAccepted(new Request('http://localhost', { headers: { accept } }))).toBe(isStream)
+  })
+  test('left out asks for none', () => {
+    expect(isStreamAccepted(new Request('http://localhost'))).toBe(false)
+  })
 })
