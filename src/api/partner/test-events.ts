@@ -17,7 +17,7 @@ const SEND_TEST_EVENT = {
   tag: 'Sandbox',
   summary: 'Send the last event of a booking again, with a fault',
   description:
-    'To the active webhook endpoints of the sandbox. `duplicate`: the same event again. `reorder`: the last event, then the one before it. ' +
+    'To the active webhook endpoints of the sandbox whose `events` include it. `duplicate`: the same event again. `reorder`: the last event, then the one before it. ' +
     '`late`: after 10 s. `bad_signature`: signed with another secret. `old_timestamp`: signed ten minutes ago. No delivery is recorded.',
   scope: 'write:bookings',
   takesIdempotencyKey: false,

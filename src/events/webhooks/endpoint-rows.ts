@@ -69,6 +69,7 @@ export interface EndpointChange {
 export interface FiredEvent {
   /** `evt_…` */
   readonly id: string
+  readonly event: WebhookEventKind
   readonly body: string
 }
 

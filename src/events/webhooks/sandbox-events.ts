@@ -43,7 +43,7 @@ export class SandboxEvents {
   }
 
   /**
-   * Begins to send. `reorder`: the last event, then the one before it. `late`: after `LATE_MS`.
+   * Begins to send to the active endpoints, to each what it has chosen. `reorder`: the last event, then the one before it. `late`: after `LATE_MS`.
    * @returns not_found: the booking has fired no event
    */
   async send(agencyId: string, bookingId: string, fault: EventFault): Promise<SentAgain> {
@@ -55,7 +55,9 @@ export class SandboxEvents {
     try {
       const events = await this.#rows.eventsOf(agencyId, bookingId, fault === 'reorder' ? 2 : 1)
       if (events.length === 0) return { kind: 'not_found' }
-      const endpoints = (await this.#rows.list(agencyId)).filter(({ status }) => status === 'active')
+      const endpoints = (await this.#rows.list(agencyId)).filter(
+        ({ status, events: chosen }) => status === 'active' && events.some(({ event }) => chosen.includes(event)),
+      )
       const sending = () => {
         void Promise.allSettled(endpoints.map((endpoint) => this.#sendAll(endpoint, events, fault))).then(() =>
           this.#ended(agencyId),
@@ -72,7 +74,8 @@ export class SandboxEvents {
 
   async #sendAll(endpoint: StoredEndpoint, events: readonly FiredEvent[], fault: EventFault): Promise<void> {
     const { agencyId, id: endpointId, url } = endpoint
-    for (const { id, body } of events) {
+    for (const { id, event, body } of events) {
+      if (!endpoint.events.includes(event)) continue
       const now = this.#clock.now()
       const at = fault === 'old_timestamp' ? now - OLD_MS : now
       const owner = { agencyId, endpointId }

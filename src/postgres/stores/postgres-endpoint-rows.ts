@@ -4,6 +4,7 @@ import type { ChangeLine } from '../../core/journal/record.ts'
 import { shardOf } from '../../core/journal/shard.ts'
 import type {
   EndpointRows,
+  FiredEvent,
   PingRecord,
   ResendSince,
   ResentPart,
@@ -73,16 +74,16 @@ export class PostgresEndpointRows implements EndpointRows {
 
   /** The events that a booking has fired on the unit that it is in, the newest first, as they are delivered. */
   async eventsOf(agencyId: string, bookingId: string, limit: number) {
-    const rows = await this.#sql<EventRow[]>`
+    const rows = await this.#sql<(EventRow & Pick<FiredEvent, 'event'>)[]>`
       select j.seq::float8 as "seq", j.at, j.entry_id as "eventId", j.unit_id as "unitId", j.other_unit_id as "otherUnitId",
              j.booking_id as "bookingId", j.kind, j.payload, j.checksum::text as "checksum", b.source_ref as "sourceRef",
-             a.clock_now is not null as "isSandbox"
+             event_of(j.kind) as "event", a.clock_now is not null as "isSandbox"
       from booking b
       join agency a on a.agency_id = b.agency_id
       join journal j on j.unit_id = b.unit_id and j.booking_id = b.booking_id and j.is_announced
       where b.agency_id = ${uuidOf(agencyId)} and b.booking_id = ${uuidIn('bkg', bookingId)}
       order by j.seq desc limit ${limit}`
-    return rows.map((row) => ({ id: idOf('evt', row.eventId), body: bodyOf(row) ?? '' }))
+    return rows.map((row) => ({ id: idOf('evt', row.eventId), event: row.event, body: bodyOf(row) ?? '' }))
   }
 
   async insert(endpoint: StoredEndpoint, max: number, audit: ChangeLine): Promise<boolean> {

@@ -10,18 +10,30 @@ const [AGENCY, BOOKING] = ['agc_a', 'bkg_a']
 const OK: PostResult = { outcome: { kind: 'answered', httpStatus: 204 }, durationMs: 1 }
 
 /** A sandbox with one endpoint, whose booking has fired two events. */
-function sandbox() {
+function sandbox({ events: chosen = ['booking.created', 'booking.updated'] } = {}) {
   const clock = new FakeClock()
   const box = new SecretBox(new Uint8Array(32))
   const secretSealed = box.seal(newSecret(), { agencyId: AGENCY, endpointId: 'whe_a' })
-  const endpoint = { agencyId: AGENCY, id: 'whe_a', url: 'https://a.example/', status: 'active', secretSealed }
-  const fired = ['evt_2', 'evt_1'].map((id) => ({ id, body: `{"id":"${id}"}` }))
+  const endpoint = {
+    agencyId: AGENCY,
+    id: 'whe_a',
+    url: 'https://a.example/',
+    status: 'active',
+    secretSealed,
+    events: chosen,
+  }
+  const fired = [
+    { id: 'evt_2', event: 'booking.updated', body: '{"id":"evt_2"}' },
+    { id: 'evt_1', event: 'booking.created', body: '{"id":"evt_1"}' },
+  ] as const
   const sent: { id: string | undefined; at: number; signedAt: number }[] = []
   /** Answers for the receiver. */
   const answers: (() => void)[] = []
   const events = new SandboxEvents({
     rows: {
-      list: async () => [{ ...endpoint, previousSecretSealed: null, previousSecretUntil: null } as StoredEndpoint],
+      list: async () => [
+        { ...endpoint, previousSecretSealed: null, previousSecretUntil: null } as unknown as StoredEndpoint,
+      ],
       eventsOf: async (_, bookingId, max) => (bookingId === BOOKING ? fired.slice(0, max) : []),
     },
     post: (_, { headers }) => {
@@ -43,6 +55,19 @@ test('a late event comes after ten seconds, signed with the time at which it is 
   expect(sent).toEqual([])
   await clock.advance(1)
   expect(sent).toEqual([{ id: 'evt_2', at, signedAt: at }])
+})
+
+test.each([
+  [['booking.created', 'unit.updated'], ['evt_1'], 1],
+  [['booking.updated'], ['evt_2'], 1],
+  [['rates.updated', 'unit.updated'], [], 0],
+])('an endpoint for %p gets none of the other events', async (chosen, ids, endpoints) => {
+  const { events, sent, answers } = sandbox({ events: chosen })
+  const both = { kind: 'sent', eventIds: ['evt_2', 'evt_1'], endpoints } as const
+  expect(await events.send(AGENCY, BOOKING, 'reorder')).toEqual(both)
+  answers[0]?.()
+  await settle()
+  expect(sent.map(({ id }) => id)).toEqual(ids)
 })
 
 test('no more than four of a sandbox are sent at once, however many are asked for at the same time', async () => {
