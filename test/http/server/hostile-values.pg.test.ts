@@ -33,6 +33,7 @@ const READERS: Readonly<Record<string, readonly string[]>> = {
   'accept-encoding': ['GET asset'],
   authorization: ['GET /partner/v1/me', 'GET /portal/v1/me', 'POST /portal/v1/agencies', 'POST /mcp'],
   'content-type': ['POST /partner/v1/bookings', 'POST /portal/session', 'POST /mcp'],
+  'content-encoding': ['POST /partner/v1/bookings'],
   cookie: ['GET /portal/v1/me', 'DELETE /portal/session'],
   host: ['GET /partner/v1/me', 'PUT /portal/v1/agencies/{agencySlug}/units/{unitSlug}/rates'],
   'idempotency-key': ['POST /partner/v1/bookings', 'POST /portal/v1/agencies/{agencySlug}/bookings'],
