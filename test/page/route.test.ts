@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { hashOf, parseHash } from '../../src/page/route/route.ts'
+import { hashOf, pageOf, parseHash } from '../../src/page/route/route.ts'
 
 test('an address is read as it was written', () => {
   const hash = hashOf(['guests', 'gst_1/2 ü'], { search: 'Ana & Rui?', page: 2 })
@@ -16,4 +16,14 @@ test.each(['', '#', '#/', '#//'])('%p has no path', (hash) => {
 
 test('what cannot be decoded is left as it is', () => {
   expect(parseHash('#/units/%zz').path).toEqual(['units', '%zz'])
+})
+
+test.each([
+  ['#/audit?page=3', 3],
+  ['#/audit', 1],
+  ['#/audit?page=0', 1],
+  ['#/audit?page=-2', 1],
+  ['#/audit?page=all', 1],
+])('%p asks for page %p', (hash, page) => {
+  expect(pageOf(parseHash(hash))).toBe(page)
 })

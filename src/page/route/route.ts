@@ -35,6 +35,11 @@ export function hashOf(path: readonly string[] | string, query: QueryChange = {}
   return `#/${segments.map(encodeURIComponent).join('/')}${text === '' ? '' : `?${text}`}`
 }
 
+/** The page of a list that is in the address, from 1. */
+export function pageOf({ query }: Route): number {
+  return Math.max(1, Number.parseInt(query['page'] ?? '1', 10) || 1)
+}
+
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment)

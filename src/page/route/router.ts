@@ -56,3 +56,9 @@ export function setQuery(change: QueryChange, { replace = false }: { replace?: b
   followed = location.hash
   current.set(parseHash(hash))
 }
+
+/** Goes to another page of a list, and to the top of the screen. @param page from 1 */
+export function toPage(page: number): void {
+  setQuery({ page: page === 1 ? null : page })
+  scrollTo(0, 0)
+}

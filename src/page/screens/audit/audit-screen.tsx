@@ -11,8 +11,8 @@ import { dayOf, isoOf } from '../../format/days.ts'
 import { plural } from '../../format/numbers.ts'
 import { nameText } from '../../format/texts.ts'
 import { OUTCOMES, outcomeWords } from '../../history/history-words.ts'
-import { hashOf, type QueryChange, type Route } from '../../route/route.ts'
-import { setQuery, useRoute } from '../../route/router.ts'
+import { hashOf, pageOf, type QueryChange, type Route } from '../../route/route.ts'
+import { setQuery, toPage, useRoute } from '../../route/router.ts'
 import { stayDates, stayName } from '../../stays/stay-name.ts'
 import { keyName } from '../keys/key-table.tsx'
 import { AuditTable } from './audit-table.tsx'
@@ -41,7 +41,7 @@ function AuditTrail() {
   const { path } = useSession()
   const route = useRoute()
   const filter = filterOf(route)
-  const page = Math.max(1, Number.parseInt(route.query['page'] ?? '1', 10) || 1)
+  const page = pageOf(route)
   const query = { ...auditQuery(filter), page, pageSize: PAGE_SIZE }
   const { data, error, refresh } = useResource(`audit?${JSON.stringify(query)}`, (signal) =>
     answerOf(client.GET('/portal/v1/agencies/{agencySlug}/audit', { params: { path, query }, signal })),
@@ -71,15 +71,7 @@ function AuditTrail() {
                 : 'Every change appears here with who made it, and every refused attempt with the reason.'}
             </EmptyState>
           )}
-          <Pager
-            page={page}
-            pageSize={PAGE_SIZE}
-            totalItems={data.totalItems}
-            onPage={(next) => {
-              setQuery({ page: next === 1 ? null : next })
-              scrollTo(0, 0)
-            }}
-          />
+          <Pager page={page} pageSize={PAGE_SIZE} totalItems={data.totalItems} onPage={toPage} />
         </Card>
       )}
     </>

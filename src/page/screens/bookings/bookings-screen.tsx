@@ -9,8 +9,8 @@ import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx
 import { Pager } from '../../design/table.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
 import { count, plural } from '../../format/numbers.ts'
-import { hashOf } from '../../route/route.ts'
-import { setQuery, useRoute } from '../../route/router.ts'
+import { hashOf, pageOf } from '../../route/route.ts'
+import { setQuery, toPage, useRoute } from '../../route/router.ts'
 import { useLiveStays } from '../../stays/live-stays.ts'
 import {
   type BookingFilter,
@@ -59,11 +59,7 @@ function BookingList() {
         }
       />
       <BookingFilters filter={filter} />
-      {filter.search === '' ? (
-        <Listed filter={filter} page={Math.max(1, Number.parseInt(route.query['page'] ?? '1', 10) || 1)} />
-      ) : (
-        <Found filter={filter} />
-      )}
+      {filter.search === '' ? <Listed filter={filter} page={pageOf(route)} /> : <Found filter={filter} />}
     </>
   )
 }
@@ -94,15 +90,7 @@ function Listed({ filter, page }: { filter: BookingFilter; page: number }) {
             <BookingTable bookings={data.bookings} caption={`Bookings, ${ORDER_WORDS[query.order]}`} />
           )}
           {data.bookings.length === 0 && <NothingFound filter={filter} page={page} />}
-          <Pager
-            page={page}
-            pageSize={PAGE_SIZE}
-            totalItems={data.totalItems}
-            onPage={(next) => {
-              setQuery({ page: next === 1 ? null : next })
-              scrollTo(0, 0)
-            }}
-          />
+          <Pager page={page} pageSize={PAGE_SIZE} totalItems={data.totalItems} onPage={toPage} />
         </Card>
       )}
     </>

@@ -10,8 +10,8 @@ import { dayOf, dayText } from '../../format/days.ts'
 import { localTime } from '../../format/instants.ts'
 import { plural } from '../../format/numbers.ts'
 import { countryText } from '../../format/texts.ts'
-import { hashOf } from '../../route/route.ts'
-import { setQuery, useRoute } from '../../route/router.ts'
+import { hashOf, pageOf } from '../../route/route.ts'
+import { setQuery, toPage, useRoute } from '../../route/router.ts'
 import { useLiveStays } from '../../stays/live-stays.ts'
 import { guestName } from '../../stays/stay-name.ts'
 import type { Guest } from './edit-guest.tsx'
@@ -37,7 +37,7 @@ function GuestList() {
   const route = useRoute()
   lastList.query = route.query
   const search = (route.query['search'] ?? '').trim()
-  const page = Math.max(1, Number.parseInt(route.query['page'] ?? '1', 10) || 1)
+  const page = pageOf(route)
   const query = { page, pageSize: PAGE_SIZE, ...(search === '' ? {} : { search }) }
   const { data, error, refresh } = useResource(`guests?${JSON.stringify(query)}`, (signal) =>
     answerOf(client.GET('/portal/v1/agencies/{agencySlug}/guests', { params: { path, query }, signal })),
@@ -69,15 +69,7 @@ function GuestList() {
           ) : (
             <Nothing search={search} />
           )}
-          <Pager
-            page={page}
-            pageSize={PAGE_SIZE}
-            totalItems={data.totalItems}
-            onPage={(next) => {
-              setQuery({ page: next === 1 ? null : next })
-              scrollTo(0, 0)
-            }}
-          />
+          <Pager page={page} pageSize={PAGE_SIZE} totalItems={data.totalItems} onPage={toPage} />
         </Card>
       )}
     </>

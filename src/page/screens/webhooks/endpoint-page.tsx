@@ -23,7 +23,7 @@ import { Pager } from '../../design/table.tsx'
 import { instantText } from '../../format/instants.ts'
 import { count } from '../../format/numbers.ts'
 import { usePolling } from '../../lib/hooks.ts'
-import { hashOf } from '../../route/route.ts'
+import { hashOf, pageOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { stayDates, stayName } from '../../stays/stay-name.ts'
 import { DeleteEndpoint, Ping, SwitchOn } from './endpoint-actions.tsx'
@@ -197,8 +197,7 @@ const POLL_MS = 4_000
 /** What it was sent, newest first, with every attempt. */
 function EndpointDeliveries({ endpointId }: { endpointId: string }) {
   const { path } = useSession()
-  const { query: route } = useRoute()
-  const page = Math.max(1, Number.parseInt(route['page'] ?? '1', 10) || 1)
+  const page = pageOf(useRoute())
   const query = { page, pageSize: PAGE_SIZE }
   const { data, error, refresh } = useResource(`webhooks/${endpointId}/deliveries?page=${page}`, (signal) =>
     answerOf(
