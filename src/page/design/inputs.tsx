@@ -84,9 +84,12 @@ function split<P extends FieldProps>({ label, hint, error, isOptional, isLabelHi
 interface TextInputProps extends InputOptions {
   value: string
   onChange: (value: string) => void
-  type?: 'text' | 'search' | 'email' | 'tel' | 'url' | 'password' | 'time'
+  type?: 'text' | 'search' | 'email' | 'tel' | 'url' | 'password' | 'time' | 'date'
   /** In a font in which similar characters differ: for ids and secrets. */
   isCode?: boolean
+  /** Of a date: the first and the last that can be chosen, as `YYYY-MM-DD`. */
+  min?: string
+  max?: string
 }
 
 export function TextInput(props: TextInputProps) {
@@ -98,7 +101,7 @@ export function TextInput(props: TextInputProps) {
         <input
           {...native}
           {...control}
-          class={isCode ? 'input input-code' : 'input'}
+          class={isCode ? 'input input-code' : type === 'date' ? 'input numeric' : 'input'}
           // A type for each kind of input, which a variable has not.
           type={type as 'text'}
           value={value}
@@ -107,6 +110,11 @@ export function TextInput(props: TextInputProps) {
       )}
     </Field>
   )
+}
+
+/** The browser's own date picker, which shows the day in the person's language. The value is `YYYY-MM-DD`, or empty. */
+export function DateInput(props: Omit<TextInputProps, 'type' | 'isCode'>) {
+  return <TextInput {...props} type="date" />
 }
 
 interface TextAreaProps extends FieldProps {
@@ -165,34 +173,6 @@ export function NumberInput(props: NumberInputProps) {
             }
           />
         </Affixed>
-      )}
-    </Field>
-  )
-}
-
-interface DateInputProps extends InputOptions {
-  /** `YYYY-MM-DD`, or empty. */
-  value: string
-  onChange: (value: string) => void
-  min?: string
-  max?: string
-}
-
-/** The browser's own date picker, which shows the day in the person's language. */
-export function DateInput(props: DateInputProps) {
-  const { field, rest } = split(props)
-  const { value, onChange, ...native } = rest
-  return (
-    <Field {...field}>
-      {(control) => (
-        <input
-          {...native}
-          {...control}
-          class="input numeric"
-          type="date"
-          value={value}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
-        />
       )}
     </Field>
   )
@@ -271,21 +251,50 @@ export function Select<V extends string>(props: SelectProps<V>) {
   )
 }
 
-interface CheckboxProps {
+interface ChoiceProps {
   label: ComponentChildren
   hint?: ComponentChildren
+}
+
+interface CheckboxProps extends ChoiceProps {
   isChecked: boolean
   onChange: (isChecked: boolean) => void
   disabled?: boolean
 }
 
-export function Checkbox({ label, hint, isChecked, onChange, disabled = false }: CheckboxProps) {
+/** Something that is on or off. */
+export function Checkbox(props: CheckboxProps) {
+  return <Choice {...props} type="checkbox" />
+}
+
+interface RadioProps extends ChoiceProps {
+  /** The same for all of them, so that arrow keys move among them. */
+  group: string
+  isChosen: boolean
+  onChoose: () => void
+}
+
+/** One of several choices; put them in a `FieldSet`. */
+export function Radio({ group, isChosen, onChoose, ...text }: RadioProps) {
+  return <Choice {...text} type="radio" name={group} isChecked={isChosen} onChange={onChoose} />
+}
+
+function Choice({
+  type,
+  name,
+  label,
+  hint,
+  isChecked,
+  onChange,
+  disabled = false,
+}: CheckboxProps & { type: 'checkbox' | 'radio'; name?: string }) {
   const id = useId()
   return (
     <div class="checkbox">
       <input
         id={id}
-        type="checkbox"
+        type={type}
+        name={name}
         checked={isChecked}
         disabled={disabled}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}

@@ -1,7 +1,6 @@
 import { useSession } from '../data/use-session.ts'
-import { Radio } from '../design/choices.tsx'
 import { ErrorNote } from '../design/feedback.tsx'
-import { FieldSet } from '../design/inputs.tsx'
+import { FieldSet, Radio } from '../design/inputs.tsx'
 import { type Day, dayText, isoOf } from '../format/days.ts'
 import { plural } from '../format/numbers.ts'
 import { type BookingPatch, type Pricing, tryPatch, useTried } from './booking-writes.ts'

@@ -1,8 +1,8 @@
 import type { Zoom } from '../../chart/scale.ts'
 import type { ChartUnit } from '../../chart/stay.ts'
 import { Button, IconButton } from '../../design/button.tsx'
-import { Segments } from '../../design/choices.tsx'
 import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
+import { Segments } from '../../design/segments.tsx'
 import { type Day, isoOf, parseDay } from '../../format/days.ts'
 import { areasOf, isFiltering, isoOrNull, NO_FILTER, type UnitFilter } from './calendar-address.ts'
 

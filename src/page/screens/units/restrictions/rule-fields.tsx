@@ -1,5 +1,5 @@
-import { Segments } from '../../../design/choices.tsx'
 import { FieldSet, NumberInput, Select } from '../../../design/inputs.tsx'
+import { Segments } from '../../../design/segments.tsx'
 import { weekdayText } from '../../../format/days.ts'
 import { DATE_RULES, RULES } from '../../../stays/restrictions.ts'
 import { EVERY_DAY, type RowDraft, withRule } from './restrictions-draft.ts'
