@@ -13,27 +13,21 @@ import { navigate } from '../../route/router.ts'
 import { SigningSecret } from './rotate-secret.tsx'
 
 /** The default of the service. */
-const DEFAULT_EVENTS = EVENT_CHOICES[0]?.events ?? []
+const DEFAULT_EVENTS = [...(EVENT_CHOICES[0]?.events ?? [])]
+const DESCRIPTION_LENGTH_MAX = 255
 
 interface Registered {
   readonly webhookEndpoint: Endpoint
   readonly secret: string | null
 }
 
-interface Draft {
-  readonly url: string
-  readonly description: string | null
-  readonly events: EndpointEvent[]
-}
+type Draft = Pick<Endpoint, 'url' | 'description' | 'events'>
 
 /** Asks for the address, registers it, and shows its secret once. */
 export function RegisterEndpoint({ onClose }: { onClose: () => void }) {
   const { path } = useSession()
-  const [url, setUrl] = useState('')
-  const [description, setDescription] = useState('')
-  const [events, setEvents] = useState<readonly EndpointEvent[]>(DEFAULT_EVENTS)
   const [registered, setRegistered] = useState<Registered | null>(null)
-  const { run, isRunning, problem } = useMutation<Draft, Registered>({
+  const mutation = useMutation<Draft, Registered>({
     send: (body, header) =>
       answerOf(client.POST('/portal/v1/agencies/{agencySlug}/webhook-endpoints', { params: { path, header }, body })),
     invalidates: ['webhooks', 'audit'],
@@ -54,46 +48,23 @@ export function RegisterEndpoint({ onClose }: { onClose: () => void }) {
     )
   }
   return (
-    <Dialog
+    <EndpointDialog
       title="Register endpoint"
+      action="Register endpoint"
+      initial={{ url: '', description: null, events: DEFAULT_EVENTS }}
+      mutation={mutation}
+      onSubmit={mutation.run}
       onClose={onClose}
-      onSubmit={() => void run({ url: url.trim(), description: description.trim() || null, events: [...events] })}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning} disabled={url.trim() === '' || events.length === 0}>
-            Register endpoint
-          </Button>
-        </>
-      }
-    >
-      <EndpointFields
-        url={url}
-        description={description}
-        onUrl={setUrl}
-        onDescription={setDescription}
-        problem={problem}
-      />
-      <EventChoice events={events} onChange={setEvents} />
-      <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
-    </Dialog>
+    />
   )
 }
 
-interface Change {
-  readonly url?: string
-  readonly description?: string | null
-  readonly events?: EndpointEvent[]
-}
-
+/** Changes what an endpoint was registered with. */
 export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const { path } = useSession()
-  const [before] = useState({ url: endpoint.url, description: endpoint.description ?? '', events: endpoint.events })
-  const [url, setUrl] = useState(before.url)
-  const [description, setDescription] = useState(before.description)
-  const [events, setEvents] = useState<readonly EndpointEvent[]>(before.events)
-  const { run, isRunning, problem } = useMutation({
-    send: (body: Change, header) =>
+  const [before] = useState(endpoint)
+  const mutation = useMutation({
+    send: (body: Partial<Draft>, header) =>
       answerOf(
         client.PATCH('/portal/v1/agencies/{agencySlug}/webhook-endpoints/{endpointId}', {
           params: { path: { ...path, endpointId: endpoint.id }, header },
@@ -108,36 +79,91 @@ export function ChangeEndpoint({ endpoint, onClose }: { endpoint: Endpoint; onCl
     },
   })
   // Only what was edited: a colleague may be changing the rest.
-  const change: Change = {
-    ...(url.trim() === before.url ? {} : { url: url.trim() }),
-    ...(description.trim() === before.description ? {} : { description: description.trim() || null }),
-    ...(events === before.events ? {} : { events: [...events] }),
+  const submit = ({ url, description, events }: Draft) => {
+    const change = {
+      ...(url === before.url ? {} : { url }),
+      ...(description === (before.description || null) ? {} : { description }),
+      ...(events === before.events ? {} : { events }),
+    }
+    if (Object.keys(change).length === 0) onClose()
+    else void mutation.run(change)
   }
   return (
-    <Dialog
+    <EndpointDialog
       title="Change address, name or events"
+      action="Save"
+      initial={before}
+      addressNote="Unsent messages go to the new address, signed with the same secret."
+      mutation={mutation}
+      onSubmit={submit}
       onClose={onClose}
-      onSubmit={() => (Object.keys(change).length === 0 ? onClose() : void run(change))}
+    />
+  )
+}
+
+/** The form for an endpoint. `onSubmit` gets what was entered, trimmed; an empty name is null. */
+function EndpointDialog({
+  title,
+  action,
+  initial,
+  addressNote,
+  mutation: { isRunning, problem },
+  onSubmit,
+  onClose,
+}: {
+  title: string
+  action: string
+  initial: Draft
+  /** What follows from another address than the initial one. */
+  addressNote?: string
+  mutation: { readonly isRunning: boolean; readonly problem: Problem | null }
+  onSubmit: (draft: Draft) => void
+  onClose: () => void
+}) {
+  const [url, setUrl] = useState(initial.url)
+  const [description, setDescription] = useState(initial.description ?? '')
+  const [events, setEvents] = useState(initial.events)
+  const draft = { url: url.trim(), description: description.trim() || null, events }
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      onSubmit={() => onSubmit(draft)}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning} disabled={url.trim() === '' || events.length === 0}>
-            Save
+          <Button type="submit" tone="primary" isBusy={isRunning} disabled={draft.url === '' || events.length === 0}>
+            {action}
           </Button>
         </>
       }
     >
-      <EndpointFields
-        url={url}
-        description={description}
-        onUrl={setUrl}
-        onDescription={setDescription}
-        problem={problem}
+      <TextInput
+        label="Address"
+        type="url"
+        placeholder="https://"
+        hint="It must begin with https:// and be reachable from the internet."
+        autocomplete="off"
+        spellcheck={false}
+        autofocus
+        value={url}
+        onChange={setUrl}
+        error={sentence(problem?.of('url'))}
+      />
+      <TextInput
+        label="Name"
+        isOptional
+        hint="Shown on this page instead of the address."
+        autocomplete="off"
+        maxLength={DESCRIPTION_LENGTH_MAX}
+        value={description}
+        onChange={setDescription}
+        error={problem?.of('description')}
       />
       <EventChoice events={events} onChange={setEvents} />
-      {change.url !== undefined && (
+      {addressNote !== undefined && draft.url !== initial.url && (
         <Note>
-          <p>Unsent messages go to the new address, signed with the same secret.</p>
+          <p>{addressNote}</p>
         </Note>
       )}
       <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
@@ -151,7 +177,7 @@ function EventChoice({
   onChange,
 }: {
   events: readonly EndpointEvent[]
-  onChange: (events: readonly EndpointEvent[]) => void
+  onChange: (events: EndpointEvent[]) => void
 }) {
   return (
     <FieldSet legend="Send it">
@@ -168,50 +194,6 @@ function EventChoice({
         )
       })}
     </FieldSet>
-  )
-}
-
-const DESCRIPTION_LENGTH_MAX = 255
-
-/** The address, and what people call it. */
-function EndpointFields({
-  url,
-  description,
-  onUrl,
-  onDescription,
-  problem,
-}: {
-  url: string
-  description: string
-  onUrl: (url: string) => void
-  onDescription: (description: string) => void
-  problem: Problem | null
-}) {
-  return (
-    <>
-      <TextInput
-        label="Address"
-        type="url"
-        placeholder="https://"
-        hint="It must begin with https:// and be reachable from the internet."
-        autocomplete="off"
-        spellcheck={false}
-        autofocus
-        value={url}
-        onChange={onUrl}
-        error={sentence(problem?.of('url'))}
-      />
-      <TextInput
-        label="Name"
-        isOptional
-        hint="Shown on this page instead of the address."
-        autocomplete="off"
-        maxLength={DESCRIPTION_LENGTH_MAX}
-        value={description}
-        onChange={onDescription}
-        error={problem?.of('description')}
-      />
-    </>
   )
 }
 
