@@ -65,6 +65,33 @@ describeInBrowser('API keys', () => {
     })
   })
 
+  test('a key whose secret was lost on the way is made once, and the page says to revoke it', async () => {
+    await portal.visit({ as: 'owner', at: '#/keys', mayFail: true }, async (page) => {
+      const dialog = await openForm(page)
+      await dialog.getByLabel('Name').fill('Lost')
+      let isLost = true
+      await page.route(
+        (url) => url.pathname.endsWith('/keys'),
+        async (route) => {
+          if (!isLost || route.request().method() !== 'POST') return route.continue()
+          isLost = false
+          await route.fetch()
+          await route.abort()
+        },
+      )
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await dialog.getByText('The service could not be reached.').waitFor()
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      const lost = page.getByRole('dialog', { name: 'The key was created, but its secret was lost' })
+      await lost.getByText('it cannot be shown again. Revoke Lost and create another key.').waitFor()
+      await expectAccessible(page)
+      await lost.getByRole('button', { name: 'Close', exact: true }).last().click()
+      await lost.waitFor({ state: 'detached' })
+      // Strict: there is one.
+      await page.getByRole('row', { name: 'Lost' }).waitFor()
+    })
+  })
+
   test('a form that is refused says why, and keeps what was typed', async () => {
     await portal.visit({ as: 'owner', at: '#/keys' }, async (page) => {
       const dialog = await openForm(page)

@@ -3,31 +3,53 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
+import { Note } from './feedback.tsx'
 
-/** A secret that is shown once. Nothing but "I have stored it" closes it. */
+/** A secret that is shown once: only "I have stored it" closes it. If the secret was lost, it says so instead. */
 export function SecretDialog({
   title,
   secret,
+  lost,
   label,
   isHashed = true,
   children,
-  onStored,
+  onClose,
 }: {
   title: string
-  secret: string
+  /** Null: the answer with the secret was lost on the way, and a repeated request does not get it. */
+  secret: string | null
+  /** What is said then. `advice`: how to get another secret, as a sentence. */
+  lost: { readonly title: string; readonly advice: string }
   /** What it is: "API key". */
   label: string
   /** Whether not even the service knows it any more. */
   isHashed?: boolean
   /** How to use it: a `CodeBlock` with a ready command. */
   children?: ComponentChildren
-  onStored: () => void
+  onClose: () => void
 }) {
+  if (secret === null)
+    return (
+      <Dialog
+        title={lost.title}
+        width="s"
+        onClose={onClose}
+        footer={
+          <Button tone="primary" onClick={onClose}>
+            Close
+          </Button>
+        }
+      >
+        <Note tone="warn">
+          The connection broke before the secret arrived, and it cannot be shown again. {lost.advice}
+        </Note>
+      </Dialog>
+    )
   return (
     <Dialog
       title={title}
       footer={
-        <Button tone="primary" onClick={onStored}>
+        <Button tone="primary" onClick={onClose}>
           I have stored it
         </Button>
       }

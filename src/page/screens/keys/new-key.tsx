@@ -5,7 +5,7 @@ import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { ErrorNote, Note } from '../../design/feedback.tsx'
+import { ErrorNote } from '../../design/feedback.tsx'
 import { Checkbox, DateInput, FieldSet, Select, TextInput } from '../../design/inputs.tsx'
 import { CodeBlock, SecretDialog } from '../../design/secret-dialog.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
@@ -35,12 +35,21 @@ export function NewKey({ onClose }: { onClose: () => void }) {
     report: 'inline',
   })
   if (created === null) return <KeyForm mutation={mutation} onClose={onClose} />
-  if (created.secret === null) return <SecretMissed created={created} onClose={onClose} />
+  const { key, secret } = created
   return (
-    <SecretDialog title={`${keyName(created.key)} is ready`} label="API key" secret={created.secret} onStored={onClose}>
+    <SecretDialog
+      title={`${keyName(key)} is ready`}
+      label="API key"
+      secret={secret}
+      lost={{
+        title: 'The key was created, but its secret was lost',
+        advice: `Revoke ${keyName(key)} and create another key.`,
+      }}
+      onClose={onClose}
+    >
       <CodeBlock
         label="Try it in a terminal"
-        text={`curl -H "Authorization: Bearer ${created.secret}" ${location.origin}/partner/v1/${created.key.scopes.includes('read:units') ? 'units' : 'me'}`}
+        text={`curl -H "Authorization: Bearer ${secret}" ${location.origin}/partner/v1/${key.scopes.includes('read:units') ? 'units' : 'me'}`}
       />
     </SecretDialog>
   )
@@ -115,27 +124,6 @@ function KeyForm({
         />
       )}
       <ErrorNote problem={problem} />
-    </Dialog>
-  )
-}
-
-/** The answer with the secret was lost on the way, and a repeated request does not get it. */
-function SecretMissed({ created, onClose }: { created: Created; onClose: () => void }) {
-  return (
-    <Dialog
-      title="The key was created, but its secret was lost"
-      width="s"
-      onClose={onClose}
-      footer={
-        <Button tone="primary" onClick={onClose}>
-          Close
-        </Button>
-      }
-    >
-      <Note tone="warn">
-        The connection broke before the secret arrived, and it cannot be shown again. Revoke {keyName(created.key)} and
-        create another key.
-      </Note>
     </Dialog>
   )
 }

@@ -5,7 +5,7 @@ import { useMutation } from '../../data/use-mutation.ts'
 import { type PersonRole, roleLabel, useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { ErrorNote, Note } from '../../design/feedback.tsx'
+import { ErrorNote } from '../../design/feedback.tsx'
 import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
 import { SecretDialog } from '../../design/secret-dialog.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
@@ -38,9 +38,17 @@ export function NewToken({ onClose }: { onClose: () => void }) {
   })
   if (created === null) return <TokenForm mutation={mutation} onClose={onClose} />
   const { accessToken, secret } = created
-  if (secret === null) return <SecretMissed name={accessToken.name} onClose={onClose} />
   return (
-    <SecretDialog title={`${accessToken.name} is ready`} label="Access token" secret={secret} onStored={onClose}>
+    <SecretDialog
+      title={`${accessToken.name} is ready`}
+      label="Access token"
+      secret={secret}
+      lost={{
+        title: 'The token was created, but its secret was lost',
+        advice: `Revoke ${accessToken.name} and create another token.`,
+      }}
+      onClose={onClose}
+    >
       <p>
         The program sends it in the <code>Authorization</code> header and can do what the role{' '}
         {roleLabel(accessToken.role)} allows.
@@ -107,27 +115,6 @@ function TokenForm({
         />
       )}
       <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
-    </Dialog>
-  )
-}
-
-/** The answer with the secret was lost on the way, and a repeated request does not get it. */
-function SecretMissed({ name, onClose }: { name: string; onClose: () => void }) {
-  return (
-    <Dialog
-      title="The token was created, but its secret was lost"
-      width="s"
-      onClose={onClose}
-      footer={
-        <Button tone="primary" onClick={onClose}>
-          Close
-        </Button>
-      }
-    >
-      <Note tone="warn">
-        The connection broke before the secret arrived, and it cannot be shown again. Revoke {name} and create another
-        token.
-      </Note>
     </Dialog>
   )
 }

@@ -5,7 +5,7 @@ import { useSession } from '../../data/use-session.ts'
 import { type Endpoint, endpointName } from '../../deliveries/endpoints.tsx'
 import { Button } from '../../design/button.tsx'
 import { Dialog } from '../../design/dialog.tsx'
-import { ErrorNote, Note } from '../../design/feedback.tsx'
+import { ErrorNote } from '../../design/feedback.tsx'
 import { Select } from '../../design/inputs.tsx'
 import { SecretDialog } from '../../design/secret-dialog.tsx'
 
@@ -74,27 +74,15 @@ export function SigningSecret({
   secret: string | null
   onClose: () => void
 }) {
-  if (secret === null)
-    return (
-      <Dialog
-        title="The secret was not received"
-        width="s"
-        onClose={onClose}
-        footer={
-          <Button tone="primary" onClick={onClose}>
-            Close
-          </Button>
-        }
-      >
-        <Note tone="warn">
-          <p>
-            The connection broke before the secret arrived, and it cannot be shown again. Rotate it to get a new one.
-          </p>
-        </Note>
-      </Dialog>
-    )
   return (
-    <SecretDialog title={title} label="Signing secret" isHashed={false} secret={secret} onStored={onClose}>
+    <SecretDialog
+      title={title}
+      label="Signing secret"
+      isHashed={false}
+      secret={secret}
+      lost={{ title: 'The secret was not received', advice: 'Rotate it to get a new one.' }}
+      onClose={onClose}
+    >
       <p class="muted">
         The receiver needs it to verify that messages come from here. They follow Standard Webhooks, whose libraries
         check the headers <code>webhook-id</code>, <code>webhook-timestamp</code> and <code>webhook-signature</code>.
