@@ -3,6 +3,7 @@ import './feedback.css'
 import type { ComponentChildren } from 'preact'
 import type { Problem } from '../api/problem.ts'
 import { Button } from './button.tsx'
+import { Card } from './card.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
 /** Says what is missing and what to do next. */
@@ -32,7 +33,7 @@ export function EmptyState({
 }
 
 /** Grey lines in place of what is being loaded. */
-export function Skeleton({ lines = 3 }: { lines?: number }) {
+export function Skeleton({ lines = 3 }: { lines?: number | undefined }) {
   return (
     <div class="skeleton" role="status">
       <span class="visually-hidden">Loading</span>
@@ -70,6 +71,27 @@ export function ErrorNote({ problem, onRetry }: { problem: Problem | null; onRet
       )}
     </Note>
   )
+}
+
+/**
+ * Goes above what `useResource` reads: grey lines until it has loaded, or why the last read failed. Draw the data below whenever there
+ * is some: it stays when a later read fails.
+ */
+export function LoadStatus({
+  of: { data, error, refresh },
+  lines,
+  isCard = false,
+}: {
+  of: { readonly data: unknown; readonly error: Problem | null; refresh(): Promise<void> }
+  /** Of the skeleton. */
+  lines?: number
+  /** Whether the lines need a card around them: what is read will come in its own. */
+  isCard?: boolean
+}) {
+  if (error !== null) return <ErrorNote problem={error} onRetry={refresh} />
+  if (data !== undefined) return null
+  const skeleton = <Skeleton lines={lines} />
+  return isCard ? <Card isFlush>{skeleton}</Card> : skeleton
 }
 
 const NOTE_ICONS = { bad: 'warning', warn: 'warning', info: 'info', good: 'check' } as const

@@ -4,7 +4,7 @@ import type { Actor } from '../api/session.ts'
 import { useResource } from '../data/use-resource.ts'
 import { Badge } from '../design/badge.tsx'
 import { Button } from '../design/button.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../design/feedback.tsx'
+import { EmptyState, LoadStatus } from '../design/feedback.tsx'
 import { Icon } from '../design/icon.tsx'
 import { TextInput } from '../design/inputs.tsx'
 import { Pager } from '../design/table.tsx'
@@ -25,8 +25,7 @@ export function AgencyChoice({ actor }: { actor: Actor }) {
   const found = data?.agencies.filter(({ name, slug }) => `${name} ${slug}`.toLowerCase().includes(wanted)) ?? []
   return (
     <Front title="Choose an agency">
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton />}
+      <LoadStatus of={{ data, error, refresh }} />
       {data !== undefined && data.totalItems > SEARCH_FROM && (
         <TextInput
           label="Search"

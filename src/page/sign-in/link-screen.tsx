@@ -8,7 +8,7 @@ import { useMutation } from '../data/use-mutation.ts'
 import { useResource } from '../data/use-resource.ts'
 import { roleLabel } from '../data/use-session.ts'
 import { Button } from '../design/button.tsx'
-import { ErrorNote, Note, Skeleton } from '../design/feedback.tsx'
+import { ErrorNote, LoadStatus, Note, Skeleton } from '../design/feedback.tsx'
 import { Icon } from '../design/icon.tsx'
 import { TextInput } from '../design/inputs.tsx'
 import { deviceText } from '../format/device-text.ts'
@@ -47,8 +47,7 @@ export function LinkScreen({ secrets }: { secrets: readonly string[] }) {
   if (data === undefined) {
     return (
       <Front title="Opening your link">
-        {error === null && <Skeleton lines={2} />}
-        <ErrorNote problem={error} onRetry={refresh} />
+        <LoadStatus of={{ data, error, refresh }} lines={2} />
         {error !== null && <Button onClick={leave}>Go to sign-in</Button>}
       </Front>
     )

@@ -8,7 +8,7 @@ import { useSession } from '../data/use-session.ts'
 import { StatusBadge } from '../design/badge.tsx'
 import { Button } from '../design/button.tsx'
 import { Dialog } from '../design/dialog.tsx'
-import { ErrorNote, Skeleton } from '../design/feedback.tsx'
+import { ErrorNote, LoadStatus } from '../design/feedback.tsx'
 import { TextInput } from '../design/inputs.tsx'
 import { toast } from '../design/toast.tsx'
 import { money, plural } from '../format/numbers.ts'
@@ -44,8 +44,7 @@ export function Together({ groupId, id, version, hrefOf, onCancelled }: Together
   const total = left.reduce((sum, { totalAmount }) => sum + totalAmount, 0)
   return (
     <div class="together">
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton lines={2} />}
+      <LoadStatus of={{ data, error, refresh }} lines={2} />
       <ul>
         {bookings.map((booking) => (
           <li key={booking.id} class={booking.status === 'cancelled' ? 'is-cancelled' : undefined}>

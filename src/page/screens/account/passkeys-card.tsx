@@ -7,7 +7,7 @@ import { When } from '../../data/when.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
 import { ConfirmDialog } from '../../design/dialog.tsx'
-import { ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { LoadStatus, Note } from '../../design/feedback.tsx'
 import { Menu } from '../../design/menu.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -70,8 +70,7 @@ export function PasskeysCard() {
         )
       }
     >
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton lines={2} />}
+      <LoadStatus of={{ data, error, refresh }} lines={2} />
       {data !== undefined && (
         <Table caption="Passkeys" columns={columns} rows={data.passkeys} rowKey={({ id }) => id} />
       )}

@@ -7,7 +7,7 @@ import { When } from '../../data/when.tsx'
 import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
-import { ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { LoadStatus } from '../../design/feedback.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { toast } from '../../design/toast.tsx'
 import { deviceText } from '../../format/device-text.ts'
@@ -80,8 +80,7 @@ export function SessionsCard() {
           )
         }
       >
-        <ErrorNote problem={error} onRetry={refresh} />
-        {data === undefined && error === null && <Skeleton lines={2} />}
+        <LoadStatus of={{ data, error, refresh }} lines={2} />
         {data !== undefined && (
           <Table caption="Sessions" columns={columns} rows={data.sessions} rowKey={({ id }) => id} />
         )}

@@ -4,7 +4,7 @@ import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader, Tabs, useTab } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus, Note } from '../../design/feedback.tsx'
 import { DateInput, Select } from '../../design/inputs.tsx'
 import { Pager } from '../../design/table.tsx'
 import { dayOf, isoOf } from '../../format/days.ts'
@@ -50,12 +50,7 @@ function AuditTrail() {
     <>
       <AuditFilters filter={filter} />
       {filter.booking !== '' && <OfOneBooking filter={filter} />}
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && (
-        <Card isFlush>
-          <Skeleton lines={8} />
-        </Card>
-      )}
+      <LoadStatus of={{ data, error, refresh }} lines={8} isCard />
       {data !== undefined && (
         <Card title={plural(data.totalItems, 'entry').replace('entrys', 'entries')} aside="Newest first" isFlush>
           {data.audit.length > 0 ? (

@@ -5,7 +5,7 @@ import { useSession } from '../../data/use-session.ts'
 import { BarChart } from '../../design/bar-chart.tsx'
 import { LinkButton } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus, Note } from '../../design/feedback.tsx'
 import { dayOf, dayText, isoOf, monthStart } from '../../format/days.ts'
 import { count, percent } from '../../format/numbers.ts'
 import { hashOf } from '../../route/route.ts'
@@ -34,12 +34,7 @@ export function Usage() {
   const [current] = data?.usage ?? []
   return (
     <>
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && (
-        <Card isFlush>
-          <Skeleton lines={6} />
-        </Card>
-      )}
+      <LoadStatus of={{ data, error, refresh }} lines={6} isCard />
       {data !== undefined && current !== undefined && (
         <div class="usage">
           <ThisMonth month={current} now={Date.now()} />

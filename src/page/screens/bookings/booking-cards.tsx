@@ -7,7 +7,7 @@ import { DeliveryList, isAwaited } from '../../deliveries/delivery-list.tsx'
 import { endpointName, useEndpoints } from '../../deliveries/endpoints.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card, DescriptionList } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus, Note } from '../../design/feedback.tsx'
 import { QuoteLines } from '../../design/quote-lines.tsx'
 import { CopyButton } from '../../design/secret-dialog.tsx'
 import { TYPE_LOOKS } from '../../design/status-looks.ts'
@@ -94,8 +94,7 @@ export function BookingPrice({ booking }: { booking: Booking }) {
   const isAsBooked = quote?.total === totalAmount
   return (
     <Card title="Price" aside={<strong class="numeric">{money(totalAmount, currency)}</strong>}>
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton lines={4} />}
+      <LoadStatus of={{ data, error, refresh }} lines={4} />
       {quote !== null && !isAsBooked && (
         <div class="booking-price-note">
           <Note>
@@ -133,8 +132,7 @@ export function BookingHistory({ booking: { id, version } }: { booking: Booking 
   )
   return (
     <Card title="History">
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton lines={4} />}
+      <LoadStatus of={{ data, error, refresh }} lines={4} />
       {data !== undefined && <HistoryList entries={data.audit.filter(isHistoryLine)} />}
       {data !== undefined && data.totalItems > data.audit.length && shown < LINES_MAX && (
         <div class="booking-more">
@@ -175,8 +173,7 @@ export function BookingDeliveries({ booking: { id, version } }: { booking: Booki
       isFlush
       {...(hidden > 0 ? { aside: `The newest ${DELIVERIES_MAX} of ${count(data?.totalItems ?? 0)}` } : {})}
     >
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton lines={2} />}
+      <LoadStatus of={{ data, error, refresh }} lines={2} />
       {data !== undefined && deliveries.length > 0 && (
         <DeliveryList
           deliveries={deliveries}

@@ -4,7 +4,7 @@ import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../data/use-session.ts'
 import { LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, ErrorNote, LoadStatus } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { hashOf, type QueryChange } from '../../route/route.ts'
 import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
@@ -44,12 +44,7 @@ export function BookingPage({ bookingId }: { bookingId: string }) {
       ) : (
         <>
           <PageHeader title="Booking" />
-          <ErrorNote problem={error} onRetry={refresh} />
-          {error === null && (
-            <Card isFlush>
-              <Skeleton lines={6} />
-            </Card>
-          )}
+          <LoadStatus of={{ data, error, refresh }} lines={6} isCard />
         </>
       )}
     </>

@@ -4,7 +4,7 @@ import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../data/use-session.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, ErrorNote, LoadStatus, Note } from '../../design/feedback.tsx'
 import { Segments } from '../../design/segments.tsx'
 import { Pager } from '../../design/table.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
@@ -78,12 +78,7 @@ function Listed({ filter, page }: { filter: BookingFilter; page: number }) {
   )
   return (
     <>
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && (
-        <Card isFlush>
-          <Skeleton lines={8} />
-        </Card>
-      )}
+      <LoadStatus of={{ data, error, refresh }} lines={8} isCard />
       {data !== undefined && (
         <Card title={titleOf(data.totalItems, filter.when)} aside={<WhenSegments filter={filter} />} isFlush>
           {data.bookings.length > 0 && (
@@ -131,14 +126,7 @@ function Found({ filter }: { filter: BookingFilter }) {
   const { data, error, refresh } = useResource(`bookings?search=${JSON.stringify(filter)}`, (signal) =>
     searchBookings({ path, filter, today, signal }),
   )
-  if (data === undefined)
-    return error === null ? (
-      <Card isFlush>
-        <Skeleton lines={5} />
-      </Card>
-    ) : (
-      <ErrorNote problem={error} onRetry={refresh} />
-    )
+  if (data === undefined) return <LoadStatus of={{ data, error, refresh }} lines={5} isCard />
   const { bookings, guests, hasMore } = data
   return (
     <>

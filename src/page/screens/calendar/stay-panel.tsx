@@ -9,7 +9,7 @@ import { StatusBadge } from '../../design/badge.tsx'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { DescriptionList } from '../../design/card.tsx'
 import { SidePanel } from '../../design/dialog.tsx'
-import { ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { ErrorNote, LoadStatus } from '../../design/feedback.tsx'
 import { QuoteLines } from '../../design/quote-lines.tsx'
 import { type Day, dayText } from '../../format/days.ts'
 import { instantText, timeLeft } from '../../format/instants.ts'
@@ -162,8 +162,7 @@ function Changes({ stay: { id, type, version }, nameOf }: { stay: Stay; nameOf: 
   )
   return (
     <>
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton />}
+      <LoadStatus of={{ data, error, refresh }} />
       {data !== undefined && <HistoryList entries={historyLines(data.history, { type, nameOf })} />}
       {data !== undefined && data.history[0]?.event !== 'booking.created' && (
         <p class="muted">Earlier changes are no longer kept.</p>

@@ -7,7 +7,7 @@ import { useSession } from '../../data/use-session.ts'
 import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus } from '../../design/feedback.tsx'
 import { Checkbox } from '../../design/inputs.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -54,8 +54,7 @@ export function FeesScreen() {
         }
         actions={create}
       />
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton />}
+      <LoadStatus of={{ data, error, refresh }} />
       {data !== undefined && (
         <div class="fees">
           <div class="fees-list">

@@ -5,7 +5,7 @@ import { useMutation } from '../../data/use-mutation.ts'
 import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../data/use-session.ts'
 import { ConfirmDialog } from '../../design/dialog.tsx'
-import { ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { LoadStatus, Note } from '../../design/feedback.tsx'
 import { toast } from '../../design/toast.tsx'
 import { plural } from '../../format/numbers.ts'
 import { navigate } from '../../route/router.ts'
@@ -52,8 +52,7 @@ export function EraseGuest({ guest, onClose }: { guest: Guest; onClose: () => vo
       onConfirm={() => void run(guest.id)}
       onClose={onClose}
     >
-      <ErrorNote problem={preview.error} onRetry={preview.refresh} />
-      {preview.data === undefined && preview.error === null && <Skeleton lines={4} />}
+      <LoadStatus of={preview} lines={4} />
       {preview.data !== undefined && <Preview erasure={preview.data.erasure} />}
     </ConfirmDialog>
   )

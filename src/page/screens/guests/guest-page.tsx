@@ -6,7 +6,7 @@ import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../data/use-session.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, DescriptionList, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, RoleNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus, RoleNote } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { Pager } from '../../design/table.tsx'
 import { instantText } from '../../format/instants.ts'
@@ -54,12 +54,7 @@ export function GuestPage({ guestId }: { guestId: string }) {
           />
         </Card>
       ) : (
-        <ErrorNote problem={error} onRetry={refresh} />
-      )}
-      {data === undefined && error === null && (
-        <Card isFlush>
-          <Skeleton lines={5} />
-        </Card>
+        <LoadStatus of={{ data, error, refresh }} lines={5} isCard />
       )}
       {erasing !== null && <EraseGuest guest={erasing} onClose={() => setErasing(null)} />}
     </>
@@ -119,8 +114,7 @@ function GuestStays({ guestId }: { guestId: string }) {
   )
   return (
     <Card title="Stays" isFlush {...(data === undefined ? {} : { aside: plural(data.totalItems, 'stay') })}>
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton lines={3} />}
+      <LoadStatus of={{ data, error, refresh }} lines={3} />
       {data !== undefined && data.bookings.length > 0 && (
         <BookingTable bookings={data.bookings} caption="Stays of the guest" nameBy="unit" />
       )}

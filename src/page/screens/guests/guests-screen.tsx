@@ -4,7 +4,7 @@ import { useResource } from '../../data/use-resource.ts'
 import { useSession } from '../../data/use-session.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus } from '../../design/feedback.tsx'
 import { type Column, Pager, SearchInput, Table } from '../../design/table.tsx'
 import { dayOf, dayText } from '../../format/days.ts'
 import { localTime } from '../../format/instants.ts'
@@ -50,12 +50,7 @@ function GuestList() {
         <SearchInput search={search} placeholder="Part of a name, e-mail address or phone number" />
         {isTooShort && <p class="muted">Enter at least two characters.</p>}
       </search>
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && (
-        <Card isFlush>
-          <Skeleton lines={8} />
-        </Card>
-      )}
+      <LoadStatus of={{ data, error, refresh }} lines={8} isCard />
       {data !== undefined && (
         <Card title={plural(data.totalItems, 'guest')} aside="Newest first" isFlush>
           {data.guests.length > 0 ? (

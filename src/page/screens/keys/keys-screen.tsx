@@ -6,7 +6,7 @@ import { useSession } from '../../data/use-session.ts'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
 import { ConfirmDialog } from '../../design/dialog.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus } from '../../design/feedback.tsx'
 import { Checkbox } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { setQuery, useRoute } from '../../route/router.ts'
@@ -58,8 +58,7 @@ export function KeysScreen() {
           )
         }
       />
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton />}
+      <LoadStatus of={{ data, error, refresh }} />
       {data !== undefined && (
         <Card isFlush>
           {keys.length === 0 ? (

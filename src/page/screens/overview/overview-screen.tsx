@@ -5,7 +5,7 @@ import { useSession } from '../../data/use-session.ts'
 import { BarChart } from '../../design/bar-chart.tsx'
 import { LinkButton } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus } from '../../design/feedback.tsx'
 import { type Day, dayText, monthStart, todayIn } from '../../format/days.ts'
 import { timeLeft } from '../../format/instants.ts'
 import { count, money, percent, shortMoney } from '../../format/numbers.ts'
@@ -29,8 +29,8 @@ export function OverviewScreen() {
   return (
     <>
       <PageHeader title="Overview" description={dayText(data?.today ?? today, 'long')} />
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data !== undefined ? <Sheet sheet={data} /> : error === null && <Skeleton lines={6} />}
+      <LoadStatus of={{ data, error, refresh }} lines={6} />
+      {data !== undefined && <Sheet sheet={data} />}
     </>
   )
 }

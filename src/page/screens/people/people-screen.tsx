@@ -5,7 +5,7 @@ import { useResource } from '../../data/use-resource.ts'
 import { ROLES, useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus } from '../../design/feedback.tsx'
 import { EditPerson, NewPerson } from './person-form.tsx'
 import { type Person, PersonTable } from './person-table.tsx'
 import { RemovePerson } from './remove-person.tsx'
@@ -74,8 +74,7 @@ function People() {
         description={`Who can sign in to ${agency.name}. The audit trail names each of them. Removing a person signs them out immediately.`}
         actions={add}
       />
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton />}
+      <LoadStatus of={{ data, error, refresh }} />
       {data !== undefined && (
         <Card isFlush>
           {data.people.length === 0 ? (

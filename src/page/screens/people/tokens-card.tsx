@@ -7,7 +7,7 @@ import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
 import { ConfirmDialog } from '../../design/dialog.tsx'
-import { EmptyState, ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus, Note } from '../../design/feedback.tsx'
 import { Checkbox } from '../../design/inputs.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -53,8 +53,7 @@ export function TokensCard() {
           </Button>
         }
       >
-        <ErrorNote problem={error} onRetry={refresh} />
-        {data === undefined && error === null && <Skeleton />}
+        <LoadStatus of={{ data, error, refresh }} />
         {data !== undefined && shown.length === 0 && (
           <EmptyState icon="keys" title="No access tokens">
             Create one for a program that works for the agency, such as a script.

@@ -9,7 +9,7 @@ import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
 import { ConfirmDialog } from '../../design/dialog.tsx'
-import { ErrorNote, Note, RoleNote, Skeleton } from '../../design/feedback.tsx'
+import { ErrorNote, LoadStatus, Note, RoleNote } from '../../design/feedback.tsx'
 import { NumberInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
 import { type Draft, errorOf, ownOf, SETTINGS, shortenedIn } from './retention-words.ts'
@@ -28,8 +28,7 @@ export function RetentionScreen() {
         title="Data retention"
         description="How long bookings, guests and history are kept. Once a day the service removes what is older."
       />
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton />}
+      <LoadStatus of={{ data, error, refresh }} />
       {data !== undefined && (
         <div class="retention">
           {!may('owner') && <RoleNote>You can view this, but changing it needs the role Owner.</RoleNote>}

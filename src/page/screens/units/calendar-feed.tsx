@@ -6,7 +6,7 @@ import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
 import { ConfirmDialog } from '../../design/dialog.tsx'
-import { ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
+import { LoadStatus, Note } from '../../design/feedback.tsx'
 import { CodeBlock } from '../../design/secret-dialog.tsx'
 import { toast } from '../../design/toast.tsx'
 import type { Unit } from './unit-words.ts'
@@ -59,8 +59,7 @@ function Feed({ unit }: { unit: Unit }) {
   })
   return (
     <>
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton lines={2} />}
+      <LoadStatus of={{ data, error, refresh }} lines={2} />
       {data !== undefined && <CodeBlock label="Calendar address" text={data.calendarFeed.url} isSecret />}
       {data !== undefined && (
         <div>

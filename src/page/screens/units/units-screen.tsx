@@ -4,7 +4,7 @@ import { useSession } from '../../data/use-session.ts'
 import { Badge } from '../../design/badge.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader, Toolbar } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus } from '../../design/feedback.tsx'
 import { Select, TextInput } from '../../design/inputs.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { money, plural } from '../../format/numbers.ts'
@@ -61,8 +61,7 @@ function UnitList() {
   return (
     <>
       <PageHeader title="Units and rates" description="What you rent out, and what it costs." actions={create} />
-      <ErrorNote problem={error} onRetry={refresh} />
-      {units === undefined && error === null && <Skeleton lines={6} />}
+      <LoadStatus of={{ data: units, error, refresh }} lines={6} />
       {units !== undefined && units.length > 0 && (
         <Toolbar>
           <TextInput

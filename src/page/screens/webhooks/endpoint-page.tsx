@@ -16,7 +16,7 @@ import {
 } from '../../deliveries/endpoints.tsx'
 import { Button, LinkButton } from '../../design/button.tsx'
 import { Card, DescriptionList, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Note, RoleNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus, Note, RoleNote } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { Menu } from '../../design/menu.tsx'
 import { Pager } from '../../design/table.tsx'
@@ -61,12 +61,7 @@ export function EndpointPage({ endpointId }: { endpointId: string }) {
           </EmptyState>
         </Card>
       ) : (
-        <ErrorNote problem={error} onRetry={refresh} />
-      )}
-      {data === undefined && error === null && (
-        <Card isFlush>
-          <Skeleton lines={5} />
-        </Card>
+        <LoadStatus of={{ data, error, refresh }} lines={5} isCard />
       )}
     </>
   )
@@ -211,8 +206,7 @@ function EndpointDeliveries({ endpointId }: { endpointId: string }) {
   usePolling(refresh, { isActive: isAwaited(deliveries), everyMs: POLL_MS })
   return (
     <Card title="Deliveries" isFlush aside={data === undefined ? '' : count(data.totalItems)}>
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && <Skeleton lines={4} />}
+      <LoadStatus of={{ data, error, refresh }} lines={4} />
       {deliveries.length > 0 && (
         <DeliveryList
           deliveries={deliveries}

@@ -4,7 +4,7 @@ import { useSession } from '../../data/use-session.ts'
 import { EndpointState, endpointName, isWaiting, useEndpoints, waitingText } from '../../deliveries/endpoints.tsx'
 import { Button } from '../../design/button.tsx'
 import { Card, PageHeader } from '../../design/card.tsx'
-import { EmptyState, ErrorNote, Note, RoleNote, Skeleton } from '../../design/feedback.tsx'
+import { EmptyState, LoadStatus, Note, RoleNote } from '../../design/feedback.tsx'
 import { Table } from '../../design/table.tsx'
 import { relativeTime } from '../../format/instants.ts'
 import { hashOf } from '../../route/route.ts'
@@ -43,12 +43,7 @@ function EndpointList() {
         description="An endpoint is the address of another system, such as a channel manager or a cleaning planner. It is notified whenever a booking is made, changed or cancelled."
         actions={register}
       />
-      <ErrorNote problem={error} onRetry={refresh} />
-      {data === undefined && error === null && (
-        <Card isFlush>
-          <Skeleton />
-        </Card>
-      )}
+      <LoadStatus of={{ data, error, refresh }} isCard />
       {off.length > 0 && (
         <Note tone="bad">
           <p>
