@@ -21,18 +21,21 @@ const random = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Ar
 const newKey = () => newKeySecret(random)
 const newToken = () => newTokenSecret(random)
 
-const keys = storedOf(newKey)
+const stored = storedOf(newKey)
 // Its look-up is the catalogue's; what it would find is never found.
-const catalogue = { holderByHash: (hash: string) => (keys.hashes.has(hash) ? impossible() : null) }
+const keys = { holderByHash: (hash: string) => (stored.hashes.has(hash) ? impossible() : null) }
 const now = Date.now()
-timeGuesses('API key', newKey, [keys.victim], (authorization) => authenticate(authorization, catalogue, now))
+timeGuesses('API key', newKey, [stored.victim], (authorization) => authenticate(authorization, keys, now))
 
 const tokens = storedOf(newToken)
 // Two of the operator's, as while the token is being changed.
 const [former, operator] = [newToken(), newToken()]
 const access = new PortalAccess({
   operatorTokens: [former.secret, operator.secret],
-  catalogue: { tokenHolderByHash: (hash) => (tokens.hashes.has(hash) ? impossible() : null), member: () => null },
+  catalogue: {
+    accessTokens: { holderByHash: (hash) => (tokens.hashes.has(hash) ? impossible() : null) },
+    member: () => null,
+  },
   clock: { now: () => Date.now() },
 })
 timeGuesses('token', newToken, [tokens.victim, operator], (authorization) => {

@@ -1,11 +1,7 @@
 /** Access tokens, as the portal creates and revokes them (docs/design.md#portal-access). */
-import type { AccessToken, Agency, Role } from '../core/catalogue/agency.ts'
-import type { Catalogue } from '../core/catalogue/catalogue.ts'
+import { type AccessToken, type Agency, type Role, TOKEN_PREFIX } from '../core/catalogue/agency.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { IdSource } from '../lib/ids.ts'
-import type { AgencyStore } from './agency-store.ts'
-import { CredentialWrites, type NewSecret } from './credential-writes.ts'
+import { type CredentialOptions, CredentialWrites } from './credential-writes.ts'
 import { type AgencyOutcome, done } from './store-retries.ts'
 
 interface NewAccessToken {
@@ -14,27 +10,17 @@ interface NewAccessToken {
   readonly expiresAt: number | null
 }
 
-export class AccessTokenCommands {
-  readonly #writes: CredentialWrites<AccessToken>
-  readonly #makeSecret: () => NewSecret
-  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
+export class AccessTokenCommands extends CredentialWrites<AccessToken> {
+  readonly #options: CredentialOptions
 
-  constructor(options: {
-    catalogue: Catalogue
-    store: AgencyStore
-    clock: Clock
-    newId: IdSource
-    makeSecret: () => NewSecret
-  }) {
+  constructor(options: CredentialOptions) {
     const { catalogue, store } = options
-    this.#writes = new CredentialWrites<AccessToken>(
+    super(
       {
         access: 'access_token',
+        credentials: catalogue.accessTokens,
         isHere: (agencyId) => catalogue.termOf(agencyId) !== null,
-        find: (agencyId, id) => catalogue.accessTokenById(agencyId, id),
-        of: (agencyId) => catalogue.accessTokensOf(agencyId),
         put: (token) => catalogue.putAccessToken(token),
-        forgetEnded: (agencyId, now) => catalogue.forgetEndedAccessTokens(agencyId, now),
         insert: (token, audit) => store.insertAccessToken(token, audit),
         revoke: (token, revokedAt, audit) => store.revokeAccessToken(token, revokedAt, audit),
         load: () => store.loadAccessTokens(),
@@ -42,8 +28,7 @@ export class AccessTokenCommands {
       },
       options,
     )
-    this.#makeSecret = options.makeSecret
-    this.#dependencies = options
+    this.#options = options
   }
 
   /**
@@ -56,8 +41,8 @@ export class AccessTokenCommands {
     caller: Caller,
     keep?: KeepChange<AccessToken>,
   ): Promise<AgencyOutcome<{ token: AccessToken; secret: string }>> {
-    const { clock, newId } = this.#dependencies
-    const { secret, prefix, sha256 } = this.#makeSecret()
+    const { clock, newId, makeSecret } = this.#options
+    const { secret, prefix, sha256 } = makeSecret(TOKEN_PREFIX)
     const token: AccessToken = {
       id: newId('tok'),
       agencyId: agency.id,
@@ -69,20 +54,7 @@ export class AccessTokenCommands {
       expiresAt: draft.expiresAt,
       revokedAt: null,
     }
-    const outcome = await this.#writes.create(token, caller, keep)
+    const outcome = await this.add(token, caller, keep)
     return outcome.kind === 'done' ? done({ token, secret }) : outcome
-  }
-
-  /**
-   * Permanent, and from this moment on (CredentialWrites).
-   * @throws RevocationNotStoredError when it may not be stored yet
-   */
-  revoke(
-    agency: Agency,
-    tokenId: string,
-    caller: Caller,
-    keep?: KeepChange<AccessToken>,
-  ): Promise<AgencyOutcome<AccessToken>> {
-    return this.#writes.revoke(agency, tokenId, caller, keep)
   }
 }

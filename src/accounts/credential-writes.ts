@@ -5,12 +5,14 @@
 import { changeLine } from '../core/bookings/durable-writes.ts'
 import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
-import { type Credential, isLive, LIVE_CREDENTIALS_MAX } from '../core/catalogue/agency.ts'
+import { type Credential, type Credentials, isLive, LIVE_CREDENTIALS_MAX } from '../core/catalogue/agency.ts'
+import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/queues.ts'
+import type { AgencyStore } from './agency-store.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
 import {
   type Access,
@@ -32,15 +34,23 @@ export interface NewSecret {
   readonly sha256: string
 }
 
+/** What the commands of API keys and those of access tokens need. */
+export interface CredentialOptions {
+  readonly catalogue: Catalogue
+  readonly store: AgencyStore
+  readonly clock: Clock
+  readonly newId: IdSource
+  /** @param prefix that the secret begins with */
+  readonly makeSecret: (prefix: string) => NewSecret
+}
+
 /** Credentials of one kind: where they are in memory, and how they are stored (AgencyStore). */
 interface CredentialKind<C extends Credential> {
   readonly access: keyof typeof TOO_MANY & Access
+  readonly credentials: Pick<Credentials<C, unknown>, 'byId' | 'of' | 'forgetEnded'>
   /** False: another process of the cluster has the agency. */
   isHere(agencyId: string): boolean
-  find(agencyId: string, id: string): C | null
-  of(agencyId: string): readonly C[]
   put(credential: C): void
-  forgetEnded(agencyId: string, now: number): void
   insert(credential: C, audit: ChangeLine): Promise<void>
   revoke(credential: C, revokedAt: number, audit: ChangeLine): Promise<void>
   load(): Promise<readonly C[]>
@@ -68,14 +78,15 @@ export class CredentialWrites<C extends Credential> {
   }
 
   /**
+   * Stores a new credential and puts it into memory.
    * @returns refused when the agency has `LIVE_CREDENTIALS_MAX` that are live, with those that are being made
    * @throws what the store throws; the error says what is known about the outcome
    */
-  async create(credential: C, caller: Caller, keep?: KeepChange<C>): Promise<AgencyOutcome<C>> {
+  async add(credential: C, caller: Caller, keep?: KeepChange<C>): Promise<AgencyOutcome<C>> {
     const { agencyId } = credential
     const making = this.#making.get(agencyId) ?? 0
     const now = this.#dependencies.clock.now()
-    const live = this.#kind.of(agencyId).filter((other) => isLive(other, now)).length
+    const live = this.#kind.credentials.of(agencyId).filter((other) => isLive(other, now)).length
     if (live + making >= LIVE_CREDENTIALS_MAX) return refused(TOO_MANY[this.#kind.access])
     this.#making.set(agencyId, making + 1)
     try {
@@ -85,7 +96,7 @@ export class CredentialWrites<C extends Credential> {
       if (left > 0) this.#making.set(agencyId, left)
       else this.#making.delete(agencyId)
     }
-    this.#kind.forgetEnded(agencyId, now)
+    this.#kind.credentials.forgetEnded(agencyId, now)
     return done(credential)
   }
 
@@ -106,7 +117,7 @@ export class CredentialWrites<C extends Credential> {
    * @throws RevocationNotStoredError when it may not be stored yet: this process refuses the credential anyway, and retries storing it
    */
   async revoke(agency: Agency, id: string, caller: Caller, keep?: KeepChange<C>): Promise<AgencyOutcome<C>> {
-    const credential = this.#kind.find(agency.id, id)
+    const credential = this.#kind.credentials.byId(agency.id, id)
     if (credential === null) return NOT_FOUND
     const revokedAt = credential.revokedAt ?? this.#dependencies.clock.now()
     const revoked = { ...credential, revokedAt }

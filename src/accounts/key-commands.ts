@@ -7,12 +7,8 @@ import {
   type Scope,
   TEST_KEY_PREFIX,
 } from '../core/catalogue/agency.ts'
-import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { IdSource } from '../lib/ids.ts'
-import type { AgencyStore } from './agency-store.ts'
-import { CredentialWrites, type NewSecret } from './credential-writes.ts'
+import { type CredentialOptions, CredentialWrites } from './credential-writes.ts'
 import { type AgencyOutcome, done } from './store-retries.ts'
 
 export interface NewKey {
@@ -21,28 +17,17 @@ export interface NewKey {
   readonly expiresAt: number | null
 }
 
-export class KeyCommands {
-  readonly #writes: CredentialWrites<ApiKey>
-  readonly #makeSecret: (prefix: string) => NewSecret
-  readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
+export class KeyCommands extends CredentialWrites<ApiKey> {
+  readonly #options: CredentialOptions
 
-  constructor(options: {
-    catalogue: Catalogue
-    store: AgencyStore
-    clock: Clock
-    newId: IdSource
-    /** @param prefix that the key begins with */
-    makeSecret: (prefix: string) => NewSecret
-  }) {
+  constructor(options: CredentialOptions) {
     const { catalogue, store } = options
-    this.#writes = new CredentialWrites<ApiKey>(
+    super(
       {
         access: 'key',
+        credentials: catalogue.keys,
         isHere: (agencyId) => catalogue.termOf(agencyId) !== null,
-        find: (agencyId, id) => catalogue.keyById(agencyId, id),
-        of: (agencyId) => catalogue.keysOf(agencyId),
         put: (key) => catalogue.putKey(key),
-        forgetEnded: (agencyId, now) => catalogue.forgetEndedKeys(agencyId, now),
         insert: (key, audit) => store.insertKey(key, audit),
         revoke: (key, revokedAt, audit) => store.revokeKey(key, revokedAt, audit),
         load: () => store.loadKeys(),
@@ -50,8 +35,7 @@ export class KeyCommands {
       },
       options,
     )
-    this.#makeSecret = options.makeSecret
-    this.#dependencies = options
+    this.#options = options
   }
 
   /**
@@ -64,8 +48,8 @@ export class KeyCommands {
     caller: Caller,
     keep?: KeepChange<ApiKey>,
   ): Promise<AgencyOutcome<{ key: ApiKey; secret: string }>> {
-    const { clock, newId } = this.#dependencies
-    const { secret, prefix, sha256 } = this.#makeSecret(isSandbox(agency) ? TEST_KEY_PREFIX : KEY_PREFIX)
+    const { clock, newId, makeSecret } = this.#options
+    const { secret, prefix, sha256 } = makeSecret(isSandbox(agency) ? TEST_KEY_PREFIX : KEY_PREFIX)
     const key: ApiKey = {
       id: newId('key'),
       agencyId: agency.id,
@@ -78,15 +62,7 @@ export class KeyCommands {
       revokedAt: null,
       lastUsedAt: null,
     }
-    const outcome = await this.#writes.create(key, caller, keep)
+    const outcome = await this.add(key, caller, keep)
     return outcome.kind === 'done' ? done({ key, secret }) : outcome
-  }
-
-  /**
-   * Permanent, and from this moment on (CredentialWrites).
-   * @throws RevocationNotStoredError when it may not be stored yet
-   */
-  revoke(agency: Agency, keyId: string, caller: Caller, keep?: KeepChange<ApiKey>): Promise<AgencyOutcome<ApiKey>> {
-    return this.#writes.revoke(agency, keyId, caller, keep)
   }
 }

@@ -125,8 +125,10 @@ export interface AccessStats {
   readonly quotaExceeded: number
 }
 
+type KeyLookup = Pick<Catalogue['keys'], 'holderByHash'>
+
 export class PartnerAccess {
-  readonly #catalogue: Pick<Catalogue, 'holderByHash'>
+  readonly #keys: KeyLookup
   readonly #clock: Clock
   readonly #limiter: RateLimiter
   readonly #meter: UsageMeter
@@ -135,12 +137,12 @@ export class PartnerAccess {
   readonly #refused = { unauthorized: 0, featureDisabled: 0, rateLimited: 0, quotaExceeded: 0 }
 
   constructor(options: {
-    catalogue: Pick<Catalogue, 'holderByHash'>
+    keys: KeyLookup
     clock: Clock
     limiter: RateLimiter
     meter: UsageMeter
   }) {
-    this.#catalogue = options.catalogue
+    this.#keys = options.keys
     this.#clock = options.clock
     this.#limiter = options.limiter
     this.#meter = options.meter
@@ -153,7 +155,7 @@ export class PartnerAccess {
 
   /** Null: 401 (docs/contract.md#authentication, rule 9). `authorization`: the header, null when absent. */
   admit(authorization: string | null): Admission | null {
-    const holder = authenticate(authorization, this.#catalogue, this.#clock.now())
+    const holder = authenticate(authorization, this.#keys, this.#clock.now())
     if (holder === null) {
       this.#refused.unauthorized += 1
       return null
@@ -212,12 +214,12 @@ export class PartnerAccess {
 
   /** The holder of the key of a request that was answered with 401; null when the key is unknown. */
   holderOf(authorization: string | null): KeyHolder | null {
-    return keyHolder(authorization, this.#catalogue)
+    return keyHolder(authorization, this.#keys)
   }
 
   /** Whether a request that waits may still be answered: key, agency and plan as they are now. Counts nothing. */
   isServed({ key }: KeyHolder): boolean {
-    return validHolder(key.secretSha256, this.#catalogue, this.#clock.now())?.agency.plan.apiAccess === true
+    return validHolder(key.secretSha256, this.#keys, this.#clock.now())?.agency.plan.apiAccess === true
   }
 
   /**
@@ -226,7 +228,7 @@ export class PartnerAccess {
    */
   readmit(admission: Admission): Admission | null {
     const { holder, rate, refusal } = admission
-    const current = validHolder(holder.key.secretSha256, this.#catalogue, this.#clock.now())
+    const current = validHolder(holder.key.secretSha256, this.#keys, this.#clock.now())
     if (current === null) {
       this.#refused.unauthorized += 1
       return null
@@ -278,19 +280,15 @@ const HEADER_CHARS_MAX = TOKEN_CHARS_MAX + 'Bearer '.length
  * @param authorization the header; null when it is missing
  * @param now wall clock, milliseconds
  */
-export function authenticate(
-  authorization: string | null,
-  catalogue: Pick<Catalogue, 'holderByHash'>,
-  now: number,
-): KeyHolder | null {
-  return ifValid(keyHolder(authorization, catalogue), now)
+export function authenticate(authorization: string | null, keys: KeyLookup, now: number): KeyHolder | null {
+  return ifValid(keyHolder(authorization, keys), now)
 }
 
 /**
  * The holder of the key with this hash; null when the key is unknown, revoked or expired, or its agency is not active.
  */
-function validHolder(sha256: string, catalogue: Pick<Catalogue, 'holderByHash'>, now: number): KeyHolder | null {
-  return ifValid(catalogue.holderByHash(sha256), now)
+function validHolder(sha256: string, keys: KeyLookup, now: number): KeyHolder | null {
+  return ifValid(keys.holderByHash(sha256), now)
 }
 
 function ifValid(holder: KeyHolder | null, now: number): KeyHolder | null {
@@ -305,9 +303,9 @@ function ifValid(holder: KeyHolder | null, now: number): KeyHolder | null {
  * The holder of the key in the header, valid or not; null when the key is unknown. It grants no access: use
  * `authenticate` for that.
  */
-function keyHolder(authorization: string | null, catalogue: Pick<Catalogue, 'holderByHash'>): KeyHolder | null {
+function keyHolder(authorization: string | null, keys: KeyLookup): KeyHolder | null {
   const hash = keyHashOf(authorization)
-  return hash === null ? null : catalogue.holderByHash(hash)
+  return hash === null ? null : keys.holderByHash(hash)
 }
 
 /** The hash of the key in the header, lower-case hex; null when there is none, or it is malformed. */

@@ -21,7 +21,9 @@ export interface SignedIn {
   readonly secret: string
 }
 
-type PortalCatalogue = Pick<Catalogue, 'tokenHolderByHash' | 'member'>
+type PortalCatalogue = Pick<Catalogue, 'member'> & {
+  readonly accessTokens: Pick<Catalogue['accessTokens'], 'holderByHash'>
+}
 
 const OPERATOR: PortalIdentity = { kind: 'operator', session: null }
 
@@ -195,14 +197,14 @@ export class PortalAccess {
   }
 
   #holderOfDigest(digest: Buffer | null): Member | null {
-    return digest === null ? null : this.#catalogue.tokenHolderByHash(digest.toString('hex'))
+    return digest === null ? null : this.#catalogue.accessTokens.holderByHash(digest.toString('hex'))
   }
 
   #ofDigest(digest: Buffer | null): PortalIdentity | null {
     if (digest === null) return null
     let isOperator = false
     for (const wanted of this.#operatorDigests) if (timingSafeEqual(digest, wanted)) isOperator = true
-    return isOperator ? OPERATOR : this.#ifValid(this.#catalogue.tokenHolderByHash(digest.toString('hex')))
+    return isOperator ? OPERATOR : this.#ifValid(this.#catalogue.accessTokens.holderByHash(digest.toString('hex')))
   }
 
   #ofSession(session: Session, secret: string): PortalIdentity | null {

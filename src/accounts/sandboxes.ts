@@ -176,7 +176,7 @@ export class Sandboxes {
     const made: Agency = { ...former, id, createdAt: at, clock: { now: at, target: at } }
     const line = successLine(this.#options, caller)
     if (!(await this.#known(live, rows.end(former, { id, at }, line)))) return null
-    const keys = catalogue.keysOf(former.id)
+    const keys = catalogue.keys.of(former.id)
     catalogue.forget(former.id)
     catalogue.putAgency(made)
     for (const key of keys) catalogue.putKey({ ...key, agencyId: id })
@@ -237,7 +237,7 @@ export class Sandboxes {
     const known = catalogue.sandboxOf(liveId)
     if (next?.id === known?.id) return
     // A revocation applies before it is stored.
-    const revokedAt = new Map(catalogue.keysOf(known?.id ?? '').map((key) => [key.id, key.revokedAt]))
+    const revokedAt = new Map(catalogue.keys.of(known?.id ?? '').map((key) => [key.id, key.revokedAt]))
     if (known !== null) {
       catalogue.forget(known.id)
       onEnded(known.id)

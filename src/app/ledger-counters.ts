@@ -51,7 +51,7 @@ export function openCounters(options: CounterOptions) {
     onFailure: watch.onCountersNotWritten,
   })
   const limiter = new RateLimiter(clock)
-  const access = new PartnerAccess({ catalogue, clock, limiter, meter: usage })
+  const access = new PartnerAccess({ keys: catalogue.keys, clock, limiter, meter: usage })
   const refusals = new RefusalCounter({
     clock,
     persist: (lines) => stores.refusalRows.keep(lines),

@@ -213,7 +213,7 @@ function makeSurfaces(options: SurfaceOptions) {
  * On ADMIN_PORT people and access tokens are unknown: they are outside the operator's network, and use PORT. Nor is there a session: a
  * browser sends the cookies of one port to every other.
  */
-const NO_MEMBERS = { tokenHolderByHash: () => null, member: () => null }
+const NO_MEMBERS = { accessTokens: { holderByHash: () => null }, member: () => null }
 
 function withPort(url: string, port: number): string {
   const changed = URL.parse(url)

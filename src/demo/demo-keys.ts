@@ -49,7 +49,7 @@ export async function ensurePartnerKeys(
 ): Promise<WebsiteKey | null> {
   let website: WebsiteKey | null = null
   for (const draft of partnerKeys(now)) {
-    if (catalogue.keysOf(agency.id).some(({ name }) => name === draft.name)) continue
+    if (catalogue.keys.of(agency.id).some(({ name }) => name === draft.name)) continue
     const made = await keys.create(agency, draft, caller)
     if (made.kind !== 'done') continue
     const { key, secret } = made.value

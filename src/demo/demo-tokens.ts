@@ -25,7 +25,7 @@ export async function ensureDemoTokens(
   const files = ROLES.map((role) => ({ role, path: join(target.dataDir, `demo-${role}-token`) }))
   for (const { role, path } of files) {
     const name = `Demo ${role}`
-    if (target.catalogue.accessTokensOf(agency.id).some((token) => token.name === name)) continue
+    if (target.catalogue.accessTokens.of(agency.id).some((token) => token.name === name)) continue
     // First the file: a token whose secret nobody has would be of no use.
     const secret = keepPrivateFile(path, () => newTokenSecret(randomBytes).secret)
     const commands = new AccessTokenCommands({ ...target, makeSecret: () => tokenSecretOf(secret) })
@@ -37,7 +37,7 @@ export async function ensureDemoTokens(
 function isUsable(catalogue: Catalogue, path: string): boolean {
   const secret = readIfPresent(path)
   if (secret === null) return false
-  const holder = catalogue.tokenHolderByHash(sha256Hex(secret))
+  const holder = catalogue.accessTokens.holderByHash(sha256Hex(secret))
   return holder?.kind === 'access_token' && holder.member.revokedAt === null
 }
 

@@ -66,7 +66,7 @@ export async function ensureDemo(
   })
   const isEmpty = catalogue.agencies().length === 0
   const demo = catalogue.agencyBySlug(DEMO_AGENCY.slug)
-  const isInterrupted = demo !== null && !catalogue.keysOf(demo.id).some(({ name }) => name === DEMO_KEY.name)
+  const isInterrupted = demo !== null && !catalogue.keys.of(demo.id).some(({ name }) => name === DEMO_KEY.name)
   if (!isEmpty && !isInterrupted) return demo !== null && isUsable(ledger, keyFile) ? withTokens(demo, false) : null
 
   const makeSecret = () => newKeySecret(randomBytes)
@@ -105,5 +105,5 @@ function randomBytes(count: number): Uint8Array {
 
 function isUsable(ledger: DemoTarget, keyFile: string): boolean {
   const secret = readIfPresent(keyFile)
-  return secret !== null && ledger.catalogue.holderByHash(sha256Hex(secret)) !== null
+  return secret !== null && ledger.catalogue.keys.holderByHash(sha256Hex(secret)) !== null
 }

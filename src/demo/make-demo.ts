@@ -106,7 +106,7 @@ export async function makeDemo(
 
   onStep('Making the demo agency: sandbox')
   const sandbox = demo.sandboxes.of(agency) ?? made(await demo.sandboxes.make(agency, DEMO_CALLER))
-  if (catalogue.keysOf(sandbox.id).length === 0) await demo.sandboxKeys.create(sandbox, SANDBOX_KEY, DEMO_CALLER)
+  if (catalogue.keys.of(sandbox.id).length === 0) await demo.sandboxKeys.create(sandbox, SANDBOX_KEY, DEMO_CALLER)
 
   // The key comes last: an interrupted run has made none, which shows that the demo is incomplete.
   await keys.create(agency, DEMO_KEY, DEMO_CALLER)

@@ -62,7 +62,7 @@ describe('a change whose answer was lost', () => {
     expect(catalogue.agencyById(agency.id)?.status).toBe('suspended')
     const { key } = await service.key(agency)
     expect(await failureOf(keys.revoke(agency, key.id, CALLER))).toBeInstanceOf(Error)
-    expect(catalogue.keyById(agency.id, key.id)?.revokedAt).not.toBeNull()
+    expect(catalogue.keys.byId(agency.id, key.id)?.revokedAt).not.toBeNull()
     const feeType = await service.feeType(agency)
     expect(
       await failureOf(fees.change(agency, feeType.id, (known) => ({ ...known, active: false }), CALLER)),
@@ -126,7 +126,7 @@ test('J5: a stale writer changes nothing of an agency, not even its audit trail'
   expect(catalogue.agencyById(agency.id)?.name).toBe(agency.name)
   // Still refused by this process: it may serve for another moment.
   expect(await failureOf(keys.revoke(agency, key.id, CALLER))).toMatchObject({ cause: { kind: 'fenced' } })
-  expect(catalogue.keyById(agency.id, key.id)?.revokedAt).not.toBeNull()
+  expect(catalogue.keys.byId(agency.id, key.id)?.revokedAt).not.toBeNull()
   const rows = await sql`
     select (select name from agency where agency_id = ${uuidOf(agency.id)}) as name,
            (select count(*)::integer from api_key where agency_id = ${uuidOf(agency.id)} and revoked_at is null) as keys,

@@ -25,10 +25,8 @@ function open(tokens: AccessToken[], stored: readonly AccessToken[] = []) {
     {
       access: 'access_token',
       isHere: () => true,
-      find: () => null,
-      of: () => tokens,
+      credentials: { byId: () => null, of: () => tokens, forgetEnded: () => {} },
       put: (made) => void tokens.push(made),
-      forgetEnded: () => {},
       insert: () => {
         const insert = Promise.withResolvers<void>()
         inserts.push(insert)
@@ -45,10 +43,10 @@ function open(tokens: AccessToken[], stored: readonly AccessToken[] = []) {
 
 test('a token that is still being stored counts towards the limit after another one has been stored', async () => {
   const { writes, inserts } = open(Array.from({ length: LIVE_CREDENTIALS_MAX - 2 }, (_, n) => token(n)))
-  const [first, second] = [writes.create(token(1_001), CALLER), writes.create(token(1_002), CALLER)]
+  const [first, second] = [writes.add(token(1_001), CALLER), writes.add(token(1_002), CALLER)]
   inserts[0]?.resolve()
   expect(await first).toMatchObject({ kind: 'done' })
-  const third = writes.create(token(1_003), CALLER)
+  const third = writes.add(token(1_003), CALLER)
   for (const insert of inserts) insert.resolve()
   expect(await third).toMatchObject({ kind: 'refused' })
   expect(await second).toMatchObject({ kind: 'done' })
@@ -57,7 +55,7 @@ test('a token that is still being stored counts towards the limit after another 
 test('a token that may not be stored is listed if it is; those of other agencies stay as they are in memory', async () => {
   const tokens: AccessToken[] = []
   const { writes, inserts } = open(tokens, [token(1), token(2, sampleId('agc', 'other'))])
-  const creation = writes.create(token(1), CALLER)
+  const creation = writes.add(token(1), CALLER)
   inserts[0]?.reject(new WriteError('unknown', 'x'))
   await expect(creation).rejects.toMatchObject({ outcome: 'unknown' })
   expect(tokens).toEqual([token(1)])

@@ -24,7 +24,7 @@ const KEY: ApiKey = {
   lastUsedAt: null,
 }
 
-function catalogueOf({ key = {}, agency = {} }: { key?: Partial<ApiKey>; agency?: Partial<Agency> } = {}) {
+function keysOf({ key = {}, agency = {} }: { key?: Partial<ApiKey>; agency?: Partial<Agency> } = {}) {
   const holder: KeyHolder = { key: { ...KEY, ...key }, agency: { ...AGENCY, ...agency } }
   return { holderByHash: (hash: string) => (hash === holder.key.secretSha256 ? holder : null) }
 }
@@ -41,8 +41,8 @@ describe('a new key', () => {
   })
   test('is accepted as a bearer token, for any bytes', () => {
     const wide = newKeySecret((bytes) => new Uint8Array(bytes).fill(255))
-    const catalogue = catalogueOf({ key: { secretSha256: wide.sha256 } })
-    expect(authenticate(`Bearer ${wide.secret}`, catalogue, NOW)?.key.id).toBe(KEY_A)
+    const keys = keysOf({ key: { secretSha256: wide.sha256 } })
+    expect(authenticate(`Bearer ${wide.secret}`, keys, NOW)?.key.id).toBe(KEY_A)
   })
 })
 
@@ -54,15 +54,15 @@ describe('sha256Hex', () => {
 
 describe('a valid key', () => {
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])('is accepted under the scheme %s', (scheme) => {
-    expect(authenticate(`${scheme} ${secret}`, catalogueOf(), NOW)?.key.id).toBe(KEY_A)
+    expect(authenticate(`${scheme} ${secret}`, keysOf(), NOW)?.key.id).toBe(KEY_A)
   })
   test('is accepted after several spaces', () => {
-    expect(authenticate(`Bearer   ${secret}`, catalogueOf(), NOW)).not.toBeNull()
+    expect(authenticate(`Bearer   ${secret}`, keysOf(), NOW)).not.toBeNull()
   })
   test('passes up to the moment it expires, and not after', () => {
-    const catalogue = catalogueOf({ key: { expiresAt: NOW } })
-    expect(authenticate(`Bearer ${secret}`, catalogue, NOW)).not.toBeNull()
-    expect(authenticate(`Bearer ${secret}`, catalogue, NOW + 1)).toBeNull()
+    const keys = keysOf({ key: { expiresAt: NOW } })
+    expect(authenticate(`Bearer ${secret}`, keys, NOW)).not.toBeNull()
+    expect(authenticate(`Bearer ${secret}`, keys, NOW + 1)).toBeNull()
   })
 })
 
@@ -85,7 +85,7 @@ describe('no holder is authenticated by', () => {
     ['the hash instead of the key', `Bearer ${sha256}`],
     ['the prefix instead of the key', `Bearer ${prefix}`],
   ])('%s', (_, header) => {
-    expect(authenticate(header, catalogueOf(), NOW)).toBeNull()
+    expect(authenticate(header, keysOf(), NOW)).toBeNull()
   })
 
   test('a token longer than 256 characters, which is not even hashed', () => {
@@ -95,19 +95,19 @@ describe('no holder is authenticated by', () => {
       requests.push(hash)
       return null
     }
-    const catalogue = { holderByHash }
-    authenticate(`Bearer ${longest}`, catalogue, NOW)
-    authenticate(`Bearer ${longest}a`, catalogue, NOW)
+    const keys = { holderByHash }
+    authenticate(`Bearer ${longest}`, keys, NOW)
+    authenticate(`Bearer ${longest}a`, keys, NOW)
     expect(requests).toEqual([sha256Hex(longest)])
   })
 
-  test.each<[string, Parameters<typeof catalogueOf>[0]]>([
+  test.each<[string, Parameters<typeof keysOf>[0]]>([
     ['a revoked key', { key: { revokedAt: NOW - 1 } }],
     ['a key revoked in this millisecond', { key: { revokedAt: NOW } }],
     ['a key revoked by a clock that went ahead', { key: { revokedAt: NOW + 5_000 } }],
     ['an expired key', { key: { expiresAt: NOW - 1 } }],
     ['a key of a suspended agency', { agency: { status: 'suspended' } }],
   ])('%s', (_, change) => {
-    expect(authenticate(`Bearer ${secret}`, catalogueOf(change), NOW)).toBeNull()
+    expect(authenticate(`Bearer ${secret}`, keysOf(change), NOW)).toBeNull()
   })
 })

@@ -29,11 +29,11 @@ function openAccess(plan: Partial<Plan> = {}) {
   const { key, secret } = sampleKey()
   const agency: Agency = { ...AGENCY, plan: { ...AGENCY.plan, ...plan } }
   const holder: KeyHolder = { key, agency, counters: null }
-  const catalogue = { holderByHash: (sha256: string) => (sha256 === key.secretSha256 ? holder : null) }
+  const keys = { holderByHash: (sha256: string) => (sha256 === key.secretSha256 ? holder : null) }
   const limiter = new RateLimiter(clock)
   limiter.keepIn(slots)
   const meter = new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} })
-  const access = new PartnerAccess({ catalogue, clock, limiter, meter })
+  const access = new PartnerAccess({ keys, clock, limiter, meter })
   const ask = (times: number, token = secret) =>
     Array.from({ length: times }, () => access.admit(`Bearer ${token}`)).map((admission) =>
       admission === null ? 'UNAUTHORIZED' : (admission.refusal?.code ?? 'served'),

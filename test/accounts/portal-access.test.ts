@@ -30,7 +30,7 @@ function accessTo(options: { token?: Partial<AccessToken>; agency?: Partial<Agen
   const { token = {}, agency = {}, pace = new AnswerPace(new FakeClock()) } = options
   const holder: Member = { kind: 'access_token', member: { ...TOKEN, ...token }, agency: { ...AGENCY, ...agency } }
   const catalogue = {
-    tokenHolderByHash: (hash: string) => (hash === sha256 ? holder : null),
+    accessTokens: { holderByHash: (hash: string) => (hash === sha256 ? holder : null) },
     member: (_: string, __: string, id: string) => (id === TOKEN.id ? holder : null),
   }
   const clock = { now: () => NOW }
@@ -92,7 +92,7 @@ describe('the portal', () => {
   })
 
   test('without the operator’s tokens takes access tokens only', () => {
-    const catalogue = { tokenHolderByHash: () => null, member: () => null }
+    const catalogue = { accessTokens: { holderByHash: () => null }, member: () => null }
     const access = new PortalAccess({ operatorTokens: [], catalogue, clock: { now: () => NOW } })
     expect(access.admit(`Bearer ${OPERATOR_TOKENS[0]}`)).toBeNull()
   })
@@ -111,7 +111,7 @@ test('work that the length of an answer does not show counts against the budget 
   const holder: Member = { kind: 'access_token', member: TOKEN, agency: AGENCY }
   const access = new PortalAccess({
     operatorTokens: OPERATOR_TOKENS,
-    catalogue: { tokenHolderByHash: () => holder, member: () => holder },
+    catalogue: { accessTokens: { holderByHash: () => holder }, member: () => holder },
     clock: { now: () => NOW },
     rateLimit,
     pace: new AnswerPace(clock),
@@ -152,7 +152,10 @@ test('a person who was changed while they signed in is not let in: the change ha
     }
     const access = new PortalAccess({
       operatorTokens: [],
-      catalogue: { tokenHolderByHash: () => null, member: () => ({ kind: 'person', member: now, agency: AGENCY }) },
+      catalogue: {
+        accessTokens: { holderByHash: () => null },
+        member: () => ({ kind: 'person', member: now, agency: AGENCY }),
+      },
       clock: { now: () => NOW },
       sessions: sessions as PortalSessions,
     })

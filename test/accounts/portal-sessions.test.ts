@@ -69,8 +69,10 @@ function setUp({
   }
   let agency: Agency = AGENCY
   const catalogue = {
-    tokenHolderByHash: (hash: string): Member | null =>
-      hash === sha256 ? { kind: 'access_token', member: token, agency } : null,
+    accessTokens: {
+      holderByHash: (hash: string): Member | null =>
+        hash === sha256 ? { kind: 'access_token', member: token, agency } : null,
+    },
     member: (kind: Member['kind'], agencyId: string, id: string): Member | null =>
       kind === 'access_token' && agencyId === agency.id && id === token.id ? { kind, member: token, agency } : null,
   }

@@ -160,8 +160,8 @@ const REVOCATIONS = [
   {
     of: 'key' as const,
     revoke: () => commands.keys.revoke(AGENCY, KEY.id, CALLER),
-    revokedAt: () => catalogue.keyById(AGENCY.id, KEY.id)?.revokedAt ?? null,
-    foundByHash: () => catalogue.holderByHash(KEY.secretSha256)?.key,
+    revokedAt: () => catalogue.keys.byId(AGENCY.id, KEY.id)?.revokedAt ?? null,
+    foundByHash: () => catalogue.keys.holderByHash(KEY.secretSha256)?.key,
     storedAt: () => store.key.revokedAt,
     readAgain: async () => {
       for (const key of await store.loadKeys()) catalogue.putKey(key)
@@ -170,8 +170,8 @@ const REVOCATIONS = [
   {
     of: 'access_token' as const,
     revoke: () => commands.tokens.revoke(AGENCY, TOKEN.id, CALLER),
-    revokedAt: () => catalogue.accessTokenById(AGENCY.id, TOKEN.id)?.revokedAt ?? null,
-    foundByHash: () => catalogue.tokenHolderByHash(TOKEN.secretSha256)?.member as AccessToken | undefined,
+    revokedAt: () => catalogue.accessTokens.byId(AGENCY.id, TOKEN.id)?.revokedAt ?? null,
+    foundByHash: () => catalogue.accessTokens.holderByHash(TOKEN.secretSha256)?.member as AccessToken | undefined,
     storedAt: () => store.token.revokedAt,
     readAgain: async () => {
       for (const token of await store.loadAccessTokens()) catalogue.putAccessToken(token)

@@ -136,7 +136,7 @@ test('a key whose revocation is not stored yet stays revoked in the sandbox that
   catalogue.putKey({ ...key, revokedAt: 1 })
   storedKeys = () => [{ ...key, agencyId: stored[0]?.id as string }]
   await expect(sandboxes.reset(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'unknown' })
-  expect(catalogue.holderByHash(key.secretSha256)).toMatchObject({
+  expect(catalogue.keys.holderByHash(key.secretSha256)).toMatchObject({
     agency: { id: stored[0]?.id },
     key: { revokedAt: 1 },
   })

@@ -27,7 +27,7 @@ function openHere() {
         },
       },
     },
-    catalogue: { holderByHash: () => holder },
+    catalogue: { keys: { holderByHash: () => holder } },
     watch: { onCountersNotWritten: () => {} },
     ownership: {
       termOf: (agencyId: string) => (owned.has(agencyId) ? 1 : null),

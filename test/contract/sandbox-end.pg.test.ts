@@ -222,7 +222,7 @@ test('no write to its own data that waits for the end of a sandbox is made, nor 
   const store = new PostgresAgencyStore(sql, epochOf)
   const [guest] = (await service.get(`${world.s}/guests`)).body['guests'] as { id: string }[]
   const { body } = await service.ask(`${world.s}/keys`, { name: 'Partner', scopes: ['read:units'] })
-  const key = catalogue.keyById(former.id, (body['key'] as { id: string }).id)
+  const key = catalogue.keys.byId(former.id, (body['key'] as { id: string }).id)
   if (guest === undefined || key === null) throw new Error('Cannot test writes: the sandbox is empty')
   const line = () => successLine({ clock, newId }, CALLER)
   const named = { firstName: 'Mara', lastName: 'Kruse', email: null, phone: null, nationality: null, keep: false }

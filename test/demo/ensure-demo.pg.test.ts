@@ -41,7 +41,7 @@ function demoAgency() {
   return agency
 }
 
-const tokensOfDemo = () => opened.ledger.catalogue.accessTokensOf(demoAgency().id)
+const tokensOfDemo = () => opened.ledger.catalogue.accessTokens.of(demoAgency().id)
 
 test('an interrupted run is completed with the secret that is in a file already', async () => {
   // The process ended between the file and the database.
@@ -72,7 +72,7 @@ test('each token has its role, and is in a file that only the user can read', ()
 
 test("what the website booked is in its key's name, and counts as its requests", async () => {
   const { ledger, database } = opened
-  const keys = ledger.catalogue.keysOf(demoAgency().id)
+  const keys = ledger.catalogue.keys.of(demoAgency().id)
   expect(keys.map(({ name, revokedAt }) => [name, revokedAt === null])).toEqual([
     ['Old website', false],
     ['Website', true],
@@ -126,7 +126,7 @@ test('a demo that an earlier version made gets them at the next start', async ()
   await catalogue.load()
   const demo = await ensureDemo({ ...ledger, catalogue }, demoOptions(ledger, dataDir))
   expect(demo).toMatchObject({ made: false, tokenFiles: { length: ROLES.length } })
-  expect(catalogue.accessTokensOf(demoAgency().id).map(({ role }) => role)).toEqual([...ROLES])
+  expect(catalogue.accessTokens.of(demoAgency().id).map(({ role }) => role)).toEqual([...ROLES])
 })
 
 test('each start makes a link that signs in as the owner of the demo, who is made once', async () => {

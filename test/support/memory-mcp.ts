@@ -36,7 +36,7 @@ export async function openMemoryMcp(
   const meter = new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} })
   // Keys expire by the test's clock. The pause between large answers is a real one, so that nobody has to end it.
   const accessClock = { ...systemClock, now: () => clock.now() }
-  const access = new PartnerAccess({ catalogue, clock: accessClock, limiter: new RateLimiter(clock), meter })
+  const access = new PartnerAccess({ keys: catalogue.keys, clock: accessClock, limiter: new RateLimiter(clock), meter })
   const failures: FailureReport[] = []
   let requests = 0
   const endpoint = mcpEndpoint({

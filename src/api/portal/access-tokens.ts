@@ -106,7 +106,7 @@ export const ACCESS_TOKENS = [
   }),
   agencyRoute(LIST_ACCESS_TOKENS, ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const all = ledger.catalogue.accessTokensOf(agency.id)
+    const all = ledger.catalogue.accessTokens.of(agency.id)
     const accessTokens = sliceOf(all, page).map(accessTokenJson)
     return JSON.stringify({ accessTokens, ...pageMembers(page, all.length) })
   }),

@@ -66,7 +66,7 @@ function auditEntryJson(
 /** Keys, tokens and people keep their names after they have ended. */
 function nameOf({ kind, id }: Actor, agency: Agency, catalogue: Catalogue): string | null {
   if (id === null) return null
-  if (kind === 'key') return catalogue.keyById(agency.id, id)?.name ?? null
+  if (kind === 'key') return catalogue.keys.byId(agency.id, id)?.name ?? null
   if (kind !== 'access_token' && kind !== 'person') return null
   // The people of a sandbox are those of its live agency.
   return catalogue.member(kind, agency.sandboxOf ?? agency.id, id)?.member.name ?? null

@@ -115,7 +115,7 @@ export const KEYS = [
   }),
   agencyRoute(LIST_KEYS, ({ ledger, agency, query }) => {
     const page = pageOf(query)
-    const all = ledger.catalogue.keysOf(agency.id)
+    const all = ledger.catalogue.keys.of(agency.id)
     const keys = sliceOf(all, page).map(keyJson)
     return JSON.stringify({ keys, ...pageMembers(page, all.length) })
   }),

@@ -139,7 +139,10 @@ export class Credentials<C extends Credential, H> {
     this.#holderOf = holderOf
   }
 
-  /** Null for an unknown hash. */
+  /**
+   * The holder in any state, even with a credential that is revoked or has expired; null for an unknown hash. `sha256`: lower-case hex of
+   * the whole secret.
+   */
   holderByHash(sha256: string): H | null {
     return this.#holderByHash.get(sha256) ?? null
   }

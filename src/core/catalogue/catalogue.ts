@@ -99,8 +99,9 @@ export class Catalogue {
   readonly #cachedUnitsMax: number
   readonly #agencies = new Map<string, Agency>()
   readonly #agencyIdBySlug = new Map<string, string>()
-  readonly #keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency, counters: null }))
-  readonly #accessTokens = new Credentials<AccessToken, Member>((member, agency) => ({
+  /** Others only read these two: `putKey` and `putAccessToken` know the agency of what they put, and whether it is here. */
+  readonly keys = new Credentials<ApiKey, KeyHolder>((key, agency) => ({ key, agency, counters: null }))
+  readonly accessTokens = new Credentials<AccessToken, Member>((member, agency) => ({
     kind: 'access_token',
     member,
     agency,
@@ -150,8 +151,8 @@ export class Catalogue {
     // A sandbox that was made new has the slug of the one before it.
     if (slug !== undefined && this.#agencyIdBySlug.get(slug) === agencyId) this.#agencyIdBySlug.delete(slug)
     this.#agencies.delete(agencyId)
-    this.#keys.forget(agencyId)
-    this.#accessTokens.forget(agencyId)
+    this.keys.forget(agencyId)
+    this.accessTokens.forget(agencyId)
     this.#people.forget(agencyId)
     this.dropInventory(agencyId)
   }
@@ -184,42 +185,6 @@ export class Catalogue {
     return null
   }
 
-  /**
-   * The holder in any state, even with a revoked or expired key; null for an unknown hash. `sha256`: lower-case hex of
-   * the whole key.
-   */
-  holderByHash(sha256: string): KeyHolder | null {
-    return this.#keys.holderByHash(sha256)
-  }
-
-  /** Oldest first. */
-  keysOf(agencyId: string): ApiKey[] {
-    return this.#keys.of(agencyId)
-  }
-
-  keyById(agencyId: string, keyId: string): ApiKey | null {
-    return this.#keys.byId(agencyId, keyId)
-  }
-
-  /** Forgets keys that had ended long ago at `now` (Credentials). */
-  forgetEndedKeys(agencyId: string, now: number): void {
-    this.#keys.forgetEnded(agencyId, now)
-  }
-
-  /** As `holderByHash`, of an access token. */
-  tokenHolderByHash(sha256: string): Member | null {
-    return this.#accessTokens.holderByHash(sha256)
-  }
-
-  /** Oldest first. */
-  accessTokensOf(agencyId: string): AccessToken[] {
-    return this.#accessTokens.of(agencyId)
-  }
-
-  accessTokenById(agencyId: string, tokenId: string): AccessToken | null {
-    return this.#accessTokens.byId(agencyId, tokenId)
-  }
-
   /** Without those who were removed, oldest first. */
   peopleOf(agencyId: string): Person[] {
     return this.#people.of(agencyId)
@@ -238,13 +203,8 @@ export class Catalogue {
       const member = this.personById(agencyId, id)
       return member === null ? null : { kind, member, agency }
     }
-    const member = this.accessTokenById(agencyId, id)
+    const member = this.accessTokens.byId(agencyId, id)
     return member === null ? null : { kind, member, agency }
-  }
-
-  /** As `forgetEndedKeys`. */
-  forgetEndedAccessTokens(agencyId: string, now: number): void {
-    this.#accessTokens.forgetEnded(agencyId, now)
   }
 
   /**
@@ -295,8 +255,8 @@ export class Catalogue {
     const agency = clock === undefined ? read : { ...read, clock }
     this.#agencies.set(agency.id, agency)
     this.#agencyIdBySlug.set(agency.slug, agency.id)
-    this.#keys.putAgency(agency)
-    this.#accessTokens.putAgency(agency)
+    this.keys.putAgency(agency)
+    this.accessTokens.putAgency(agency)
   }
 
   /**
@@ -305,13 +265,13 @@ export class Catalogue {
    */
   putKey(key: ApiKey): void {
     const agency = this.#agencies.get(key.agencyId)
-    if (agency !== undefined) this.#keys.put(key, agency)
+    if (agency !== undefined) this.keys.put(key, agency)
   }
 
   /** As `putKey`: one that is revoked stays revoked. */
   putAccessToken(token: AccessToken): void {
     const agency = this.#agencies.get(token.agencyId)
-    if (agency !== undefined) this.#accessTokens.put(token, agency)
+    if (agency !== undefined) this.accessTokens.put(token, agency)
   }
 
   /** Never replaces a later state. */

@@ -41,7 +41,7 @@ const stored = async () => {
   const catalogue = new Catalogue(new PostgresCatalogueStore(service.ledger.sql))
   await catalogue.load()
   const agency = catalogue.agencyBySlug('harbour')
-  return catalogue.keysOf(agency?.id ?? '').map(({ lastUsedAt }) => lastUsedAt)
+  return catalogue.keys.of(agency?.id ?? '').map(({ lastUsedAt }) => lastUsedAt)
 }
 
 test('is the minute of its last request, and another key has its own', async () => {

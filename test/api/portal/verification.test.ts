@@ -10,7 +10,10 @@ import type { Verification } from '../../../src/verify/findings.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const TOKEN = 'a-portal-token-of-32-characters-'
-const NO_ACCESS_TOKENS = { catalogue: { tokenHolderByHash: () => null, member: () => null }, clock: systemClock }
+const NO_ACCESS_TOKENS = {
+  catalogue: { accessTokens: { holderByHash: () => null }, member: () => null },
+  clock: systemClock,
+}
 const RESULT: Verification = {
   units: 0,
   entries: 0,

@@ -70,13 +70,13 @@ test('in a cluster, an agency that another process has is not kept, and one that
   )
   made.putPart(stored)
   const [key] = stored.keys
-  expect(made.holderByHash(key?.secretSha256 ?? '')?.agency).toEqual(AGENCY)
+  expect(made.keys.holderByHash(key?.secretSha256 ?? '')?.agency).toEqual(AGENCY)
   const before = made.inventory(AGENCY.id)
   expect((await before).size).toBe(1)
   served.clear()
   made.forget(AGENCY.id)
   made.putAgency(AGENCY)
-  expect([made.agencies(), made.agencyBySlug(AGENCY.slug), made.holderByHash(key?.secretSha256 ?? '')]).toEqual([
+  expect([made.agencies(), made.agencyBySlug(AGENCY.slug), made.keys.holderByHash(key?.secretSha256 ?? '')]).toEqual([
     [],
     null,
     null,
@@ -86,7 +86,7 @@ test('in a cluster, an agency that another process has is not kept, and one that
   served.add(AGENCY.id)
   made.putPart({ ...stored, agencies: [{ ...AGENCY, slug: 'renamed' }], keys: [] })
   expect(made.agencyBySlug(AGENCY.slug)).toBeNull()
-  expect(made.holderByHash(key?.secretSha256 ?? '')).toBeNull()
+  expect(made.keys.holderByHash(key?.secretSha256 ?? '')).toBeNull()
   expect((await made.inventory(AGENCY.id)).size).toBe(0)
 })
 
@@ -95,7 +95,7 @@ test('what a key finds by itself is the inventory as it is: changed, evicted, dr
   const { key } = sampleKey()
   const agency = { ...AGENCY, id: key.agencyId }
   made.putPart({ agencies: [agency], keys: [key], accessTokens: [], people: [] })
-  const holder = made.holderByHash(key.secretSha256)
+  const holder = made.keys.holderByHash(key.secretSha256)
   const found = () => made.peekInventory(agency.id, holder)
   expect(found()).toBeNull()
   const loaded = await made.inventory(agency.id)

@@ -27,7 +27,7 @@ function made({ isEtcdAway = false, retryAfterS = null as number | null } = {}) 
       newId: systemIds,
       access: new PortalAccess({
         operatorTokens: [TOKEN],
-        catalogue: { tokenHolderByHash: () => null, member: () => null },
+        catalogue: { accessTokens: { holderByHash: () => null }, member: () => null },
         clock: systemClock,
       }),
       throttled: () => {

@@ -44,7 +44,7 @@ function failing(error: unknown) {
   }
   const inventory = new Inventory([sampleUnit()], [])
   const catalogue = {
-    holderByHash: (hash: string) => (hash === key.secretSha256 ? { key, agency: AGENCY } : null),
+    keys: { holderByHash: (hash: string) => (hash === key.secretSha256 ? { key, agency: AGENCY } : null) },
     peekInventory: () => inventory,
     inventory: async () => inventory,
   }
@@ -57,7 +57,12 @@ function failing(error: unknown) {
     newId: systemIds,
     catalogue,
     usage,
-    access: new PartnerAccess({ catalogue, clock: systemClock, limiter: new RateLimiter(systemClock), meter: usage }),
+    access: new PartnerAccess({
+      keys: catalogue.keys,
+      clock: systemClock,
+      limiter: new RateLimiter(systemClock),
+      meter: usage,
+    }),
     commands: { book: async () => fail(), calendar: fail, quote: fail, auditRefusal: async () => fail() },
     bookingList: { list: async () => fail() },
     refusals: { count: (refused: RefusedWrite) => counted.push(refused) },

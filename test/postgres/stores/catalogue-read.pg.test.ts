@@ -46,7 +46,7 @@ test('what has changed since the first read is read again, and nothing else', as
   const catalogue = new Catalogue(store)
   await catalogue.load(earlier)
   expect(catalogue.agencyById(agency.id)?.name).toBe('Renamed')
-  expect(catalogue.keysOf(agency.id)).toHaveLength(2)
+  expect(catalogue.keys.of(agency.id)).toHaveLength(2)
 })
 
 test('what a start reads of agencies, keys and access tokens is what this process has in memory, whatever their texts are', async () => {
@@ -61,8 +61,8 @@ test('what a start reads of agencies, keys and access tokens is what this proces
   const inMemory = catalogue.agencies().map((each) => ({ sandboxOf: null, ...each }))
   expect(agencies.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))).toEqual(inMemory)
   for (const { id } of [plain, agency]) {
-    expect(keys.filter(({ agencyId }) => agencyId === id)).toEqual(catalogue.keysOf(id))
-    expect(accessTokens.filter(({ agencyId }) => agencyId === id)).toEqual(catalogue.accessTokensOf(id))
+    expect(keys.filter(({ agencyId }) => agencyId === id)).toEqual(catalogue.keys.of(id))
+    expect(accessTokens.filter(({ agencyId }) => agencyId === id)).toEqual(catalogue.accessTokens.of(id))
   }
   expect([keys.length, accessTokens.length, people]).toEqual([2, 1, []])
 })
