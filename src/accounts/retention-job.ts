@@ -11,6 +11,7 @@ import type { AuditDraft, Caller, ChangeLine } from '../core/journal/record.ts'
 import type { Month } from '../core/journal/shard.ts'
 import { type Clock, DAY_MS, sleep } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
+import { Rounds } from '../lib/rounds.ts'
 import type { GuestErasures } from './guest-erasures.ts'
 import { type Due, dueAt, longest, type Retention } from './retention.ts'
 
@@ -102,10 +103,9 @@ export class RetentionJob {
   readonly #erasures: Erasures
   readonly #clock: Clock
   readonly #newId: IdSource
-  readonly #onFailure: (error: unknown) => void
-  #cancel: (() => void) | null = null
+  readonly #rounds: Rounds
+  /** The last one that was begun, on the schedule or by hand. Never rejects. */
   #round: Promise<unknown> = Promise.resolve()
-  #stopped = false
   #guests = 0
   #bookings = 0
   #monthsToArchive = 0
@@ -131,20 +131,25 @@ export class RetentionJob {
     this.#erasures = options.erasures
     this.#clock = options.clock
     this.#newId = options.newId
-    this.#onFailure = options.onFailure
     this.#succeededAt = options.clock.now()
+    this.#rounds = new Rounds({
+      clock: options.clock,
+      firstMs: FIRST_AFTER_MS,
+      everyMs: DAY_MS,
+      failedMs: AGAIN_AFTER_MS,
+      run: () => this.run({ isDryRun: false }),
+      onFailure: options.onFailure,
+    })
   }
 
   /** The first round is half a minute from now. */
   start(): void {
-    this.#startIn(FIRST_AFTER_MS)
+    this.#rounds.start()
   }
 
   /** Waits for the statement, or the erasures, in progress; then nothing more is removed. */
   async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel?.()
-    await this.#round
+    await Promise.all([this.#rounds.stop(), this.#round])
   }
 
   get stats(): RetentionStats {
@@ -171,22 +176,6 @@ export class RetentionJob {
     return round
   }
 
-  #startIn(delayMs: number): void {
-    this.#cancel = this.#clock.after(delayMs, () => {
-      void this.run({ isDryRun: false }).then(
-        () => this.#again(DAY_MS),
-        (error) => {
-          this.#onFailure(error)
-          this.#again(AGAIN_AFTER_MS)
-        },
-      )
-    })
-  }
-
-  #again(delayMs: number): void {
-    if (!this.#stopped) this.#startIn(delayMs)
-  }
-
   /** What fails for one guest or agency does not hold up the others: the first failure is thrown at the end. */
   async #runRound(isDryRun: boolean): Promise<RetentionRound> {
     const now = this.#clock.now()
@@ -197,7 +186,7 @@ export class RetentionJob {
     const agencies = await this.#rows.agencies()
     let [guests, bookings] = [0, 0]
     for (const { agencyId, own } of agencies) {
-      if (this.#stopped) break
+      if (this.#rounds.isStopped) break
       const agency = this.#agencyById(agencyId)
       if (agency === null) continue
       const due = dueAt(now, { ...this.#defaults, ...own })
@@ -211,12 +200,12 @@ export class RetentionJob {
     const settings = agencies.map(({ own }) => ({ ...this.#defaults, ...own }))
     const { deliveriesBefore, logBefore } = dueAt(now, longest(settings, this.#defaults))
     const monthsToArchive = await this.#rows.countMonths(logBefore)
-    if (!isDryRun && !this.#stopped) {
+    if (!isDryRun && !this.#rounds.isStopped) {
       this.#monthsToArchive = monthsToArchive
       if (this.#ownsDeliveries()) await this.#rows.forgetDeliveries(deliveriesBefore).catch(noteFailure)
     }
     if (failures.length > 0) throw failures[0]
-    if (!isDryRun && !this.#stopped) this.#succeededAt = now
+    if (!isDryRun && !this.#rounds.isStopped) this.#succeededAt = now
     return { guests, bookings, deliveriesBefore, monthsToArchive }
   }
 
@@ -227,11 +216,11 @@ export class RetentionJob {
     noteFailure: (error: unknown) => void,
   ): Promise<number> {
     let count = 0
-    for (let after: GuestPlace | null = null; !this.#stopped; ) {
+    for (let after: GuestPlace | null = null; !this.#rounds.isStopped; ) {
       const page = await this.#rows.dueGuests(agency.id, { before: guestsBefore, after, limit: GUESTS_PER_PAGE })
       if (isDryRun) count += page.guestIds.length
       const erased: string[] = []
-      for (let from = 0; !isDryRun && !this.#stopped && from < page.guestIds.length; from += ERASED_AT_ONCE) {
+      for (let from = 0; !isDryRun && !this.#rounds.isStopped && from < page.guestIds.length; from += ERASED_AT_ONCE) {
         const some = page.guestIds.slice(from, from + ERASED_AT_ONCE)
         const wereDue = await Promise.all(
           some.map((guestId) =>
@@ -257,7 +246,7 @@ export class RetentionJob {
   async #removeBookings(agencyId: string, { bookingsBefore: before }: Due, isDryRun: boolean): Promise<number> {
     if (isDryRun) return this.#rows.countDueBookings(agencyId, before)
     let count = 0
-    while (!this.#stopped) {
+    while (!this.#rounds.isStopped) {
       const audit = successLine({ clock: this.#clock, newId: this.#newId }, CALLER)
       const deleted = await this.#rows.deleteBookings(agencyId, { before, limit: BOOKINGS_PER_SLICE, audit })
       count += deleted

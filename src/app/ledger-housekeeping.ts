@@ -10,7 +10,7 @@ import type { Journal } from '../core/journal/journal.ts'
 import { SHARDS } from '../core/journal/shard.ts'
 import { CheckpointBuilder } from '../events/checkpoints/checkpoint-builder.ts'
 import { RecentLeaves } from '../events/checkpoints/recent-leaves.ts'
-import { ExpiredAnswers } from '../http/expired-answers.ts'
+import { expiredAnswers } from '../http/expired-answers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { PostgresCheckpointRows } from '../postgres/stores/postgres-checkpoint-rows.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
@@ -18,7 +18,7 @@ import { vacuumErased } from '../postgres/stores/vacuum-erased.ts'
 import { ErasureRounds } from './erasure-rounds.ts'
 import type { LedgerWatch } from './ledger.ts'
 import type { LedgerStores } from './ledger-stores.ts'
-import { MonthsAhead } from './months-ahead.ts'
+import { monthRounds } from './months-ahead.ts'
 
 /** Some 13 MB at most. Ten seconds of bookings, the time between two rounds, are far fewer. */
 const RECENT_LEAVES = { leavesMax: 65_536, agencyLeavesMax: 8_192 } as const
@@ -36,17 +36,6 @@ export function openHousekeeping(options: {
 }): { readonly checkpoints: CheckpointBuilder; start(): void; stop(): Promise<void> } {
   const { stores, clock, watch, ownership, writing, guestErasures, retention } = options
   const onFailure = watch.onHousekeepingFailure
-  const expiredAnswers = new ExpiredAnswers({
-    deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params),
-    clock,
-    onFailure,
-  })
-  const monthsAhead = new MonthsAhead({
-    ensure: () => ensureMonths(stores.sql),
-    onNewest: (month) => writing().journal.setNewestMonth(month),
-    clock,
-    onFailure,
-  })
   const checkpoints = new CheckpointBuilder({
     rows: new PostgresCheckpointRows(stores.sql),
     clock,
@@ -68,7 +57,18 @@ export function openHousekeeping(options: {
     vacuum: () => vacuumErased(options.databaseUrl),
     onFailure,
   })
-  const parts = [expiredAnswers, monthsAhead, checkpoints, erasureRounds, retention]
+  const parts = [
+    expiredAnswers({ clock, deleteExpired: (params) => stores.idempotencyRows.deleteExpired(params), onFailure }),
+    monthRounds({
+      clock,
+      ensure: () => ensureMonths(stores.sql),
+      onNewest: (month) => writing().journal.setNewestMonth(month),
+      onFailure,
+    }),
+    checkpoints,
+    erasureRounds,
+    retention,
+  ]
   return {
     checkpoints,
     start: () => {

@@ -1,8 +1,7 @@
 import type { Instant } from '../core/domain/booking.ts'
 import { type Month, monthOf } from '../core/journal/shard.ts'
-import type { Clock } from '../lib/clock.ts'
-
-const EVERY_MS = 86_400_000
+import { type Clock, DAY_MS } from '../lib/clock.ts'
+import { Rounds } from '../lib/rounds.ts'
 
 /** How many months after that of `now` have partitions, up to `newest`; null when that is not known. */
 export function monthsAhead(newest: Month, now: Instant): number | null {
@@ -12,51 +11,16 @@ export function monthsAhead(newest: Month, now: Instant): number | null {
 }
 
 /**
- * Creates the partitions of the next months, once a day. If that fails, writes still succeed: rows of a month without a partition go
- * into the newest one (storageMonth).
+ * Creates the partitions of the next months, once a day, for the first time a day from now. If that fails, writes still succeed: rows of
+ * a month without a partition go into the newest one (storageMonth).
  */
-export class MonthsAhead {
-  readonly #ensure: () => Promise<Month>
-  readonly #clock: Clock
-  readonly #onNewest: (month: Month) => void
-  readonly #onFailure: (error: unknown) => void
-  #cancel: (() => void) | null = null
-  #round: Promise<void> = Promise.resolve()
-  #stopped = false
-
-  constructor(options: {
-    /** Returns the newest month that has partitions. */
-    ensure: () => Promise<Month>
-    clock: Clock
-    onNewest: (month: Month) => void
-    onFailure: (error: unknown) => void
-  }) {
-    this.#ensure = options.ensure
-    this.#clock = options.clock
-    this.#onNewest = options.onNewest
-    this.#onFailure = options.onFailure
-  }
-
-  /** The first round is a day from now. */
-  start(): void {
-    this.#cancel = this.#clock.after(EVERY_MS, () => {
-      this.#round = this.#runRound()
-    })
-  }
-
-  /** Waits for the running statement. */
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel?.()
-    await this.#round
-  }
-
-  async #runRound(): Promise<void> {
-    try {
-      this.#onNewest(await this.#ensure())
-    } catch (error) {
-      this.#onFailure(error)
-    }
-    if (!this.#stopped) this.start()
-  }
+export function monthRounds(options: {
+  readonly clock: Clock
+  /** Returns the newest month that has partitions. */
+  ensure(): Promise<Month>
+  onNewest(month: Month): void
+  onFailure(error: unknown): void
+}): Rounds {
+  const { clock, ensure, onNewest, onFailure } = options
+  return new Rounds({ clock, firstMs: DAY_MS, everyMs: DAY_MS, run: async () => onNewest(await ensure()), onFailure })
 }

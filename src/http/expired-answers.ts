@@ -1,4 +1,5 @@
 import { type Clock, sleep, steadyNow } from '../lib/clock.ts'
+import { Rounds } from '../lib/rounds.ts'
 import { ANSWER_KEPT_MS } from './idempotent-writes.ts'
 
 const EVERY_MS = 600_000
@@ -10,49 +11,22 @@ const PAUSE_MS = 50
  * Deletes answers that are no longer replayed (docs/design.md#additive-headers: 24 hours), every 10 minutes and at start.
  * Housekeeping only: an expired answer is not found even while it is stored. Deletes none that might be found (I5).
  */
-export class ExpiredAnswers {
-  readonly #deleteExpired: (params: { notAfter: number; limit: number }) => Promise<number>
-  readonly #clock: Clock
-  readonly #now: () => number
-  readonly #onFailure: (error: unknown) => void
-  #cancel: (() => void) | null = null
-  #round: Promise<void> = Promise.resolve()
-  #stopped = false
-
-  constructor(options: {
-    /** Deletes the oldest first, and returns how many. */
-    deleteExpired: (params: { notAfter: number; limit: number }) => Promise<number>
-    clock: Clock
-    onFailure: (error: unknown) => void
-  }) {
-    this.#deleteExpired = options.deleteExpired
-    this.#clock = options.clock
-    this.#now = steadyNow(options.clock)
-    this.#onFailure = options.onFailure
-  }
-
-  start(): void {
-    this.#round = this.#runRound()
-  }
-
-  /** Waits for the statement that runs, then deletes nothing more. */
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel?.()
-    await this.#round
-  }
-
-  async #runRound(): Promise<void> {
-    try {
-      const notAfter = this.#now() - ANSWER_KEPT_MS
-      while (!this.#stopped) {
-        const deleted = await this.#deleteExpired({ notAfter, limit: DELETED_AT_ONCE })
-        if (deleted < DELETED_AT_ONCE) break
-        await sleep(this.#clock, PAUSE_MS)
-      }
-    } catch (error) {
-      this.#onFailure(error)
+export function expiredAnswers(options: {
+  readonly clock: Clock
+  /** Deletes the oldest first, and returns how many. */
+  deleteExpired(params: { notAfter: number; limit: number }): Promise<number>
+  onFailure(error: unknown): void
+}): Rounds {
+  const { clock, deleteExpired, onFailure } = options
+  const now = steadyNow(clock)
+  const run = async () => {
+    const notAfter = now() - ANSWER_KEPT_MS
+    while (!rounds.isStopped) {
+      const deleted = await deleteExpired({ notAfter, limit: DELETED_AT_ONCE })
+      if (deleted < DELETED_AT_ONCE) break
+      await sleep(clock, PAUSE_MS)
     }
-    if (!this.#stopped) this.#cancel = this.#clock.after(EVERY_MS, () => this.start())
   }
+  const rounds = new Rounds({ clock, firstMs: 0, everyMs: EVERY_MS, run, onFailure })
+  return rounds
 }

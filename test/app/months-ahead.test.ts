@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { MonthsAhead, monthsAhead } from '../../src/app/months-ahead.ts'
+import { monthRounds, monthsAhead } from '../../src/app/months-ahead.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const DAY_MS = 86_400_000
@@ -8,14 +8,13 @@ function open(ensure: () => Promise<string>) {
   const clock = new FakeClock()
   const newest: string[] = []
   const failures: unknown[] = []
-  const months = new MonthsAhead({
+  monthRounds({
     ensure,
     clock,
     onNewest: (month) => newest.push(month),
     onFailure: (error) => failures.push(error),
-  })
-  months.start()
-  return { clock, months, newest, failures }
+  }).start()
+  return { clock, newest, failures }
 }
 
 test.each([
@@ -47,11 +46,4 @@ test('a failure is reported, and the next day it is tried again', async () => {
   expect([newest, failures]).toMatchObject([[], [{ message: 'the database is away' }]])
   await clock.advance(DAY_MS)
   expect([newest, failures.length]).toEqual([['2027-04-01'], 1])
-})
-
-test('after a stop nothing more is asked', async () => {
-  const { clock, months, newest } = open(async () => '2027-04-01')
-  await months.stop()
-  await clock.advance(3 * DAY_MS)
-  expect(newest).toEqual([])
 })

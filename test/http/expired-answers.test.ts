@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ExpiredAnswers } from '../../src/http/expired-answers.ts'
+import { expiredAnswers } from '../../src/http/expired-answers.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/clock.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 
@@ -9,7 +9,7 @@ function openDeletion(counts: (number | Error)[]) {
   const clock = new FakeClock(START)
   const requests: { notAfter: number; limit: number }[] = []
   const failures: unknown[] = []
-  const expired = new ExpiredAnswers({
+  const expired = expiredAnswers({
     clock,
     deleteExpired: async (what) => {
       requests.push(what)

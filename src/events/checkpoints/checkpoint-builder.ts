@@ -12,6 +12,7 @@ import { shardOf } from '../../core/journal/shard.ts'
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HASH_BYTES } from '../../lib/merkle-hash.ts'
+import { Rounds } from '../../lib/rounds.ts'
 import { Slices } from '../../lib/slices.ts'
 import {
   type BuiltPart,
@@ -49,7 +50,7 @@ export class CheckpointBuilder {
   readonly #clock: Clock
   readonly #owned: () => readonly ShardEpoch[]
   readonly #recent: RecentLeaves
-  readonly #onFailure: (error: unknown) => void
+  readonly #rounds: Rounds
   /** Agencies with entries that may have no leaf. */
   readonly #noted = new Set<string>()
   /** The least recently used first. */
@@ -57,9 +58,6 @@ export class CheckpointBuilder {
   /** Of shards whose agencies have been looked at: since then, every entry is noted. */
   readonly #searched = new Map<number, number>()
   #coveredAt: number
-  #cancel: (() => void) | null = null
-  #running: Promise<void> = Promise.resolve()
-  #stopped = false
 
   constructor(options: {
     rows: CheckpointRows
@@ -73,7 +71,8 @@ export class CheckpointBuilder {
     this.#clock = options.clock
     this.#owned = options.owned
     this.#recent = options.recent
-    this.#onFailure = options.onFailure
+    const { clock, onFailure } = options
+    this.#rounds = new Rounds({ clock, firstMs: ROUND_MS, everyMs: ROUND_MS, run: () => this.round(), onFailure })
     this.#coveredAt = options.clock.now()
   }
 
@@ -89,20 +88,12 @@ export class CheckpointBuilder {
   }
 
   start(): void {
-    this.#cancel = this.#clock.after(ROUND_MS, () => {
-      this.#running = this.round()
-        .catch(this.#onFailure)
-        .then(() => {
-          if (!this.#stopped) this.start()
-        })
-    })
+    this.#rounds.start()
   }
 
   /** Waits for the statement that runs, then builds nothing more: the next process continues. */
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel?.()
-    await this.#running
+  stop(): Promise<void> {
+    return this.#rounds.stop()
   }
 
   /**
@@ -113,14 +104,14 @@ export class CheckpointBuilder {
     const began = this.#clock.now()
     await this.#searchNewShards()
     const damaged: TreeDamagedError[] = []
-    for (let waiting: readonly string[] = [...this.#noted]; waiting.length > 0 && !this.#stopped; ) {
+    for (let waiting: readonly string[] = [...this.#noted]; waiting.length > 0 && !this.#rounds.isStopped; ) {
       const further: string[] = []
-      for (let from = 0; from < waiting.length && !this.#stopped; from += AGENCIES_AT_ONCE)
+      for (let from = 0; from < waiting.length && !this.#rounds.isStopped; from += AGENCIES_AT_ONCE)
         further.push(...(await this.#extend(waiting.slice(from, from + AGENCIES_AT_ONCE), damaged)))
       waiting = further
     }
     if (damaged.length > 0) throw damaged[0]
-    if (!this.#stopped) this.#coveredAt = began
+    if (!this.#rounds.isStopped) this.#coveredAt = began
   }
 
   /** Entries that were written before the shard came to this process were noted by another. */
@@ -130,7 +121,7 @@ export class CheckpointBuilder {
     const shards = fresh.map(({ shard }) => shard)
     // Others may have extended these trees since, or a fail-over may have lost the ends of them.
     for (const id of this.#trees.keys()) if (shards.includes(shardOf(id))) this.#trees.delete(id)
-    for (let after: string | null = null; !this.#stopped; ) {
+    for (let after: string | null = null; !this.#rounds.isStopped; ) {
       const { agencyIds, lastId } = await this.#rows.behind(shards, after, AGENCIES_PER_SEARCH)
       for (const id of agencyIds) this.#noted.add(id)
       after = lastId
