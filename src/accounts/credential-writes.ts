@@ -10,6 +10,7 @@ import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Caller, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { AssertionError } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
+import { Counts } from '../lib/counts.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyStore } from './agency-store.ts'
@@ -62,7 +63,7 @@ export class CredentialWrites<C extends Credential> {
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
   readonly #turns = new KeyedTurns()
   /** How many are on their way into the store, by agency. */
-  readonly #making = new Map<string, number>()
+  readonly #making = new Counts<string>()
   /** By agency. */
   readonly #refresh: MemoryRefresh
   /** Revocations, by credential. */
@@ -84,17 +85,14 @@ export class CredentialWrites<C extends Credential> {
    */
   async add(credential: C, caller: Caller, keep?: KeepChange<C>): Promise<AgencyOutcome<C>> {
     const { agencyId } = credential
-    const making = this.#making.get(agencyId) ?? 0
     const now = this.#dependencies.clock.now()
     const live = this.#kind.credentials.of(agencyId).filter((other) => isLive(other, now)).length
-    if (live + making >= LIVE_CREDENTIALS_MAX) return refused(TOO_MANY[this.#kind.access])
-    this.#making.set(agencyId, making + 1)
+    if (live + this.#making.of(agencyId) >= LIVE_CREDENTIALS_MAX) return refused(TOO_MANY[this.#kind.access])
+    this.#making.add(agencyId)
     try {
       await this.#insert(credential, caller, keep)
     } finally {
-      const left = (this.#making.get(agencyId) ?? 1) - 1
-      if (left > 0) this.#making.set(agencyId, left)
-      else this.#making.delete(agencyId)
+      this.#making.add(agencyId, -1)
     }
     this.#kind.credentials.forgetEnded(agencyId, now)
     return done(credential)

@@ -22,6 +22,7 @@ import {
   randomState,
 } from 'openid-client'
 import { type Clock, HOUR_MS, MINUTE_MS } from '../lib/clock.ts'
+import { Counts } from '../lib/counts.ts'
 import { openText, sealText } from '../lib/sealed-text.ts'
 import { clientNetworkOf } from './client-address.ts'
 import { WrongTokenThrottle } from './wrong-token-throttle.ts'
@@ -83,9 +84,8 @@ export class OidcSignIn {
   readonly #linksOf: (email: string, browser: string) => Promise<readonly string[]>
   readonly #onFailure: (failure: OidcFailure) => void
   #discovered: { readonly config: Promise<Configuration>; readonly atMs: number } | null = null
-  #callbacks = 0
-  /** The same by network. */
-  readonly #callbacksOf = new Map<string, number>()
+  /** In progress, by network. */
+  readonly #callbacks = new Counts<string>()
   /** Whoever has failed often has the provider asked for nothing more, for a while: each request has the client's secret. */
   readonly #failures: WrongTokenThrottle
   #reportedAtMs = Number.NEGATIVE_INFINITY
@@ -148,10 +148,9 @@ export class OidcSignIn {
     const attempt = sealed === null ? null : this.#attemptIn(sealed)
     if (attempt === null || this.#failures.isOver(address)) return { kind: 'failed' }
     const network = clientNetworkOf(address)
-    const waiting = this.#callbacksOf.get(network) ?? 0
-    if (this.#callbacks >= CALLBACKS_MAX || waiting >= CALLBACKS_PER_ADDRESS_MAX) return { kind: 'failed' }
-    this.#callbacks += 1
-    this.#callbacksOf.set(network, waiting + 1)
+    if (this.#callbacks.total >= CALLBACKS_MAX || this.#callbacks.of(network) >= CALLBACKS_PER_ADDRESS_MAX)
+      return { kind: 'failed' }
+    this.#callbacks.add(network)
     const email = await this.#emailOf(query, attempt)
       .catch((error: unknown) => {
         // It was asked, and refuses: not when somebody has changed their mind, or nobody answers.
@@ -159,12 +158,7 @@ export class OidcSignIn {
         this.#failed('callback', error)
         return 'failed' as const
       })
-      .finally(() => {
-        this.#callbacks -= 1
-        const left = (this.#callbacksOf.get(network) ?? 1) - 1
-        if (left === 0) this.#callbacksOf.delete(network)
-        else this.#callbacksOf.set(network, left)
-      })
+      .finally(() => this.#callbacks.add(network, -1))
     if (email === 'failed') return { kind: 'failed' }
     const browser = randomState()
     const secrets = email === null ? [] : await this.#linksOf(email, browser)

@@ -23,6 +23,7 @@ import { JournalError, notOwner } from '../core/journal/journal-error.ts'
 import type { ChangeAnswer, IdempotencyDraft } from '../core/journal/record.ts'
 import { AssertionError, assert } from '../lib/assert.ts'
 import { type Clock, DAY_MS, steadyNow } from '../lib/clock.ts'
+import { Counts } from '../lib/counts.ts'
 import { sha256Hex } from '../lib/ids.ts'
 
 /** How long an answer is replayed. */
@@ -124,11 +125,11 @@ export class IdempotentWrites {
   readonly #termOf: (agencyId: string) => number | null
   readonly #openMax: number
   readonly #openPerAgencyMax: number
-  readonly #openOf = new Map<string, number>()
+  /** By agency. */
+  readonly #open = new Counts<string>()
   readonly #inFlight = new Map<string, InFlight>()
   /** Scopes in which an execution failed, and whether any of them failed with an unknown outcome. */
   readonly #doubtful = new Map<string, { readonly agencyId: string; readonly isUnknown: boolean }>()
-  #open = 0
 
   /**
    * @param options.sandboxNow what the clock of a sandbox shows; null for any other agency
@@ -152,7 +153,7 @@ export class IdempotentWrites {
 
   /** Requests with an idempotency key that are open; for the metrics. */
   get open(): number {
-    return this.#open
+    return this.#open.total
   }
 
   /**
@@ -163,14 +164,13 @@ export class IdempotentWrites {
    */
   async run<R>(request: IdempotentRequest, execute: Execute<R>): Promise<IdempotentOutcome<R>> {
     const { agencyId } = request
-    const own = this.#openOf.get(agencyId) ?? 0
-    if (this.#open >= this.#openMax || own >= this.#openPerAgencyMax) {
+    const own = this.#open.of(agencyId)
+    if (this.#open.total >= this.#openMax || own >= this.#openPerAgencyMax) {
       throw new IdempotencyFullError(
-        `Cannot take a request with an Idempotency-Key: ${this.#open} are open, ${own} of its agency`,
+        `Cannot take a request with an Idempotency-Key: ${this.#open.total} are open, ${own} of its agency`,
       )
     }
-    this.#open += 1
-    this.#openOf.set(agencyId, own + 1)
+    this.#open.add(agencyId)
     try {
       const scope = scopeName(request)
       for (;;) {
@@ -187,10 +187,7 @@ export class IdempotentWrites {
         }
       }
     } finally {
-      this.#open -= 1
-      const left = (this.#openOf.get(agencyId) ?? 0) - 1
-      if (left > 0) this.#openOf.set(agencyId, left)
-      else this.#openOf.delete(agencyId)
+      this.#open.add(agencyId, -1)
     }
   }
 

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from './clock.ts'
+import { Counts } from './counts.ts'
 
 /**
  * First in, first out, up to `max` elements. Amortised constant time at both ends. An empty queue holds no list: there is one queue
@@ -131,10 +132,10 @@ interface Waiting {
 export class FairShares {
   readonly #options: FairSharesOptions
   readonly #clock: Clock
-  readonly #running = new Map<string, number>()
+  /** By owner. */
+  readonly #running = new Counts<string>()
   /** By owner, in the order in which they get the next free places. */
   readonly #waiting = new Map<string, Set<Waiting>>()
-  #runningCount = 0
   #refusedCount = 0
 
   constructor(options: FairSharesOptions) {
@@ -145,7 +146,7 @@ export class FairShares {
   get stats(): SharesStats {
     let waiting = 0
     for (const tasks of this.#waiting.values()) waiting += tasks.size
-    return { running: this.#runningCount, waiting, refused: this.#refusedCount }
+    return { running: this.#running.total, waiting, refused: this.#refusedCount }
   }
 
   /**
@@ -155,7 +156,7 @@ export class FairShares {
   run<T>(owner: string, task: () => PromiseLike<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const start = (): void => {
-        this.#take(owner)
+        this.#running.add(owner)
         Promise.try(task).then(
           (value) => {
             this.#release(owner)
@@ -196,19 +197,11 @@ export class FairShares {
 
   #hasPlaceFor(owner: string): boolean {
     const { runningMax, shareMax } = this.#options
-    return this.#runningCount < runningMax && (this.#running.get(owner) ?? 0) < shareMax
-  }
-
-  #take(owner: string): void {
-    this.#runningCount += 1
-    this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1)
+    return this.#running.total < runningMax && this.#running.of(owner) < shareMax
   }
 
   #release(owner: string): void {
-    this.#runningCount -= 1
-    const left = (this.#running.get(owner) ?? 0) - 1
-    if (left === 0) this.#running.delete(owner)
-    else this.#running.set(owner, left)
+    this.#running.add(owner, -1)
     this.#startNext()
   }
 

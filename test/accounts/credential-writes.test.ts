@@ -52,6 +52,16 @@ test('a token that is still being stored counts towards the limit after another 
   expect(await second).toMatchObject({ kind: 'done' })
 })
 
+test('a token that was not stored does not count towards the limit', async () => {
+  const { writes, inserts } = open(Array.from({ length: LIVE_CREDENTIALS_MAX - 1 }, (_, n) => token(n)))
+  const first = writes.add(token(1_001), CALLER)
+  inserts[0]?.reject(new WriteError('not_written', 'x'))
+  await expect(first).rejects.toMatchObject({ outcome: 'not_written' })
+  const second = writes.add(token(1_002), CALLER)
+  inserts[1]?.resolve()
+  expect(await second).toMatchObject({ kind: 'done' })
+})
+
 test('a token that may not be stored is listed if it is; those of other agencies stay as they are in memory', async () => {
   const tokens: AccessToken[] = []
   const { writes, inserts } = open(tokens, [token(1), token(2, sampleId('agc', 'other'))])

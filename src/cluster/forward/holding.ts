@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../lib/clock.ts'
+import { Counts } from '../../lib/counts.ts'
 import type { Owners } from '../shard-owners.ts'
 
 /**
@@ -15,8 +16,8 @@ export const HELD_OF_SHARD_MAX = 1_000
 export class Holding {
   readonly #owners: Pick<Owners, 'changed'>
   readonly #clock: Clock
-  #held = 0
-  readonly #heldOf = new Map<number | null, number>()
+  /** By shard. */
+  readonly #held = new Counts<number | null>()
   #heldEver = 0
 
   constructor(owners: Pick<Owners, 'changed'>, clock: Clock) {
@@ -25,7 +26,7 @@ export class Holding {
   }
 
   get held(): number {
-    return this.#held
+    return this.#held.total
   }
 
   /** Since the start. */
@@ -50,22 +51,17 @@ export class Holding {
     ms: number,
   ): Promise<'waited' | 'no_owner' | 'full'> {
     if (patience.leftMs <= 0 || client.aborted) return 'no_owner'
-    const ofShard = this.#heldOf.get(shard) ?? 0
-    if (this.#held >= HELD_MAX || (shard !== null && ofShard >= HELD_OF_SHARD_MAX)) return 'full'
+    if (this.#held.total >= HELD_MAX || (shard !== null && this.#held.of(shard) >= HELD_OF_SHARD_MAX)) return 'full'
     if (!patience.isHeld) this.#heldEver += 1
     patience.isHeld = true
-    this.#held += 1
-    this.#heldOf.set(shard, ofShard + 1)
+    this.#held.add(shard)
     const sinceMs = this.#clock.monotonicMs()
     try {
       const waitMs = Math.min(ms, patience.leftMs)
       if (waitMs > 0)
         await (shard === null ? sleep(this.#clock, waitMs, client) : this.#owners.changed(shard, waitMs, client))
     } finally {
-      this.#held -= 1
-      const left = (this.#heldOf.get(shard) ?? 0) - 1
-      if (left > 0) this.#heldOf.set(shard, left)
-      else this.#heldOf.delete(shard)
+      this.#held.add(shard, -1)
       // At least 1: nobody waits for ever on a source that tells of changes without end.
       patience.leftMs -= Math.max(1, this.#clock.monotonicMs() - sinceMs)
     }

@@ -9,6 +9,7 @@
 
 import { NOT_OWNER_STATUS } from '../../http/problem-of.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { Counts } from '../../lib/counts.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import { traceparentIn } from '../../lib/traceparent.ts'
 import type { Tracer } from '../../lib/tracer.ts'
@@ -62,10 +63,9 @@ function isOfAllAttempts({ status }: Response): boolean {
 export class OwnerRoute {
   readonly #options: OwnerRouteOptions
   readonly #holding: Holding
-  /** Sent to other nodes, and not answered yet, or still being answered. */
-  #open = 0
+  /** By shard: sent to other nodes, and not answered yet, or still being answered. */
+  readonly #open = new Counts<number>()
   #openFeeds = 0
-  readonly #openOf = new Map<number, number>()
   /** Since the start. */
   readonly counted = { forwarded: 0, sentAgain: 0, refused: 0 }
   /** Ids of nodes that refused the last request that they got from this one. */
@@ -143,7 +143,7 @@ export class OwnerRoute {
   #isFull({ request, shard }: OwnedRequest): boolean {
     const { forwardedMax = FORWARDED_MAX, forwardedFeedsMax = FORWARDED_FEEDS_MAX } = this.#options
     const { forwardedOfShardMax = FORWARDED_OF_SHARD_MAX } = this.#options
-    if (this.#open >= forwardedMax || (this.#openOf.get(shard) ?? 0) >= forwardedOfShardMax) return true
+    if (this.#open.total >= forwardedMax || this.#open.of(shard) >= forwardedOfShardMax) return true
     return this.#openFeeds >= forwardedFeedsMax && isFeed(request)
   }
 
@@ -200,10 +200,8 @@ export class OwnerRoute {
     const send = this.#options.calls.sender(params, hasNewKey)
     const feeds = isFeed(request) ? 1 : 0
     const count = (change: 1 | -1) => {
-      this.#open += change
+      this.#open.add(shard, change)
       this.#openFeeds += feeds * change
-      // At most one count for each shard stays, of 0.
-      this.#openOf.set(shard, (this.#openOf.get(shard) ?? 0) + change)
     }
     const onEnd = () => count(-1)
     const { tracer } = this.#options

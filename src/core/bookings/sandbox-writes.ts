@@ -6,6 +6,7 @@
  */
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { Counts } from '../../lib/counts.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -17,8 +18,8 @@ export const WRITES_MS_MAX = 15_000
 export class SandboxWrites {
   readonly #catalogue: Pick<Catalogue, 'agencyById' | 'termOf'>
   readonly #clock: Clock
-  /** By sandbox; none for one without any. */
-  readonly #writing = new Map<string, number>()
+  /** By sandbox. */
+  readonly #writing = new Counts<string>()
   /** Those that end, and what is to be called when nothing is written to them. */
   readonly #ending = new Map<string, () => void>()
 
@@ -38,16 +39,11 @@ export class SandboxWrites {
   async #run<T>(sandboxId: string, write: () => Promise<T>): Promise<T> {
     if (this.#ending.has(sandboxId) || this.#hasEnded(sandboxId))
       throw new WriteError('not_written', 'Cannot write to a sandbox: it is being reset or deleted')
-    this.#writing.set(sandboxId, this.#count(sandboxId) + 1)
+    this.#writing.add(sandboxId)
     try {
       return await write()
     } finally {
-      const left = this.#count(sandboxId) - 1
-      if (left > 0) this.#writing.set(sandboxId, left)
-      else {
-        this.#writing.delete(sandboxId)
-        this.#ending.get(sandboxId)?.()
-      }
+      if (this.#writing.add(sandboxId, -1) === 0) this.#ending.get(sandboxId)?.()
     }
   }
 
@@ -60,7 +56,7 @@ export class SandboxWrites {
     const over = Promise.withResolvers<void>()
     this.#ending.set(sandboxId, over.resolve)
     try {
-      if (this.#count(sandboxId) > 0) await this.#within(over.promise)
+      if (this.#writing.of(sandboxId) > 0) await this.#within(over.promise)
       return await end()
     } finally {
       this.#ending.delete(sandboxId)
@@ -78,9 +74,5 @@ export class SandboxWrites {
   /** Not one that another process has, which decides about it. */
   #hasEnded(sandboxId: string): boolean {
     return this.#catalogue.agencyById(sandboxId) === null && this.#catalogue.termOf(sandboxId) !== null
-  }
-
-  #count(sandboxId: string): number {
-    return this.#writing.get(sandboxId) ?? 0
   }
 }

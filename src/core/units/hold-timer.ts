@@ -9,6 +9,7 @@
 
 import { AssertionError } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { Counts } from '../../lib/counts.ts'
 import type { Instant } from '../domain/booking.ts'
 import { JournalError } from '../journal/journal-error.ts'
 import { MailboxFullError } from './unit-actor.ts'
@@ -47,7 +48,7 @@ interface Failing {
 export class FailingHolds {
   readonly #holds = new Map<string, Failing>()
   /** Number of failing holds per unit. */
-  readonly #perUnit = new Map<string, number>()
+  readonly #perUnit = new Counts<string>()
   #round = 0
 
   get size(): number {
@@ -85,18 +86,14 @@ export class FailingHolds {
     failing.failures += 1
     if (known !== undefined) return false
     this.#holds.set(bookingId, failing)
-    const ofUnit = (this.#perUnit.get(unitId) ?? 0) + 1
-    this.#perUnit.set(unitId, ofUnit)
-    return ofUnit === 1
+    return this.#perUnit.add(unitId) === 1
   }
 
   remove(bookingId: string): void {
     const failing = this.#holds.get(bookingId)
     if (failing === undefined) return
     this.#holds.delete(bookingId)
-    const left = (this.#perUnit.get(failing.unitId) ?? 0) - 1
-    if (left > 0) this.#perUnit.set(failing.unitId, left)
-    else this.#perUnit.delete(failing.unitId)
+    this.#perUnit.add(failing.unitId, -1)
   }
 
   /**

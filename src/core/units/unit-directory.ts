@@ -10,6 +10,7 @@
 
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { Counts } from '../../lib/counts.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import { CorruptLedgerError, notOwner } from '../journal/journal-error.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
@@ -80,7 +81,7 @@ export class UnitDirectory {
   readonly #busy = new Set<UnitActor>()
   readonly #activating = new Map<string, { readonly agencyId: string; readonly actor: Promise<UnitActor> }>()
   /** Number of commands waiting for a unit's activation to take their turn (U5). */
-  readonly #pendingTurns = new Map<string, number>()
+  readonly #pendingTurns = new Counts<string>()
   /** Units that could not be recovered when they were last asked for, because what is stored of them is damaged. */
   readonly #damaged = new Set<string>()
   /** Events applied since the start, by agency; none for an agency without any. */
@@ -187,7 +188,7 @@ export class UnitDirectory {
   }
 
   async #turnOnceActive<T>(unit: UnitAddress, turn: (state: UnitState) => Promise<T>): Promise<T> {
-    this.#pendingTurns.set(unit.unitId, (this.#pendingTurns.get(unit.unitId) ?? 0) + 1)
+    this.#pendingTurns.add(unit.unitId)
     const term = this.#termOf(unit.agencyId)
     try {
       const activated = await this.#actor(unit)
@@ -198,7 +199,7 @@ export class UnitDirectory {
       // The command enters the mailbox before its pending turn is removed: from then on the actor is busy.
       return this.#turnOf(activated, turn)
     } finally {
-      this.#removePendingTurn(unit.unitId)
+      this.#pendingTurns.add(unit.unitId, -1)
     }
   }
 
@@ -326,14 +327,8 @@ export class UnitDirectory {
     this.#onLeft.clear()
   }
 
-  #removePendingTurn(unitId: string): void {
-    const left = (this.#pendingTurns.get(unitId) ?? 0) - 1
-    if (left > 0) this.#pendingTurns.set(unitId, left)
-    else this.#pendingTurns.delete(unitId)
-  }
-
   #canPassivate(actor: UnitActor): boolean {
-    return actor.isIdle && !this.#pendingTurns.has(actor.unitId) && !this.#activating.has(actor.unitId)
+    return actor.isIdle && this.#pendingTurns.of(actor.unitId) === 0 && !this.#activating.has(actor.unitId)
   }
 
   #actor(unit: UnitAddress): Promise<UnitActor> {

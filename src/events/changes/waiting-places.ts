@@ -4,6 +4,7 @@
  * wait with it.
  */
 import type { Clock } from '../../lib/clock.ts'
+import { Counts } from '../../lib/counts.ts'
 
 /** Of one API key or access token. */
 export const WAITING_PER_KEY_MAX = 20
@@ -68,7 +69,7 @@ export class WaitingPlaces {
   readonly #clock: Clock
   readonly #byKey = new Map<string, Set<Place>>()
   /** How many places are taken, by owner. */
-  readonly #byOwner = new Map<string, number>()
+  readonly #byOwner = new Counts<string>()
   readonly #taken = { request: 0, stream: 0 }
   #state: 'open' | 'paused' | 'ended' = 'open'
   #isChecking = false
@@ -85,17 +86,16 @@ export class WaitingPlaces {
   take(waiting: Waiting): Place | NoPlace {
     const { ownerId, keyId, kind } = waiting
     const places = this.#byKey.get(keyId) ?? new Set()
-    const ofOwner = this.#byOwner.get(ownerId) ?? 0
     if (places.size >= WAITING_PER_KEY_MAX) return 'key_full'
-    if (ofOwner >= WAITING_PER_AGENCY_MAX) return 'agency_full'
-    if (this.#taken.request + this.#taken.stream >= WAITING_MAX) return 'process_full'
+    if (this.#byOwner.of(ownerId) >= WAITING_PER_AGENCY_MAX) return 'agency_full'
+    if (this.#byOwner.total >= WAITING_MAX) return 'process_full'
     const place = new Place(waiting, (released) => this.#release(released))
     if (this.#state !== 'open') {
       place.end()
       return place
     }
     this.#byKey.set(keyId, places.add(place))
-    this.#byOwner.set(ownerId, ofOwner + 1)
+    this.#byOwner.add(ownerId)
     this.#taken[kind] += 1
     this.#check()
     return place
@@ -123,9 +123,7 @@ export class WaitingPlaces {
     const places = this.#byKey.get(keyId)
     if (places?.delete(place) !== true) return
     if (places.size === 0) this.#byKey.delete(keyId)
-    const left = (this.#byOwner.get(ownerId) ?? 0) - 1
-    if (left > 0) this.#byOwner.set(ownerId, left)
-    else this.#byOwner.delete(ownerId)
+    this.#byOwner.add(ownerId, -1)
     this.#taken[kind] -= 1
   }
 

@@ -3,6 +3,7 @@
  * one of the ways in which events arrive on a bad day. Nothing of it is recorded as a delivery.
  */
 import { type Clock, MINUTE_MS } from '../../lib/clock.ts'
+import { Counts } from '../../lib/counts.ts'
 import type { EndpointRows, FiredEvent, StoredEndpoint } from './endpoint-rows.ts'
 import type { PostOnce } from './guarded-post.ts'
 import { newSecret, openSecrets, type SecretBox, signedHeaders } from './secret-box.ts'
@@ -28,7 +29,7 @@ export class SandboxEvents {
   readonly #box: SecretBox
   readonly #clock: Clock
   /** By agency. */
-  readonly #open = new Map<string, number>()
+  readonly #open = new Counts<string>()
 
   constructor(options: {
     rows: Pick<EndpointRows, 'list' | 'eventsOf'>
@@ -47,10 +48,9 @@ export class SandboxEvents {
    * @returns not_found: the booking has fired no event
    */
   async send(agencyId: string, bookingId: string, fault: EventFault): Promise<SentAgain> {
-    const open = this.#open.get(agencyId) ?? 0
-    if (open >= OPEN_PER_AGENCY_MAX) return { kind: 'busy' }
+    if (this.#open.of(agencyId) >= OPEN_PER_AGENCY_MAX) return { kind: 'busy' }
     // Before the first await: calls that come at the same time count, too.
-    this.#open.set(agencyId, open + 1)
+    this.#open.add(agencyId)
     let isSending = false
     try {
       const events = await this.#rows.eventsOf(agencyId, bookingId, fault === 'reorder' ? 2 : 1)
@@ -60,7 +60,7 @@ export class SandboxEvents {
       )
       const sending = () => {
         void Promise.allSettled(endpoints.map((endpoint) => this.#sendAll(endpoint, events, fault))).then(() =>
-          this.#ended(agencyId),
+          this.#open.add(agencyId, -1),
         )
       }
       isSending = true
@@ -68,7 +68,7 @@ export class SandboxEvents {
       else sending()
       return { kind: 'sent', eventIds: events.map(({ id }) => id), endpoints: endpoints.length }
     } finally {
-      if (!isSending) this.#ended(agencyId)
+      if (!isSending) this.#open.add(agencyId, -1)
     }
   }
 
@@ -83,11 +83,5 @@ export class SandboxEvents {
         fault === 'bad_signature' ? [newSecret()] : openSecrets(endpoint, { owner, at: now, box: this.#box })
       await this.#post(url, { headers: signedHeaders({ eventId: id, body, at, secrets }), body })
     }
-  }
-
-  #ended(agencyId: string): void {
-    const left = (this.#open.get(agencyId) ?? 1) - 1
-    if (left > 0) this.#open.set(agencyId, left)
-    else this.#open.delete(agencyId)
   }
 }

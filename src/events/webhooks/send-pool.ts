@@ -1,4 +1,5 @@
 import { assert } from '../../lib/assert.ts'
+import { Counts } from '../../lib/counts.ts'
 
 /**
  * A queue in which agencies take turns, and the members of an agency take turns within it. However many members one
@@ -87,7 +88,7 @@ export interface Slot {
 export class SendPool {
   readonly #limits: PoolLimits
   readonly #onFree: () => void
-  readonly #ofAgency = new Map<string, number>()
+  readonly #ofAgency = new Counts<string>()
   /** Slow attempts in the fast pool that wait for room in the parked pool. */
   readonly #waiting = new Set<() => void>()
   #fast = 0
@@ -112,12 +113,12 @@ export class SendPool {
   }
 
   hasRoomFor(agencyId: string): boolean {
-    return (this.#ofAgency.get(agencyId) ?? 0) < this.#limits.perAgencyMax
+    return this.#ofAgency.of(agencyId) < this.#limits.perAgencyMax
   }
 
   start(agencyId: string, at: 'fast' | 'parked'): Slot {
     assert(this.hasRoom(at) && this.hasRoomFor(agencyId), `Cannot start an attempt: no ${at} place is free`)
-    this.#ofAgency.set(agencyId, (this.#ofAgency.get(agencyId) ?? 0) + 1)
+    this.#ofAgency.add(agencyId)
     if (at === 'fast') this.#fast += 1
     else this.#parked += 1
     let place: Place = at
@@ -142,17 +143,11 @@ export class SendPool {
         if (place === 'fast') this.#fast -= 1
         else this.#parked -= 1
         place = 'ended'
-        this.#leaveAgency(agencyId)
+        this.#ofAgency.add(agencyId, -1)
         this.#parkOneMore()
         this.#onFree()
       },
     }
-  }
-
-  #leaveAgency(agencyId: string): void {
-    const left = (this.#ofAgency.get(agencyId) ?? 0) - 1
-    if (left <= 0) this.#ofAgency.delete(agencyId)
-    else this.#ofAgency.set(agencyId, left)
   }
 
   #parkOneMore(): void {

@@ -3,6 +3,7 @@ import type { ChangeLine, KeepChange } from '../../core/journal/record.ts'
 import { assert } from '../../lib/assert.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HOUR_MS } from '../../lib/clock.ts'
+import { Counts } from '../../lib/counts.ts'
 import type { IdSource } from '../../lib/ids.ts'
 import type { EndpointChange, EndpointRows, ResendSince, ResentPart, StoredEndpoint } from './endpoint-rows.ts'
 import { type EndpointRefusal, parseEndpointUrl } from './endpoint-url.ts'
@@ -81,9 +82,8 @@ export class WebhookCommands {
   readonly #allowHosts: readonly string[]
   readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
   readonly #onEvents: (agencyId: string, events: readonly WebhookEventKind[]) => void
-  #pingsAtOnce = 0
-  /** Of them, by agency. */
-  readonly #pingsOf = new Map<string, number>()
+  /** In progress, by agency. */
+  readonly #pings = new Counts<string>()
 
   constructor(options: {
     rows: EndpointRows
@@ -242,19 +242,15 @@ export class WebhookCommands {
     audit: ChangeLine,
     keep?: KeepChange<WebhookDelivery>,
   ): Promise<PingOutcome> {
-    const ofAgency = this.#pingsOf.get(agencyId) ?? 0
-    if (ofAgency >= PINGS_PER_AGENCY_MAX || this.#pingsAtOnce >= PINGS_AT_ONCE_MAX) return { kind: 'busy' }
-    this.#pingsAtOnce += 1
-    this.#pingsOf.set(agencyId, ofAgency + 1)
+    if (this.#pings.of(agencyId) >= PINGS_PER_AGENCY_MAX || this.#pings.total >= PINGS_AT_ONCE_MAX)
+      return { kind: 'busy' }
+    this.#pings.add(agencyId)
     try {
       const endpoint = await this.#rows.find(agencyId, endpointId)
       if (endpoint === null) return { kind: 'not_found' }
       return { kind: 'pinged', delivery: await this.#sendPing(endpoint, audit, keep) }
     } finally {
-      this.#pingsAtOnce -= 1
-      const left = (this.#pingsOf.get(agencyId) ?? 0) - 1
-      if (left > 0) this.#pingsOf.set(agencyId, left)
-      else this.#pingsOf.delete(agencyId)
+      this.#pings.add(agencyId, -1)
     }
   }
 
