@@ -4,7 +4,6 @@ import { GuestErasures } from '../accounts/guest-erasures.ts'
 import { admittedRequests, type RateSlots } from '../accounts/rate-slots.ts'
 import { RetentionJob } from '../accounts/retention-job.ts'
 import { AGENCY_VIEW } from '../api/portal/agency-change.ts'
-import type { Turn } from '../cluster/await-turn.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import { BookingCommands } from '../core/bookings/booking-commands.ts'
 import { SandboxClocks } from '../core/bookings/sandbox-clocks.ts'
@@ -243,13 +242,6 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
   })
 
   const timers: NodeJS.Timeout[] = []
-  const others: Turn['writers'] = {
-    // The answer to a take-over of this process may have been lost.
-    list: async () => (await writers.list()).filter((writer) => writer.writerId !== writerId),
-    change: (waiting) => writers.change(waiting),
-    checkSchema: () => writers.checkSchema(),
-    await: () => writers.await(),
-  }
   const begin: PreparedLedger['begin'] = async (untilTurn) => {
     const warmUp = () => ownership.warmUp()
     const acquired = await ownership.acquire({
@@ -260,7 +252,7 @@ export async function prepareLedger(options: LedgerOptions): Promise<PreparedLed
         await checkpoints.listKeys().catch(watch.onHousekeepingFailure)
         if (untilTurn !== undefined) await warmUp()
       },
-      turn: async () => (await untilTurn?.({ writers: others, warmUp })) ?? null,
+      turn: async () => (await untilTurn?.({ writers, writerId, warmUp })) ?? null,
       isCancelled: options.isCancelled ?? (() => false),
       onFailure: watch.onTakeOverFailure,
     })

@@ -5,8 +5,8 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
-import { refuseBesideNodes } from '../cluster/alone.ts'
-import { awaitTurn } from '../cluster/await-turn.ts'
+import { turnAlone } from '../cluster/alone.ts'
+import type { TurnWatch } from '../cluster/await-turn.ts'
 import { adminSocketOf } from '../cluster/workers/worker-sockets.ts'
 import { ListenError, Listener } from '../http/server/listener.ts'
 import { sleep, systemClock } from '../lib/clock.ts'
@@ -185,44 +185,27 @@ class Parent {
   ): Promise<void> {
     const log = this.#log
     const isCancelled = () => this.#isEnding
-    const turn = async () => {
-      if (takesOver) {
-        await refuseBesideNodes(writers)
-        return null
-      }
-      const gone = await awaitTurn({
-        writers: {
-          list: async () => (await writers.list()).filter(({ writerId }) => writerId !== this.#self.writerId),
-          change: (waiting) => writers.change(waiting),
-          await: () => writers.await(),
-        },
-        clock: systemClock,
-        isOver,
-        isCancelled,
-        watch: {
-          onWaiting: ({ name, shards }) => {
-            log.info({ writer: name, shards }, 'waiting as a standby')
-            workers.tell('standby')
-          },
-          onDraining: ({ name }) => {
-            log.info({ writer: name }, 'the writer is stopping')
-            workers.tell('soon')
-          },
-          onTurn: (why, { name }) => {
-            log.warn({ writer: name, why }, 'taking over from a writer that is gone')
-            workers.tell('soon')
-          },
-          onFailure: (err) => log.warn({ err }, 'the standby cannot reach the database'),
-        },
-      })
-      await writers.checkSchema()
-      return gone
+    const watch: TurnWatch = {
+      onWaiting: ({ name, shards }) => {
+        log.info({ writer: name, shards }, 'waiting as a standby')
+        workers.tell('standby')
+      },
+      onDraining: ({ name }) => {
+        log.info({ writer: name }, 'the writer is stopping')
+        workers.tell('soon')
+      },
+      onTurn: (why, { name }) => {
+        log.warn({ writer: name, why }, 'taking over from a writer that is gone')
+        workers.tell('soon')
+      },
+      onFailure: (err) => log.warn({ err }, 'the standby cannot reach the database'),
     }
+    const { writerId } = this.#self
     // As patient as a single process, and as durable.
     const taking = connect(database.url, { purpose: 'journal' })
     await retryUntilAnswered(
       async () => {
-        const gone = await turn()
+        const gone = await turnAlone({ writers, writerId }, { takesOver, isCancelled, watch })
         if (!isCancelled()) await new PostgresWriters(taking).takeOverAsParent(this.#self, gone)
       },
       {

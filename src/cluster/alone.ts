@@ -1,7 +1,7 @@
 import { UNCONFIRMED_FAULT, whileConfirmed } from '../http/server/not-serving.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isOver } from '../lib/process-run.ts'
-import { type PostgresWriters, servingNodes } from '../postgres/stores/postgres-writers.ts'
+import { type PostgresWriters, servingNodes, type Writer } from '../postgres/stores/postgres-writers.ts'
 import { awaitTurn, type Turn } from './await-turn.ts'
 import {
   type EnteredLedger,
@@ -40,14 +40,8 @@ export class Alone implements Membership {
     }
   }
 
-  async turn({ writers }: Turn, { takesOver, ...options }: TurnOptions): Promise<readonly string[] | null> {
-    if (takesOver) {
-      await refuseBesideNodes(writers)
-      return null
-    }
-    const gone = await awaitTurn({ writers, clock: systemClock, isOver, ...options })
-    await writers.checkSchema()
-    return gone
+  turn(turn: Turn, options: TurnOptions): Promise<readonly string[] | null> {
+    return turnAlone(turn, options)
   }
 
   async join(): Promise<void> {}
@@ -59,11 +53,26 @@ export class Alone implements Membership {
   async close(): Promise<void> {}
 }
 
+/** `Membership.turn` of a process that serves alone, or of the parent of workers. */
+export async function turnAlone(
+  { writers, writerId }: Omit<Turn, 'warmUp'>,
+  { takesOver, ...options }: TurnOptions,
+): Promise<readonly string[] | null> {
+  if (takesOver) {
+    await refuseBesideNodes(writers)
+    return null
+  }
+  const isAhead = (writer: Writer) => writer.writerId !== writerId
+  const gone = await awaitTurn({ writers, isAhead, clock: systemClock, isOver, ...options })
+  await writers.checkSchema()
+  return gone
+}
+
 /**
  * Nodes take a shard back that is taken from them, and then it is this process that ends.
  * @throws TakeOverError when nodes serve
  */
-export async function refuseBesideNodes(writers: Pick<PostgresWriters, 'list'>): Promise<void> {
+async function refuseBesideNodes(writers: Pick<PostgresWriters, 'list'>): Promise<void> {
   const nodes = await servingNodes(writers)
   if (nodes.length > 0)
     throw new TakeOverError(

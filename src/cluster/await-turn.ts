@@ -20,8 +20,9 @@ const LOOK_MS = 50
 
 /** What a process needs while it waits for its turn. */
 export interface Turn {
-  /** Without this process. */
   readonly writers: Pick<PostgresWriters, 'list' | 'change' | 'await' | 'checkSchema'>
+  /** Of this process. It may be a writer already: the answer to a take-over may have been lost. */
+  readonly writerId: string
   /** Repeats what a booking after the take-over will need first, so that it finds connections, caches and plans in place. */
   warmUp(): Promise<void>
 }
@@ -47,18 +48,20 @@ interface Seen {
 /** Resolves when it is this process's turn, or when `isCancelled`. @returns the ids of the writers that are gone */
 export async function awaitTurn(options: {
   writers: Omit<Turn['writers'], 'checkSchema'>
+  /** Whether a writer is waited for: not this process itself. */
+  isAhead: (writer: Writer) => boolean
   clock: Clock
   isOver: (run: string) => boolean
   isCancelled: () => boolean
   watch: TurnWatch
 }): Promise<readonly string[]> {
-  const { writers, clock, isOver, isCancelled, watch } = options
+  const { writers, isAhead, clock, isOver, isCancelled, watch } = options
   let seen = new Map<string, Seen>()
   let isWaiting = false
   let isDrainingKnown = false
   while (!isCancelled()) {
     try {
-      const list = await writers.list()
+      const list = (await writers.list()).filter(isAhead)
       seen = lastSeen(list, seen, clock.monotonicMs())
       const found = list.map((writer) => ({ writer, why: whyGone(writer, { seen, now: clock.monotonicMs(), isOver }) }))
       const ahead = found.find(({ why }) => why === null)?.writer

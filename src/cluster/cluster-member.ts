@@ -6,7 +6,7 @@ import { isOver, ownRun } from '../lib/process-run.ts'
 import { VERSION } from '../lib/version.ts'
 import { PostgresChangeRows } from '../postgres/stores/postgres-change-rows.ts'
 import { PostgresShards } from '../postgres/stores/postgres-shards.ts'
-import { isOfCluster } from '../postgres/stores/postgres-writers.ts'
+import { isOfCluster, type Writer } from '../postgres/stores/postgres-writers.ts'
 import { awaitTurn, type Turn } from './await-turn.ts'
 import type { ClusterConfig } from './cluster-config.ts'
 import { ClusterKeys } from './cluster-keys.ts'
@@ -74,18 +74,9 @@ export class ClusterMember implements Membership {
   }
 
   /** Waits for a process that has all shards, and its workers, not for other nodes. */
-  turn({ writers }: Turn, { isCancelled, watch }: TurnOptions): Promise<readonly string[]> {
-    return awaitTurn({
-      clock: systemClock,
-      isOver,
-      isCancelled,
-      watch,
-      writers: {
-        list: async () => (await writers.list()).filter((writer) => !isOfCluster(writer)),
-        change: (params) => writers.change(params),
-        await: () => writers.await(),
-      },
-    })
+  turn({ writers, writerId }: Turn, { isCancelled, watch }: TurnOptions): Promise<readonly string[]> {
+    const isAhead = (writer: Writer) => writer.writerId !== writerId && !isOfCluster(writer)
+    return awaitTurn({ writers, isAhead, clock: systemClock, isOver, isCancelled, watch })
   }
 
   async join(): Promise<void> {

@@ -10,9 +10,10 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 const watch = { onWaiting: () => {}, onDraining: () => {}, onTurn: () => {}, onFailure: () => {} }
+const writerId = crypto.randomUUID()
 const turn = () =>
   new Alone().turn(
-    { writers: new PostgresWriters(database.sql), warmUp: async () => {} },
+    { writers: new PostgresWriters(database.sql), writerId, warmUp: async () => {} },
     { takesOver: false, isCancelled: () => false, watch },
   )
 
@@ -23,5 +24,10 @@ test('a standby does not take over a database that was migrated meanwhile, if it
     'its schema is at version 2, and only programs that know version 2 or newer run on it',
   )
   await database.sql`update schema_migration set runs_from = 1 where version = 2`
+  expect(await turn()).toEqual([])
+})
+
+test('a process whose take-over was not answered does not wait for itself, and is none of those that are gone', async () => {
+  await new PostgresWriters(database.sql).takeOverAsParent({ writerId, holder: 'host 1', run: null }, [])
   expect(await turn()).toEqual([])
 })

@@ -58,6 +58,7 @@ function start(dead: readonly string[] = []): void {
         traces += 1
       },
     },
+    isAhead: ({ writerId }) => writerId !== 'self',
     clock,
     isOver: (run) => dead.includes(run),
     isCancelled: () => isCancelled,
@@ -88,6 +89,13 @@ describe('a process waits for its turn', () => {
     start()
     await clock.advance(0)
     expect([isOurTurn, traces]).toEqual([true, 0])
+  })
+
+  test('not for itself: it may have taken over without learning of it', async () => {
+    rows = [{ ...WRITER, writerId: 'self' }]
+    start()
+    await clock.advance(0)
+    expect([isOurTurn, events]).toEqual([true, []])
   })
 
   test('P3: and says with every look that it waits, before the writer can be silent for long enough', async () => {

@@ -152,13 +152,14 @@ export class TurnsWorld {
         isOver: () => false,
         isCancelled: () => process.isDead,
         writers: {
-          list: () => ask(() => this.#writers().filter(({ writerId }) => writerId !== process.name)),
+          list: () => ask(() => this.#writers()),
           change: ({ waitMs }) => sleep(clock, waitMs),
           await: () =>
             ask(() => {
               if (this.#writer !== null) this.#writer.awaitedAt = this.clock.monotonicMs()
             }),
         },
+        isAhead: ({ writerId }) => writerId !== process.name,
         watch: { onWaiting() {}, onDraining() {}, onTurn() {}, onFailure() {} },
       })
       const since = clock.monotonicMs()
