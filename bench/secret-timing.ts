@@ -9,7 +9,8 @@
 
 import { authenticate } from '../src/accounts/partner-access.ts'
 import { PortalAccess } from '../src/accounts/portal-access.ts'
-import { newKeySecret, newTokenSecret } from '../src/accounts/secrets.ts'
+import { makeSecret } from '../src/accounts/secrets.ts'
+import { KEY_PREFIX, TOKEN_PREFIX } from '../src/core/catalogue/agency.ts'
 import { sha256Hex } from '../src/lib/ids.ts'
 
 const SECRETS = 1_000
@@ -17,9 +18,8 @@ const SHARED_HEX_DIGITS = 2
 const SAMPLES = 100_000
 const T_MAX = 4.5
 
-const random = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes))
-const newKey = () => newKeySecret(random)
-const newToken = () => newTokenSecret(random)
+const newKey = () => makeSecret(KEY_PREFIX)
+const newToken = () => makeSecret(TOKEN_PREFIX)
 
 const stored = storedOf(newKey)
 // Its look-up is the catalogue's; what it would find is never found.

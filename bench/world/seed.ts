@@ -4,8 +4,8 @@
  */
 
 import type { AgencyStore } from '../../src/accounts/agency-store.ts'
-import { keySecretOf } from '../../src/accounts/secrets.ts'
-import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
+import { existingSecret } from '../../src/accounts/secrets.ts'
+import { type Agency, type ApiKey, KEY_PREFIX, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking, UnitEvent } from '../../src/core/domain/booking.ts'
 import { encodeBatch, headAt, type ShardHead } from '../../src/core/journal/batch.ts'
 import type { AuditDraft, Caller, JournalRecord } from '../../src/core/journal/record.ts'
@@ -75,7 +75,7 @@ export async function seedAgency(store: AgencyStore, agency: number): Promise<vo
     createdAt: AT,
   }
   await store.insertAgency(made, line())
-  const { prefix, sha256 } = keySecretOf(secretOf(agency))
+  const { prefix, sha256 } = existingSecret(KEY_PREFIX, secretOf(agency))
   const key: ApiKey = {
     id: keyIdOf(agency),
     agencyId: id,

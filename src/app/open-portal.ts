@@ -17,7 +17,7 @@ import { LinkSecrets } from '../accounts/person-links.ts'
 import { PersonSignIn } from '../accounts/person-sign-in.ts'
 import { RetentionCommands } from '../accounts/retention-commands.ts'
 import { Sandboxes } from '../accounts/sandboxes.ts'
-import { newKeySecret, newTokenSecret } from '../accounts/secrets.ts'
+import { makeSecret } from '../accounts/secrets.ts'
 import { UnitCommands } from '../accounts/unit-commands.ts'
 import type { UsageDraft } from '../accounts/usage-meter.ts'
 import { AgencyChangeTexts } from '../api/portal/agency-change-text.ts'
@@ -123,20 +123,8 @@ export function openPortal(
       onEnded: forgetChanges,
       onEndpointsMoved: (agencyId) => webhooks.endpointsMoved(agencyId),
     }),
-    keys: new KeyCommands({
-      catalogue,
-      store,
-      clock,
-      newId,
-      makeSecret: (prefix) => newKeySecret(randomBytes, prefix),
-    }),
-    accessTokens: new AccessTokenCommands({
-      catalogue,
-      store,
-      clock,
-      newId,
-      makeSecret: () => newTokenSecret(randomBytes),
-    }),
+    keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret }),
+    accessTokens: new AccessTokenCommands({ catalogue, store, clock, newId, makeSecret }),
     ...openedPeople,
     personAccessOf: (agencyId) => personRows.accessOf(agencyId),
     personNamesOf: (agencyId, ids) => personRows.namesOf(agencyId, ids),

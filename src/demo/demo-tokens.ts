@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { AccessTokenCommands } from '../accounts/access-token-commands.ts'
 import type { AgencyStore } from '../accounts/agency-store.ts'
-import { newTokenSecret, tokenSecretOf } from '../accounts/secrets.ts'
+import { existingSecret, makeSecret } from '../accounts/secrets.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
-import { ROLES, type Role } from '../core/catalogue/agency.ts'
+import { ROLES, type Role, TOKEN_PREFIX } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
@@ -27,8 +27,8 @@ export async function ensureDemoTokens(
     const name = `Demo ${role}`
     if (target.catalogue.accessTokens.of(agency.id).some((token) => token.name === name)) continue
     // First the file: a token whose secret nobody has would be of no use.
-    const secret = keepPrivateFile(path, () => newTokenSecret(randomBytes).secret)
-    const commands = new AccessTokenCommands({ ...target, makeSecret: () => tokenSecretOf(secret) })
+    const secret = keepPrivateFile(path, () => makeSecret(TOKEN_PREFIX).secret)
+    const commands = new AccessTokenCommands({ ...target, makeSecret: (prefix) => existingSecret(prefix, secret) })
     await commands.create(agency, { name, role, expiresAt: null }, DEMO_CALLER)
   }
   return files.filter(({ path }) => isUsable(target.catalogue, path))
@@ -39,8 +39,4 @@ function isUsable(catalogue: Catalogue, path: string): boolean {
   if (secret === null) return false
   const holder = catalogue.accessTokens.holderByHash(sha256Hex(secret))
   return holder?.kind === 'access_token' && holder.member.revokedAt === null
-}
-
-function randomBytes(count: number): Uint8Array {
-  return crypto.getRandomValues(new Uint8Array(count))
 }

@@ -5,12 +5,12 @@ import { FeeCommands } from '../accounts/fee-commands.ts'
 import { KeyCommands } from '../accounts/key-commands.ts'
 import type { PartnerAccess } from '../accounts/partner-access.ts'
 import { Sandboxes, type SandboxRows } from '../accounts/sandboxes.ts'
-import { keySecretOf, newKeySecret, sha256Hex } from '../accounts/secrets.ts'
+import { existingSecret, makeSecret } from '../accounts/secrets.ts'
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
-import { type Agency, TEST_KEY_PREFIX } from '../core/catalogue/agency.ts'
+import { type Agency, KEY_PREFIX, TEST_KEY_PREFIX } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { IdSource } from '../lib/ids.ts'
+import { type IdSource, sha256Hex } from '../lib/ids.ts'
 import { keepPrivateFile, readIfPresent } from '../lib/private-file.ts'
 import { DEMO_KEY } from './demo-keys.ts'
 import { ensureDemoTokens, type TokenFiles } from './demo-tokens.ts'
@@ -69,9 +69,8 @@ export async function ensureDemo(
   const isInterrupted = demo !== null && !catalogue.keys.of(demo.id).some(({ name }) => name === DEMO_KEY.name)
   if (!isEmpty && !isInterrupted) return demo !== null && isUsable(ledger, keyFile) ? withTokens(demo, false) : null
 
-  const makeSecret = () => newKeySecret(randomBytes)
-  const secret = keepPrivateFile(keyFile, () => makeSecret().secret)
-  const sandboxSecret = keepPrivateFile(sandboxKeyFile, () => newKeySecret(randomBytes, TEST_KEY_PREFIX).secret)
+  const secret = keepPrivateFile(keyFile, () => makeSecret(KEY_PREFIX).secret)
+  const sandboxSecret = keepPrivateFile(sandboxKeyFile, () => makeSecret(TEST_KEY_PREFIX).secret)
   const agencies = new AgencyCommands(options)
   const fees = new FeeCommands(options)
   const commands = {
@@ -88,8 +87,8 @@ export async function ensureDemo(
       onEnded: () => {},
       onEndpointsMoved: () => {},
     }),
-    sandboxKeys: new KeyCommands({ ...options, makeSecret: () => keySecretOf(sandboxSecret) }),
-    keys: new KeyCommands({ ...options, makeSecret: () => keySecretOf(secret) }),
+    sandboxKeys: new KeyCommands({ ...options, makeSecret: (prefix) => existingSecret(prefix, sandboxSecret) }),
+    keys: new KeyCommands({ ...options, makeSecret: (prefix) => existingSecret(prefix, secret) }),
     partnerKeys: new KeyCommands({ ...options, makeSecret }),
   }
   const { agency } = await makeDemo({ ...ledger, ...commands }, { now: ledger.clock.now(), onStep })
@@ -98,10 +97,6 @@ export async function ensureDemo(
 
 /** A demo that is being made ends no sandbox, and answers no request. */
 const NO_ROWS: SandboxRows = { end: async () => false, nextMoment: async () => null, keepAnswer: async () => {} }
-
-function randomBytes(count: number): Uint8Array {
-  return crypto.getRandomValues(new Uint8Array(count))
-}
 
 function isUsable(ledger: DemoTarget, keyFile: string): boolean {
   const secret = readIfPresent(keyFile)

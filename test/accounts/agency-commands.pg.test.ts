@@ -3,7 +3,7 @@ import { AgencyCommands } from '../../src/accounts/agency-commands.ts'
 import type { AgencyStore } from '../../src/accounts/agency-store.ts'
 import { FeeCommands } from '../../src/accounts/fee-commands.ts'
 import { KeyCommands } from '../../src/accounts/key-commands.ts'
-import { newKeySecret } from '../../src/accounts/secrets.ts'
+import { makeSecret } from '../../src/accounts/secrets.ts'
 import { successLine } from '../../src/core/bookings/durable-writes.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
@@ -46,7 +46,6 @@ beforeEach(async () => {
 
 function commands(store: AgencyStore) {
   const { catalogue, clock, newId } = service.ledger
-  const makeSecret = () => newKeySecret((bytes) => crypto.getRandomValues(new Uint8Array(bytes)))
   return {
     agencies: new AgencyCommands({ catalogue, store, clock, newId }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret }),

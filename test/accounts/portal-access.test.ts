@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { AnswerPace, BURST_PARTS } from '../../src/accounts/partner-access.ts'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
 import type { PortalSessions, Session } from '../../src/accounts/portal-sessions.ts'
-import { newTokenSecret } from '../../src/accounts/secrets.ts'
+import { makeSecret } from '../../src/accounts/secrets.ts'
 import { TokenRateLimit } from '../../src/accounts/token-rate-limit.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
-import { type AccessToken, type RequiredRole, ROLES, suffices } from '../../src/core/catalogue/agency.ts'
+import { type AccessToken, type RequiredRole, ROLES, suffices, TOKEN_PREFIX } from '../../src/core/catalogue/agency.ts'
 import type { Member } from '../../src/core/catalogue/catalogue.ts'
 import type { Person } from '../../src/core/catalogue/people.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -13,7 +13,7 @@ import { AGENCY, sampleId } from '../support/samples.ts'
 
 const NOW = Date.UTC(2027, 0, 1)
 const OPERATOR_TOKENS = ['o'.repeat(32), 'p'.repeat(40)]
-const { secret, prefix, sha256 } = newTokenSecret((bytes) => new Uint8Array(bytes).fill(7))
+const { secret, prefix, sha256 } = makeSecret(TOKEN_PREFIX, (bytes) => new Uint8Array(bytes).fill(7))
 const TOKEN: AccessToken = {
   id: sampleId('tok', 'a'),
   agencyId: AGENCY.id,

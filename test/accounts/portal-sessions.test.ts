@@ -8,8 +8,8 @@ import {
   type SessionsToKeep,
   type StoredSession,
 } from '../../src/accounts/portal-sessions.ts'
-import { newTokenSecret } from '../../src/accounts/secrets.ts'
-import type { AccessToken, Agency } from '../../src/core/catalogue/agency.ts'
+import { makeSecret } from '../../src/accounts/secrets.ts'
+import { type AccessToken, type Agency, TOKEN_PREFIX } from '../../src/core/catalogue/agency.ts'
 import type { Member } from '../../src/core/catalogue/catalogue.ts'
 import { sha256Hex, systemIds } from '../../src/lib/ids.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
@@ -17,7 +17,7 @@ import { AGENCY, sampleId } from '../support/samples.ts'
 
 const OPERATOR_TOKENS = ['o'.repeat(32), 'p'.repeat(40)]
 const MINUTE_MS = 60_000
-const { secret: TOKEN, sha256, prefix } = newTokenSecret((bytes) => new Uint8Array(bytes).fill(7))
+const { secret: TOKEN, sha256, prefix } = makeSecret(TOKEN_PREFIX, (bytes) => new Uint8Array(bytes).fill(7))
 
 /** Rows in memory, which can be away. */
 class Rows {

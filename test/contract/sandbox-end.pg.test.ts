@@ -1,7 +1,7 @@
 /** How a sandbox ends, and what becomes of everything that is in progress meanwhile (docs/design.md#sandbox). */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { KeyCommands } from '../../src/accounts/key-commands.ts'
-import { newKeySecret } from '../../src/accounts/secrets.ts'
+import { makeSecret } from '../../src/accounts/secrets.ts'
 import { successLine } from '../../src/core/bookings/durable-writes.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import { type Agency, SCOPES } from '../../src/core/catalogue/agency.ts'
@@ -163,7 +163,7 @@ describe('a key that is revoked beside a reset', () => {
       store: away,
       clock,
       newId,
-      makeSecret: () => newKeySecret(() => new Uint8Array()),
+      makeSecret: (prefix) => makeSecret(prefix, () => new Uint8Array()),
     })
     await expect(keys.revoke(world.sandbox(), key.id, CALLER)).rejects.toMatchObject({ access: 'key' })
     expect((await reset(world)).status).toBe(200)

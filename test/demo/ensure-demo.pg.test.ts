@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AccessTokenCommands } from '../../src/accounts/access-token-commands.ts'
 import { PortalAccess, roleOf } from '../../src/accounts/portal-access.ts'
-import { newTokenSecret, tokenSecretOf } from '../../src/accounts/secrets.ts'
+import { existingSecret, makeSecret } from '../../src/accounts/secrets.ts'
 import { agencyStore, openPeople } from '../../src/app/open-portal.ts'
-import { ROLES } from '../../src/core/catalogue/agency.ts'
+import { ROLES, TOKEN_PREFIX } from '../../src/core/catalogue/agency.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import { linkOfDemoOwner } from '../../src/demo/demo-owner.ts'
 import { ensureDemo } from '../../src/demo/ensure-demo.ts'
@@ -45,7 +45,7 @@ const tokensOfDemo = () => opened.ledger.catalogue.accessTokens.of(demoAgency().
 
 test('an interrupted run is completed with the secret that is in a file already', async () => {
   // The process ended between the file and the database.
-  const { secret } = newTokenSecret((count) => crypto.getRandomValues(new Uint8Array(count)))
+  const { secret } = makeSecret(TOKEN_PREFIX)
   writeFileSync(fileOf('desk'), `${secret}\n`, { mode: 0o600 })
   const demo = await ensure()
   expect(demo).toEqual({
@@ -107,7 +107,7 @@ test('a token that was revoked does not come back, and nobody is pointed to its 
   const commands = new AccessTokenCommands({
     ...ledger,
     store: agencyStore(ledger),
-    makeSecret: () => tokenSecretOf('not used'),
+    makeSecret: (prefix) => existingSecret(prefix, 'not used'),
   })
   await commands.revoke(demoAgency(), owner?.id ?? '', CALLER)
   for (const isThere of [true, false]) {

@@ -1,15 +1,14 @@
 /** Agencies, keys and fee types of tests, made by the commands that the portal runs: fenced, audited, and in memory at once. */
-import { randomBytes } from 'node:crypto'
 import { AccessTokenCommands } from '../../src/accounts/access-token-commands.ts'
 import { AgencyCommands } from '../../src/accounts/agency-commands.ts'
 import type { NewSecret } from '../../src/accounts/credential-writes.ts'
 import { FeeCommands } from '../../src/accounts/fee-commands.ts'
 import { KeyCommands } from '../../src/accounts/key-commands.ts'
-import { newKeySecret, newTokenSecret } from '../../src/accounts/secrets.ts'
+import { makeSecret } from '../../src/accounts/secrets.ts'
 import type { AgencyOutcome } from '../../src/accounts/store-retries.ts'
 import type { Ledger } from '../../src/app/ledger.ts'
 import type { AccessToken, Role } from '../../src/core/catalogue/agency.ts'
-import { type Agency, type ApiKey, SCOPES } from '../../src/core/catalogue/agency.ts'
+import { type Agency, type ApiKey, KEY_PREFIX, SCOPES, TOKEN_PREFIX } from '../../src/core/catalogue/agency.ts'
 import type { FeeType } from '../../src/core/domain/unit.ts'
 import type { Caller } from '../../src/core/journal/record.ts'
 import { type IdSource, systemIds } from '../../src/lib/ids.ts'
@@ -45,7 +44,7 @@ export async function makeKey(
   ledger: Ledger,
   agency: Agency,
   change: Partial<Omit<ApiKey, 'agencyId' | 'prefix' | 'secretSha256'>> = {},
-  made: NewSecret = newKeySecret(randomBytes),
+  made: NewSecret = makeSecret(KEY_PREFIX),
 ): Promise<{ key: ApiKey; secret: string }> {
   const { id = systemIds('key'), createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
   const at = (now: number) => new KeyCommands({ ...dependencies(ledger, now, { key: id }), makeSecret: () => made })
@@ -60,7 +59,7 @@ export async function makeAccessToken(
   agency: Agency,
   role: Role,
   change: Partial<Pick<AccessToken, 'name' | 'createdAt' | 'expiresAt' | 'revokedAt'>> = {},
-  made: NewSecret = newTokenSecret(randomBytes),
+  made: NewSecret = makeSecret(TOKEN_PREFIX),
 ): Promise<{ token: AccessToken; secret: string }> {
   const { createdAt = Date.UTC(2026, 0, 1), revokedAt = null, ...draft } = change
   const at = (now: number) => new AccessTokenCommands({ ...dependencies(ledger, now, {}), makeSecret: () => made })

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import { newKeySecret } from '../../src/accounts/secrets.ts'
+import { makeSecret } from '../../src/accounts/secrets.ts'
 import type { BookingRequest } from '../../src/core/bookings/booking-turns.ts'
-import { type Agency, type ApiKey, type Plan, SCOPES } from '../../src/core/catalogue/agency.ts'
+import { type Agency, type ApiKey, KEY_PREFIX, type Plan, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import { type Night, parseNight } from '../../src/core/domain/night.ts'
 import type { SaleMoment } from '../../src/core/domain/restrictions.ts'
@@ -50,7 +49,7 @@ export const AMPLE_PLAN: Plan = { apiAccess: true, requestsPerMinute: 1_000_000,
 
 /** A new key with every scope, and its secret as a partner sends it. */
 export function sampleKey(change: Partial<ApiKey> = {}): { key: ApiKey; secret: string } {
-  const { secret, prefix, sha256 } = newKeySecret(randomBytes)
+  const { secret, prefix, sha256 } = makeSecret(KEY_PREFIX)
   const key: ApiKey = {
     id: systemIds('key'),
     agencyId: AGENCY.id,
