@@ -23,9 +23,10 @@ import type { UsageDraft } from '../accounts/usage-meter.ts'
 import { AgencyChangeTexts } from '../api/portal/agency-change-text.ts'
 import { redirectUriOf } from '../api/portal/oidc.ts'
 import type { PortalLedger, PortalListener } from '../api/portal/portal-dependencies.ts'
-import { Renderings } from '../api/portal/renderings.ts'
+import { RENDERINGS } from '../api/portal/renderings.ts'
 import { stateHash } from '../core/journal/snapshot-codec.ts'
 import type { WebhookCommands } from '../events/webhooks/webhook-commands.ts'
+import { FairShares } from '../lib/queues.ts'
 import { PostgresAgencyBookings } from '../postgres/stores/postgres-agency-bookings.ts'
 import { PostgresAgencyStore } from '../postgres/stores/postgres-agency-store.ts'
 import { PostgresAuditList } from '../postgres/stores/postgres-audit-list.ts'
@@ -75,7 +76,7 @@ export function openPortal(
   })
   const bookings = new PostgresAgencyBookings(sql, lists)
   const usageRows = new PostgresUsageRows(sql)
-  const renderings = new Renderings(clock)
+  const renderings = new FairShares({ ...RENDERINGS, clock })
   const forgetChanges = (agencyId: string) => {
     for (const feed of [ledger.changes, ledger.agencyChanges]) feed.forget((id) => id === agencyId)
   }

@@ -22,7 +22,7 @@ import { UNITS_PER_AGENCY_MAX } from '../accounts/unit-commands.ts'
 import { FLOOD_PER_MINUTE, WRONG_TOKENS_PER_MINUTE } from '../accounts/wrong-token-throttle.ts'
 import { NOTES_LENGTH_MAX } from '../api/portal/booking-notes.ts'
 import { CALENDAR_PAGES_PER_AGENCY_MAX, CALENDARS_PER_UNIT_MAX } from '../api/portal/calendar-texts.ts'
-import { RENDERINGS_PER_AGENCY_MAX } from '../api/portal/renderings.ts'
+import { RENDERINGS } from '../api/portal/renderings.ts'
 import { HELD_OF_SHARD_MAX } from '../cluster/forward/holding.ts'
 import { FORWARDED_OF_SHARD_MAX } from '../cluster/forward/owner-route.ts'
 import { SEARCHES_PER_AGENCY_MAX } from '../core/bookings/offer-search.ts'
@@ -100,7 +100,7 @@ export const SHARES = {
     `${LISTS_PER_AGENCY_MAX} at once, ${LISTS_WAITING_PER_AGENCY_MAX} wait`,
     BUSY,
   ),
-  renderings: share('at once', 'large answers that are being written', `${RENDERINGS_PER_AGENCY_MAX} at once`, BUSY),
+  renderings: share('at once', 'large answers that are being written', `${RENDERINGS.shareMax} at once`, BUSY),
   searches: share('at once', 'searches of stays', `${SEARCHES_PER_AGENCY_MAX} at once`, BUSY),
   mailbox: share('at once', 'writes that wait for a unit', `${LIMITS.mailboxMax.fallback} (\`MAILBOX_MAX\`)`, BUSY),
   queue: share(

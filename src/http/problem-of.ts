@@ -1,5 +1,5 @@
 import { type Access, RevocationNotStoredError } from '../accounts/store-retries.ts'
-import { ListReadError, type ListReadErrorKind } from '../core/bookings/booking-lists.ts'
+import { SlowListError } from '../core/bookings/booking-lists.ts'
 import type { FoundOutcome } from '../core/bookings/booking-turns.ts'
 import { RefusalNotRecordedError, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
 import type { StayRefusal } from '../core/domain/decide-group.ts'
@@ -9,6 +9,7 @@ import { CorruptLedgerError, JournalError, type JournalErrorKind } from '../core
 import { MailboxFullError } from '../core/units/unit-actor.ts'
 import { AssertionError, unreachable } from '../lib/assert.ts'
 import { isDatabaseFailure } from '../lib/deadline.ts'
+import { NoPlaceError } from '../lib/queues.ts'
 import { VerificationError, type VerificationErrorKind } from '../verify/findings.ts'
 import { IdempotencyFullError } from './idempotent-writes.ts'
 import { invalid, notFound, PROBLEMS, type Problem, problem, refusedStays } from './problems.ts'
@@ -212,11 +213,6 @@ const TITLE_OF_VERIFICATION_ERROR = {
   abandoned: 'The verification was stopped: the client disconnected, or the service is shutting down. Try again',
 } as const satisfies Record<VerificationErrorKind, string>
 
-const TITLE_OF_LIST_ERROR = {
-  busy: 'Cannot read the list: this agency has too many list requests in progress. Try again',
-  slow: 'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again',
-} as const satisfies Record<ListReadErrorKind, string>
-
 /** Between nodes: this one does not decide the shard any more, and nothing was done. The request is forwarded to its owner (src/cluster/forward/). */
 export const NOT_OWNER_STATUS = 421
 
@@ -278,7 +274,10 @@ function isUnknown(error: unknown): boolean {
 
 function titleOfFailedRead(error: unknown): string {
   if (error instanceof RevocationNotStoredError) return TITLE_OF_CLOSED_ACCESS[error.access]
-  if (error instanceof ListReadError) return TITLE_OF_LIST_ERROR[error.kind]
+  if (error instanceof NoPlaceError)
+    return 'Cannot read the list: this agency has too many list requests in progress. Try again'
+  if (error instanceof SlowListError)
+    return 'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again'
   if (error instanceof CorruptLedgerError) return `The service could not answer: ${DAMAGED}`
   if (error instanceof VerificationError) return TITLE_OF_VERIFICATION_ERROR[error.kind]
   return isDatabaseFailure(error) ? 'The database did not answer. Try again' : 'The service could not answer. Try again'

@@ -100,6 +100,8 @@ export class KeyedTurns {
  */
 
 interface FairSharesOptions {
+  /** What a task does, for the message of a refusal: `read a list`. */
+  readonly what: string
   /** Tasks running at once, all owners together. */
   readonly runningMax: number
   /** Tasks of one owner running at once: below `runningMax`, so that an owner leaves room for others. */
@@ -220,6 +222,6 @@ export class FairShares {
 
   #refusal(why: string): NoPlaceError {
     this.#refusedCount += 1
-    return new NoPlaceError(`Cannot start a task: ${why}`)
+    return new NoPlaceError(`Cannot ${this.#options.what}: ${why}`)
   }
 }

@@ -14,7 +14,7 @@ let shares: FairShares
 let started: string[]
 beforeEach(() => {
   clock = new FakeClock()
-  shares = new FairShares({ runningMax: 4, shareMax: 2, waitingPerOwnerMax: 3, waitMsMax: 1_000, clock })
+  shares = new FairShares({ what: 'cook', runningMax: 4, shareMax: 2, waitingPerOwnerMax: 3, waitMsMax: 1_000, clock })
   started = []
 })
 
@@ -44,9 +44,7 @@ describe('an owner', () => {
 
   test('is refused at once beyond its queue, and only that owner is', async () => {
     for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) ask('a', name)
-    expect(await ask('a', 'a6').settled).toBe(
-      `${NoPlaceError.name}: Cannot start a task: 3 tasks of this owner already wait`,
-    )
+    expect(await ask('a', 'a6').settled).toBe(`${NoPlaceError.name}: Cannot cook: 3 tasks of this owner already wait`)
     ask('b', 'b1')
     expect(started).toEqual(['a1', 'a2', 'b1'])
     expect(shares.stats.refused).toBe(1)
@@ -84,7 +82,7 @@ test('a task that waits too long is refused, is never started, and holds nobody 
   await clock.advance(999)
   expect(shares.stats).toEqual({ running: 2, waiting: 1, refused: 0 })
   await clock.advance(1)
-  expect(await third?.settled).toBe('NoPlaceError: Cannot start a task: no place was free within 1000 ms')
+  expect(await third?.settled).toBe('NoPlaceError: Cannot cook: no place was free within 1000 ms')
   ask('a', 'a4')
   first?.end()
   await settle()

@@ -7,11 +7,11 @@ import { CURSOR } from '../../http/change-requests.ts'
 import { timestampOf } from '../../http/json/booking-json.ts'
 import { ratesJson } from '../../http/json/rates-json.ts'
 import { choice } from '../../http/text-schema.ts'
+import type { FairShares } from '../../lib/queues.ts'
 import { Slices } from '../../lib/slices.ts'
 import { type AgencyChange, BOOKING_EVENTS, type ChangedThing } from './agency-change.ts'
 import { AgencyBookingJson, bookingWithoutGuestIn, withGuest } from './booking-json.ts'
 import { RatesJson } from './rates.ts'
-import type { Renderings } from './renderings.ts'
 import { PortalUnitJson, portalUnitJson } from './units.ts'
 
 const eventOf = <P extends TProperties>(event: P, $id: string) =>
@@ -48,16 +48,19 @@ const SLICE_CHANGES = 10
  */
 export class AgencyChangeTexts {
   readonly #bookings: Pick<AgencyBookings, 'findAll'>
-  readonly #renderings: Renderings
+  readonly #renderings: Pick<FairShares, 'run'>
   readonly #reading = new WeakMap<AgencyChange, Promise<ReadonlyMap<string, AgencyBooking>>>()
 
-  constructor({ bookings, renderings }: { bookings: Pick<AgencyBookings, 'findAll'>; renderings: Renderings }) {
+  constructor({
+    bookings,
+    renderings,
+  }: { bookings: Pick<AgencyBookings, 'findAll'>; renderings: Pick<FairShares, 'run'> }) {
     this.#bookings = bookings
     this.#renderings = renderings
   }
 
   /**
-   * @throws what the database rejects with; ListReadError when the agency's share of large answers is in use
+   * @throws what the database rejects with; NoPlaceError when the agency's share of large answers is in use
    */
   render(agencyId: string, changes: readonly AgencyChange[]): Promise<readonly Change[]> {
     // Few changes wait for nobody: those who are woken by the same change share its read.

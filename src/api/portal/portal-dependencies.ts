@@ -39,10 +39,10 @@ import type { EntityTags, FailureReport } from '../../http/answer.ts'
 import type { IdempotentWrites } from '../../http/idempotent-writes.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { IdSource } from '../../lib/ids.ts'
+import type { FairShares } from '../../lib/queues.ts'
 import type { RequestStats } from '../../observability/request-stats.ts'
 import type { Verification } from '../../verify/findings.ts'
 import type { AgencyChange } from './agency-change.ts'
-import type { Renderings } from './renderings.ts'
 
 /** What the portal needs from the listener that serves it. */
 export interface PortalListener {
@@ -95,7 +95,8 @@ export interface PortalLedger extends PortalListener {
   /** AgencyChangeTexts. */
   readonly changeTexts: { render(agencyId: string, changes: readonly AgencyChange[]): Promise<readonly Change[]> }
   readonly tags: EntityTags
-  readonly renderings: Renderings
+  /** Of large answers (`RENDERINGS`). */
+  readonly renderings: Pick<FairShares, 'run'>
   readonly auditList: AuditList
   readonly calendarFeeds: CalendarFeeds
   readonly webhooks: WebhookCommands

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../lib/clock.ts'
 import { compareCodePoints, foldCase } from '../../lib/code-points.ts'
-import { FairShares, NoPlaceError } from '../../lib/queues.ts'
+import { FairShares } from '../../lib/queues.ts'
 import { Slices } from '../../lib/slices.ts'
 import type { Agency, Inventory } from '../catalogue/agency.ts'
 import { timeOf } from '../catalogue/agency-time.ts'
@@ -24,7 +24,6 @@ import type { Unit, UnitRules } from '../domain/unit.ts'
 import type { UnitState } from '../domain/unit-state.ts'
 import type { UnitDirectory } from '../units/unit-directory.ts'
 import type { Listed } from './booking-lists.ts'
-import { ListReadError } from './booking-lists.ts'
 import { OfferPage, type OfferSort } from './offer-page.ts'
 
 /** Validated. Null: any. */
@@ -82,6 +81,7 @@ export class OfferSearch {
   readonly #clock: Pick<Clock, 'now'>
   readonly #prices: PricedNightsCache
   readonly #shares = new FairShares({
+    what: 'search',
     runningMax: SEARCHES_MAX,
     shareMax: SEARCHES_PER_AGENCY_MAX,
     waitingPerOwnerMax: SEARCHES_WAITING_PER_AGENCY_MAX,
@@ -101,15 +101,10 @@ export class OfferSearch {
   /**
    * A page of offers. Each unit is read at once, but different units may be read at different moments: other requests are answered in
    * between. Fees are those of `inventory`.
-   * @throws ListReadError when the agency's share of searches is in use
+   * @throws NoPlaceError when the agency's share of searches is in use
    */
-  async page(...params: Parameters<OfferSearch['find']>): Promise<OffersFound> {
-    try {
-      return await this.#shares.run(params[0].id, () => this.find(...params))
-    } catch (error) {
-      if (!(error instanceof NoPlaceError)) throw error
-      throw new ListReadError('busy', "Cannot search: the agency's share of searches is in use", { cause: error })
-    }
+  page(...params: Parameters<OfferSearch['find']>): Promise<OffersFound> {
+    return this.#shares.run(params[0].id, () => this.find(...params))
   }
 
   /** As `page`, at once. */

@@ -30,7 +30,7 @@ export interface AsOfPlace {
 export interface AsOfRows {
   /**
    * Runs a read when it is the agency's turn. `signal` is aborted when its caller no longer waits.
-   * @throws ListReadError when the agency's share is in use, or it takes longer than a list may
+   * @throws NoPlaceError when the agency's share is in use; SlowListError when it takes longer than a list may
    */
   inTurn<T>(agencyId: string, read: (signal: AbortSignal) => Promise<T>): Promise<T>
   find(unit: UnitAddress, at: Instant): Promise<AsOfPlace>
@@ -81,7 +81,7 @@ export class UnitsAsOf {
    * The unit as it was after its last entry with a time up to `at`.
    * @param at not in the future
    * @param pay called once, when it is certain that there is an answer and before the work begins: returns null, or a refusal
-   * @throws ListReadError as `AsOfRows.inTurn`; CorruptLedgerError when what is stored is damaged
+   * @throws what `AsOfRows.inTurn` throws; CorruptLedgerError when what is stored is damaged
    */
   read<R = never>(unit: UnitAddress, at: Instant, pay: () => R | null = () => null): Promise<UnitAsOf<R>> {
     let isPaid = false

@@ -51,7 +51,7 @@ type HistoryEntry = Static<ReturnType<typeof historySchema>>['history'][number]
 /**
  * The body of a booking's history.
  * @param byOf who made a change, as the surface shows it
- * @throws ListReadError when the agency's share of lists is in use; CorruptLedgerError when an entry is damaged: a change is never left out
+ * @throws NoPlaceError when the agency's share of lists is in use; CorruptLedgerError when an entry is damaged: a change is never left out
  */
 export async function historyText(
   history: BookingHistory,

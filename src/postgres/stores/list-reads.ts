@@ -2,10 +2,10 @@
  * Reads pages of lists over separate connections, so that long lists never delay look-ups, writes and probes. Agencies share
  * these connections fairly, so that one agency's searches never delay another's lists.
  */
-import { ListReadError } from '../../core/bookings/booking-lists.ts'
+import { SlowListError } from '../../core/bookings/booking-lists.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { DeadlineError, withDeadline } from '../../lib/deadline.ts'
-import { FairShares, NoPlaceError } from '../../lib/queues.ts'
+import { FairShares } from '../../lib/queues.ts'
 import type { PoolStats } from '../../observability/service-stats.ts'
 import { poolStats } from '../client/client-pool.ts'
 import { QUERY_DEADLINE_MS, type Sql } from '../client/connect.ts'
@@ -31,6 +31,7 @@ export class ListReads {
     this.sql = sql
     this.#clock = clock
     this.#shares = new FairShares({
+      what: 'read a list',
       runningMax: LISTS_RUNNING_MAX,
       shareMax: LISTS_PER_AGENCY_MAX,
       waitingPerOwnerMax: LISTS_WAITING_PER_AGENCY_MAX,
@@ -41,8 +42,8 @@ export class ListReads {
 
   /**
    * @param statement built with `sql` and not awaited yet: it is sent when it is the agency's turn
-   * @throws ListReadError when the agency's share is in use, or the list takes longer than 5 s, waiting included; a database
-   * error otherwise
+   * @throws NoPlaceError when the agency's share is in use; SlowListError when the list takes longer than 5 s, waiting included; a
+   *   database error otherwise
    */
   read<T>(agencyId: string, statement: PromiseLike<T>): Promise<T> {
     return this.run(agencyId, () => statement)
@@ -62,12 +63,8 @@ export class ListReads {
       )
     } catch (error) {
       waiting.abort()
-      if (error instanceof NoPlaceError)
-        throw new ListReadError('busy', "Cannot read a list: the agency's share is in use", { cause: error })
       if (error instanceof DeadlineError || classifyDatabaseError(error) === 'too_slow')
-        throw new ListReadError('slow', `Cannot read a list: it takes longer than ${QUERY_DEADLINE_MS} ms`, {
-          cause: error,
-        })
+        throw new SlowListError(`Cannot read a list: it takes longer than ${QUERY_DEADLINE_MS} ms`, { cause: error })
       throw error
     }
   }

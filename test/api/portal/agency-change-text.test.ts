@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { AgencyChange } from '../../../src/api/portal/agency-change.ts'
 import { AgencyChangeTexts } from '../../../src/api/portal/agency-change-text.ts'
-import { Renderings } from '../../../src/api/portal/renderings.ts'
+import { RENDERINGS } from '../../../src/api/portal/renderings.ts'
 import type { AgencyBooking } from '../../../src/core/bookings/booking-lists.ts'
+import { FairShares } from '../../../src/lib/queues.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { sampleBooking, sampleId, sampleUnit } from '../../support/samples.ts'
 
@@ -30,7 +31,10 @@ function opened() {
     answers.push(() => resolve(found(ids)))
     return promise
   }
-  const texts = new AgencyChangeTexts({ bookings: { findAll }, renderings: new Renderings(new FakeClock()) })
+  const texts = new AgencyChangeTexts({
+    bookings: { findAll },
+    renderings: new FairShares({ ...RENDERINGS, clock: new FakeClock() }),
+  })
   return { texts, reads, answerAll: () => answers.splice(0).map((answer) => answer()) }
 }
 

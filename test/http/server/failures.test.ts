@@ -6,7 +6,7 @@ import { RateLimiter } from '../../../src/accounts/rate-limit.ts'
 import type { RefusedWrite } from '../../../src/accounts/refusal-counter.ts'
 import { UsageMeter } from '../../../src/accounts/usage-meter.ts'
 import { type AppOptions, createApp } from '../../../src/api/app.ts'
-import { ListReadError } from '../../../src/core/bookings/booking-lists.ts'
+import { SlowListError } from '../../../src/core/bookings/booking-lists.ts'
 import { RefusalNotRecordedError } from '../../../src/core/bookings/write-error.ts'
 import { Inventory, SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { JournalError } from '../../../src/core/journal/journal-error.ts'
@@ -16,6 +16,7 @@ import { AssertionError } from '../../../src/lib/assert.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { DeadlineError } from '../../../src/lib/deadline.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
+import { NoPlaceError } from '../../../src/lib/queues.ts'
 import { RequestStats } from '../../../src/observability/request-stats.ts'
 import { eventually } from '../../support/eventually.ts'
 import { answerOf, requestOf } from '../../support/http-call.ts'
@@ -163,12 +164,12 @@ describe('a list that', () => {
   test.each([
     [
       "found its agency's share in use",
-      new ListReadError('busy', 'x'),
+      new NoPlaceError('x'),
       'Cannot read the list: this agency has too many list requests in progress. Try again',
     ],
     [
       'takes too long',
-      new ListReadError('slow', 'x'),
+      new SlowListError('x'),
       'Cannot read the list: it took longer than 5 s. Narrow the search or the filters, or try again',
     ],
   ])('%s is 500 INTERNAL and says so, with Retry-After', async (_, error, title) => {

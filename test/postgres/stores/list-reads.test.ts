@@ -11,7 +11,7 @@ test.each([
   ['the server cancels at its timeout', Object.assign(new Error('canceling statement'), { code: '57014' })],
   ['has no answer by its deadline', new DeadlineError(5_000)],
 ])('a list that %s is reported as slow', async (_, error) => {
-  expect(await read(error)).toMatchObject({ kind: 'slow', cause: error })
+  expect(await read(error)).toMatchObject({ name: 'SlowListError', cause: error })
 })
 
 test('any other failure of a list is passed on as it is', async () => {
@@ -45,7 +45,8 @@ test('a read of several statements takes one place of its agency until it ends, 
   expect(started).toHaveLength(LISTS_PER_AGENCY_MAX + 1)
   expect(await Promise.race([other, clock.advance(2_000)])).toBeUndefined()
   await clock.advance(3_000)
-  for (const outcome of await Promise.all(reads)) expect(outcome).toMatchObject({ name: 'ListReadError' })
+  const names = (await Promise.all(reads)).map((outcome) => (outcome as Error).name)
+  expect(names).toEqual([...Array(LISTS_PER_AGENCY_MAX).fill('SlowListError'), 'NoPlaceError'])
   expect(started.map(({ aborted }) => aborted)).toEqual(started.map(() => true))
   // The places are in use until the reads have ended.
   const late = start('agency')
