@@ -235,41 +235,45 @@ export interface Failure {
  * @param isWrite whether the request could change anything; the title of a failed read says nothing about changes
  */
 export function failureOf(error: unknown, { isWrite }: { readonly isWrite: boolean } = { isWrite: true }): Failure {
-  const title = isWrite ? titleOfFailedWrite(error) : titleOfFailedRead(error)
+  const { title, isUnknown } = isWrite ? failedWriteOf(error) : { title: titleOfFailedRead(error), isUnknown: false }
   const status = isNotOwner(error) ? NOT_OWNER_STATUS : PROBLEMS.INTERNAL.status
   return {
     problem: problem('INTERNAL', title, {}, { status, retryAfterS: RETRY_AFTER_S }),
-    outcome: isWrite && isUnknown(error) ? 'OUTCOME_UNKNOWN' : 'INTERNAL',
+    outcome: isUnknown ? 'OUTCOME_UNKNOWN' : 'INTERNAL',
     isBug: error instanceof AssertionError,
   }
 }
 
-function titleOfFailedWrite(error: unknown): string {
-  if (error instanceof AssertionError) return UNKNOWN
-  if (error instanceof JournalError) return TITLE_OF_JOURNAL_ERROR[error.kind]
-  if (error instanceof WriteError) return TITLE_OF_WRITE_ERROR[error.outcome]
-  if (error instanceof RevocationNotStoredError) return TITLE_OF_CLOSED_ACCESS[error.access]
-  if (error instanceof RefusalNotRecordedError)
-    return `${NOT_WRITTEN}: the request was refused, but the refusal could not be recorded. Try again to see why`
-  // Whatever is read after a write throws a WriteError: this was read before.
-  if (error instanceof CorruptLedgerError) return `${NOT_WRITTEN}: ${DAMAGED}`
-  if (error instanceof MailboxFullError)
-    return `${NOT_WRITTEN}: too many writes to this unit are already queued. Try again`
-  if (error instanceof IdempotencyFullError)
-    return `${NOT_WRITTEN}: too many requests with an Idempotency-Key are already queued. Try again`
-  // A write, and a read after a write, throws one of the errors above. So this was a read before the write.
-  if (isDatabaseFailure(error)) return `${NOT_WRITTEN}: the database did not answer. Try again`
-  return `The change may or may not have been made, because of an error in the service. ${CHECK}`
+/** What is known of a write that failed. `isUnknown`: the change may have been made. */
+interface FailedWrite {
+  readonly title: string
+  readonly isUnknown: boolean
 }
 
-/** Whether the change may have been made: the same cases in which the title says so. */
-function isUnknown(error: unknown): boolean {
-  if (error instanceof JournalError) return error.kind === 'outcome_unknown'
-  if (error instanceof WriteError) return error.outcome !== 'not_written'
-  if (error instanceof RevocationNotStoredError) return true
-  if (error instanceof RefusalNotRecordedError) return false
-  if (error instanceof CorruptLedgerError) return false
-  return !(error instanceof MailboxFullError || error instanceof IdempotencyFullError || isDatabaseFailure(error))
+function failedWriteOf(error: unknown): FailedWrite {
+  if (error instanceof AssertionError) return { title: UNKNOWN, isUnknown: true }
+  if (error instanceof JournalError)
+    return { title: TITLE_OF_JOURNAL_ERROR[error.kind], isUnknown: error.kind === 'outcome_unknown' }
+  if (error instanceof WriteError)
+    return { title: TITLE_OF_WRITE_ERROR[error.outcome], isUnknown: error.outcome !== 'not_written' }
+  if (error instanceof RevocationNotStoredError) return { title: TITLE_OF_CLOSED_ACCESS[error.access], isUnknown: true }
+  // A write, and a read after a write, throws one of the errors above. So what follows comes from a read before the write, or a refusal.
+  const why = whyNotWritten(error)
+  if (why !== null) return { title: `${NOT_WRITTEN}: ${why}`, isUnknown: false }
+  const title = `The change may or may not have been made, because of an error in the service. ${CHECK}`
+  return { title, isUnknown: true }
+}
+
+function whyNotWritten(error: unknown): string | null {
+  if (error instanceof RefusalNotRecordedError)
+    return 'the request was refused, but the refusal could not be recorded. Try again to see why'
+  if (error instanceof CorruptLedgerError) return DAMAGED
+  if (error instanceof MailboxFullError) return 'too many writes to this unit are already queued. Try again'
+  if (error instanceof IdempotencyFullError)
+    return 'too many requests with an Idempotency-Key are already queued. Try again'
+  if (error instanceof NoPlaceError) return 'this agency has too many list requests in progress. Try again'
+  if (error instanceof SlowListError || isDatabaseFailure(error)) return 'the database did not answer. Try again'
+  return null
 }
 
 function titleOfFailedRead(error: unknown): string {

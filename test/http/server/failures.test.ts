@@ -90,9 +90,11 @@ describe('a write that', () => {
   test.each([
     ['did not happen', new JournalError('held_too_long', 'x'), 'Nothing was changed'],
     ['found its mailbox full', new MailboxFullError('x'), 'Nothing was changed'],
+    ['found no place for what it reads first', new NoPlaceError('x'), 'Nothing was changed'],
+    ['read too slowly what it reads first', new SlowListError('x'), 'Nothing was changed'],
     ['may have happened', new JournalError('outcome_unknown', 'x'), 'The change may or may not have been made'],
   ])('%s is 500 INTERNAL and says so, with Retry-After and the rate headers', async (_, error, title) => {
-    const { call, logged, bugs } = failing(error)
+    const { call, logged, bugs, counted } = failing(error)
     const { status, headers, body } = await call('/bookings', STAY)
     expect([status, body['code'], body['requestId']]).toEqual([500, 'INTERNAL', 'trace-1'])
     expect(body['title']).toStartWith(title)
@@ -102,6 +104,7 @@ describe('a write that', () => {
       { fields: { err: error, requestId: 'trace-1', route: 'POST /partner/v1/bookings' }, message: 'request failed' },
     ])
     expect(bugs).toEqual([])
+    expect(counted.map(({ code }) => code)).toEqual([title === 'Nothing was changed' ? 'INTERNAL' : 'OUTCOME_UNKNOWN'])
   })
   test('failed names its trace in the answer, in the log and in the audit trail', async () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
