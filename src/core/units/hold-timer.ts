@@ -26,8 +26,6 @@ export interface ExpiredHold {
   readonly expiry: string
 }
 
-/** Holds that could not be released because of the hold itself or its unit. Each is retried on its own schedule. */
-
 /** Delay before the next attempt after the first, second, … failure of a hold; the last delay repeats. */
 export const HOLD_RETRY_DELAYS_MS = [
   500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000,
@@ -44,7 +42,10 @@ interface Failing {
   round: number
 }
 
-/** All times are monotonic milliseconds. */
+/**
+ * Holds that could not be released because of the hold itself or its unit. Each is retried on its own schedule. All times are monotonic
+ * milliseconds.
+ */
 export class FailingHolds {
   readonly #holds = new Map<string, Failing>()
   /** Number of failing holds per unit. */

@@ -25,7 +25,7 @@ interface EndpointDraft {
 }
 
 type RegisterOutcome =
-  /** `secret` is agencyView only once. */
+  /** `secret` is shown only once. */
   | { readonly kind: 'registered'; readonly endpoint: WebhookEndpoint; readonly secret: string }
   | { readonly kind: 'url_refused'; readonly refusal: EndpointRefusal }
   | { readonly kind: 'too_many'; readonly max: number }
