@@ -9,7 +9,7 @@ import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { BookingRequest } from '../core/bookings/booking-turns.ts'
 import { changeLine, successLine } from '../core/bookings/durable-writes.ts'
 import { isNotWritten, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
-import { type Agency, isSandbox, type Plan } from '../core/catalogue/agency.ts'
+import { type Agency, isSandbox } from '../core/catalogue/agency.ts'
 import type { SandboxClock } from '../core/catalogue/agency-time.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
@@ -58,7 +58,7 @@ export interface SandboxRows {
 
 interface SandboxesOptions {
   readonly catalogue: Catalogue
-  readonly agencies: Pick<AgencyCommands, 'create'>
+  readonly agencies: Pick<AgencyCommands, 'create' | 'change'>
   readonly fees: Pick<FeeCommands, 'create'>
   readonly commands: Pick<BookingCommands, 'book' | 'setUnit' | 'sandboxWrites'>
   readonly rows: SandboxRows
@@ -124,25 +124,23 @@ export class Sandboxes {
       if (existing !== null) return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
       const now = clock.now()
       const draft = {
-        name: `${live.name} (sandbox)`,
+        ...settingsOf(live),
         slug: this.#freeSlug(live.slug),
         currency: live.currency,
         timezone: live.timezone,
-        defaultHoldHours: live.defaultHoldHours,
-        plan: planOf(live.plan),
         sandboxOf: live.id,
         clock: { now, target: now },
       }
       const id = idInShard(shardOf(live.id), newId)
       this.#unfilled.set(live.id, term)
       const outcome = await agencies.create(draft, caller, undefined, id)
-      if (outcome.kind === 'done') await this.#fill(live, outcome.value, caller, keep)
-      return outcome
+      return outcome.kind === 'done' ? this.#fill(live, outcome.value, caller, keep) : outcome
     })
   }
 
   /**
-   * Makes the sandbox new. Keys and endpoints survive; stays, guests, the feed and the time do not.
+   * Makes the sandbox new, with the limits that the live agency has now. Keys and endpoints survive; stays, guests, the feed and the time do
+   * not.
    * @param keep as for `make`
    */
   reset(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
@@ -160,9 +158,7 @@ export class Sandboxes {
     keep: KeepChange<Agency> | undefined,
   ): Promise<AgencyOutcome<Agency>> {
     const made = await this.#options.commands.sandboxWrites.end(formerId, () => this.#replace(live, caller))
-    if (made === null) return NOT_FOUND
-    await this.#fill(live, made, caller, keep)
-    return done(made)
+    return made === null ? NOT_FOUND : this.#fill(live, made, caller, keep)
   }
 
   /** @returns the empty sandbox that has taken the place of the former one; null: there was none */
@@ -259,9 +255,16 @@ export class Sandboxes {
   }
 
   /** @throws WriteError `started`: the sandbox is there, and the repeated request or a reset completes it */
-  async #fill(live: Agency, sandbox: Agency, caller: Caller, keep: KeepChange<Agency> | undefined): Promise<void> {
+  async #fill(
+    live: Agency,
+    empty: Agency,
+    caller: Caller,
+    keep: KeepChange<Agency> | undefined,
+  ): Promise<AgencyOutcome<Agency>> {
     const { rows, clock } = this.#options
+    let sandbox: Agency
     try {
+      sandbox = await this.#withSettings(live, empty, caller)
       await this.#copy(live, sandbox, caller)
       if (keep !== undefined) await rows.keepAnswer(live.id, keep(sandbox), clock.now())
     } catch (cause) {
@@ -269,6 +272,17 @@ export class Sandboxes {
       throw new WriteError('started', 'Cannot fill a sandbox: a copy was not written', { cause })
     }
     this.#unfilled.delete(live.id)
+    return done(sandbox)
+  }
+
+  /** A sandbox that was reset has those of the former one. */
+  async #withSettings(live: Agency, sandbox: Agency, caller: Caller): Promise<Agency> {
+    const { name, defaultHoldHours, plan } = sandbox
+    const settings = settingsOf(live)
+    if (Bun.deepEquals(settings, { name, defaultHoldHours, plan })) return sandbox
+    const changed = await this.#options.agencies.change(sandbox.id, settings, caller)
+    if (changed.kind !== 'done') throw new WriteError('not_written', 'Cannot change a sandbox: it has ended')
+    return changed.value
   }
 
   async #copy(live: Agency, sandbox: Agency, caller: Caller): Promise<void> {
@@ -285,8 +299,14 @@ export class Sandboxes {
   }
 }
 
-function planOf({ requestsPerMinute }: Plan): Plan {
-  return { apiAccess: true, requestsPerMinute, requestsPerMonth: REQUESTS_PER_MONTH }
+/** What a sandbox has of its live agency: the same limit per minute, so that a partner can try out what it does. */
+function settingsOf({ name, defaultHoldHours, plan }: Agency): Pick<Agency, 'name' | 'defaultHoldHours' | 'plan'> {
+  const { requestsPerMinute } = plan
+  return {
+    name: `${name} (sandbox)`,
+    defaultHoldHours,
+    plan: { apiAccess: true, requestsPerMinute, requestsPerMonth: REQUESTS_PER_MONTH },
+  }
 }
 
 /** Nobody has these names and addresses: example.com belongs to nobody (RFC 2606). */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { Sandboxes, type SandboxRows } from '../../src/accounts/sandboxes.ts'
-import { done, RETRY_EVERY_MS } from '../../src/accounts/store-retries.ts'
+import { done, NOT_FOUND, RETRY_EVERY_MS } from '../../src/accounts/store-retries.ts'
 import { SandboxWrites } from '../../src/core/bookings/sandbox-writes.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import { type Agency, type ApiKey, Inventory } from '../../src/core/catalogue/agency.ts'
@@ -119,7 +119,7 @@ test('invented stays begin a week from today and later, each three days after th
   const made = new Sandboxes({
     ...options,
     catalogue,
-    agencies: { create: async (draft) => done({ ...SANDBOX, ...draft }) },
+    agencies: { create: async (draft) => done({ ...SANDBOX, ...draft }), change: async () => NOT_FOUND },
     commands: {
       ...options.commands,
       setUnit: async () => null as never,
@@ -166,6 +166,7 @@ describe('a sandbox whose making had an unknown outcome', () => {
           catalogue.putAgency({ ...SANDBOX, ...draft })
           throw new WriteError('unknown', 'x')
         },
+        change: async () => NOT_FOUND,
       },
       commands: { sandboxWrites: new SandboxWrites({ catalogue, clock }) } as never,
     })

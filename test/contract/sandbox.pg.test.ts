@@ -150,6 +150,15 @@ describe('a sandbox', () => {
     expect(left?.guests).toBe(0)
   })
 
+  test('that is reset gets the limit per minute and the lifetime of holds that the live agency has then', async () => {
+    const { live, slug } = await makeSandbox()
+    await service.patch(`/agencies/${live.slug}`, { plan: { requestsPerMinute: 4_000 }, defaultHoldHours: 7 })
+    const { body } = await service.ask(`/agencies/${live.slug}/sandbox/reset`, undefined, { method: 'POST' })
+    const plan = { apiAccess: true, requestsPerMinute: 4_000, requestsPerMonth: 10_000 }
+    expect(body.agency).toMatchObject({ plan, defaultHoldHours: 7 })
+    expect((await service.get(`/agencies/${slug}`)).body.agency).toMatchObject({ plan, defaultHoldHours: 7 })
+  })
+
   test('takes no cursor of an agency that is there, and tells the holder of one of a former sandbox to begin again', async () => {
     const { live, slug, call } = await makeSandbox()
     const other = await makeSandbox()
