@@ -67,8 +67,11 @@ interface SandboxesOptions {
   readonly newId: IdSource
   /** Called when a sandbox has ended: nothing reads its changes any more. */
   readonly onEnded: (agencyId: string) => void
-  /** Called when the endpoints of a sandbox have passed to the one with this id. */
-  readonly onEndpointsMoved: (agencyId: string) => void
+  /**
+   * Called when a sandbox has taken the place of another one, whose keys and endpoints it has now.
+   * @param formerId null: it is not known which
+   */
+  readonly onReplaced: (formerId: string | null, id: string) => void
 }
 
 /** An agency that is a sandbox. */
@@ -163,7 +166,7 @@ export class Sandboxes {
 
   /** @returns the empty sandbox that has taken the place of the former one; null: there was none */
   async #replace(live: Agency, caller: Caller): Promise<Agency | null> {
-    const { catalogue, clock, newId, rows, onEnded, onEndpointsMoved } = this.#options
+    const { catalogue, clock, newId, rows, onEnded, onReplaced } = this.#options
     // As the writes that were waited for have left it.
     const former = this.of(live)
     if (former === null) return null
@@ -177,7 +180,7 @@ export class Sandboxes {
     catalogue.putAgency(made)
     for (const key of keys) catalogue.putKey({ ...key, agencyId: id })
     onEnded(former.id)
-    onEndpointsMoved(id)
+    onReplaced(former.id, id)
     return made
   }
 
@@ -222,7 +225,7 @@ export class Sandboxes {
   }
 
   async #read(liveId: string): Promise<void> {
-    const { catalogue, store, onEnded, onEndpointsMoved } = this.#options
+    const { catalogue, store, onEnded, onReplaced } = this.#options
     const term = catalogue.termOf(liveId)
     await store.settle(liveId)
     // Both before the catalogue changes, so that a failed read changes nothing.
@@ -243,7 +246,7 @@ export class Sandboxes {
     for (const key of keys)
       if (key.agencyId === next.id)
         catalogue.putKey({ ...key, revokedAt: key.revokedAt ?? revokedAt.get(key.id) ?? null })
-    onEndpointsMoved(next.id)
+    onReplaced(known?.id ?? null, next.id)
   }
 
   #freeSlug(slug: string): string {

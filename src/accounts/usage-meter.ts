@@ -129,13 +129,7 @@ export class UsageMeter {
     const counter = kept === null ? this.#counterOf(agencyId) : this.#keptCounter(agencyId, kept)
     const allowed = counter.used + requests <= quota
     if (allowed) {
-      counter.used += requests
-      if (!counter.isDirty) {
-        counter.isDirty = true
-        counter.day = this.#day.name
-        this.#dirty.add(counter)
-        this.#timer.wake()
-      }
+      this.#count(counter, requests)
       if (key !== null) this.#uses.note(key, now)
     }
     return this.#decision(allowed, counter.used, quota, now)
@@ -149,6 +143,13 @@ export class UsageMeter {
     this.#advanceTo(this.#clock.now())
     const counter = this.#counters.get(agencyId)
     if (counter !== undefined && counter.used > 0) counter.used -= 1
+  }
+
+  /** What an agency has used of the month counts for another one, which has taken its place. */
+  carryOver(fromId: string, toId: string): void {
+    this.#advanceTo(this.#clock.now())
+    const used = this.#counters.get(fromId)?.used ?? 0
+    if (used > 0) this.#count(this.#counterOf(toId), used)
   }
 
   /** The current usage of the agency, without counting a request. `allowed`: whether a request would pass now. */
@@ -172,6 +173,15 @@ export class UsageMeter {
    */
   stop(): Promise<void> {
     return this.#timer.stop()
+  }
+
+  #count(counter: MonthCounter, requests: number): void {
+    counter.used += requests
+    if (counter.isDirty) return
+    counter.isDirty = true
+    counter.day = this.#day.name
+    this.#dirty.add(counter)
+    this.#timer.wake()
   }
 
   #keptCounter(agencyId: string, kept: KeyCounters): MonthCounter {

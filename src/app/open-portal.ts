@@ -122,7 +122,10 @@ export function openPortal(
       clock,
       newId,
       onEnded: forgetChanges,
-      onEndpointsMoved: (agencyId) => webhooks.endpointsMoved(agencyId),
+      onReplaced: (formerId, id) => {
+        if (formerId !== null) usage.carryOver(formerId, id)
+        webhooks.endpointsMoved(id)
+      },
     }),
     keys: new KeyCommands({ catalogue, store, clock, newId, makeSecret }),
     accessTokens: new AccessTokenCommands({ catalogue, store, clock, newId, makeSecret }),

@@ -85,7 +85,7 @@ export async function ensureDemo(
       commands: ledger.commands,
       rows: NO_ROWS,
       onEnded: () => {},
-      onEndpointsMoved: () => {},
+      onReplaced: () => {},
     }),
     sandboxKeys: new KeyCommands({ ...options, makeSecret: (prefix) => existingSecret(prefix, sandboxSecret) }),
     keys: new KeyCommands({ ...options, makeSecret: (prefix) => existingSecret(prefix, secret) }),

@@ -75,7 +75,7 @@ beforeEach(() => {
     clock,
     newId: systemIds,
     onEnded: (agencyId) => ended.push(agencyId),
-    onEndpointsMoved: (agencyId) => endpointsMovedTo.push(agencyId),
+    onReplaced: (_, agencyId) => endpointsMovedTo.push(agencyId),
     agencies: {} as never,
     fees: {} as never,
     commands: { sandboxWrites: new SandboxWrites({ catalogue, clock }) } as never,

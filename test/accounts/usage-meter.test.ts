@@ -59,6 +59,16 @@ describe('a request that is given back', () => {
   })
 })
 
+test('what an agency has used counts for the one that takes its place, and is written', async () => {
+  const { meter, writes } = openMeter()
+  for (let i = 0; i < 5; i++) meter.take('agc_a', 9)
+  meter.carryOver('agc_a', 'agc_b')
+  meter.carryOver('agc_none', 'agc_b')
+  expect(meter.take('agc_b', 9).used).toBe(6)
+  await meter.flush()
+  expect(writes.flat().map(({ agencyId, used }) => [agencyId, used])).toContainEqual(['agc_b', 6])
+})
+
 describe('an agency that another process has counted meanwhile', () => {
   test('continues from what is stored, without what was counted here and not written', async () => {
     const { meter, writes } = openMeter()

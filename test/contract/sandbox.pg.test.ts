@@ -159,6 +159,15 @@ describe('a sandbox', () => {
     expect((await service.get(`/agencies/${slug}`)).body.agency).toMatchObject({ plan, defaultHoldHours: 7 })
   })
 
+  test('that is reset has used as much of the month as before', async () => {
+    const { live, call } = await makeSandbox()
+    const used = async () => (await call('/me')).body['quota'] as { used: number }
+    await used()
+    const before = await used()
+    await service.ask(`/agencies/${live.slug}/sandbox/reset`, undefined, { method: 'POST' })
+    expect((await used()).used).toBe(before.used + 1)
+  })
+
   test('takes no cursor of an agency that is there, and tells the holder of one of a former sandbox to begin again', async () => {
     const { live, slug, call } = await makeSandbox()
     const other = await makeSandbox()
