@@ -159,6 +159,13 @@ describe('a sandbox', () => {
     expect((await service.get(`/agencies/${slug}`)).body.agency).toMatchObject({ plan, defaultHoldHours: 7 })
   })
 
+  test('is suspended by its own slug, not with its agency', async () => {
+    const { live, slug, call } = await makeSandbox()
+    const suspend = (which: string) => service.patch(`/agencies/${which}`, { status: 'suspended' })
+    expect([(await suspend(live.slug)).status, (await call('/me')).status]).toEqual([200, 200])
+    expect([(await suspend(slug)).status, (await call('/me')).status]).toEqual([200, 401])
+  })
+
   test('that is reset has used as much of the month as before', async () => {
     const { live, call } = await makeSandbox()
     const used = async () => (await call('/me')).body['quota'] as { used: number }
