@@ -275,6 +275,8 @@ test('the commands of alerts.md show the usage and the refusals of every agency,
     await service.ask(`/agencies/${agency.slug}/keys/${key.id}`, undefined, { method: 'DELETE' })
     await service.asPartner(secret, '/bookings', {})
   }
+  // They are written once a second.
+  await service.ledger.refusals.flush()
   const folder = temporaryFolder('alerts')
   writeFileSync(join(folder, 'nightledger'), `#!/bin/sh\nexec "${process.execPath}" run "${programFile()}" "$@"\n`)
   chmodSync(join(folder, 'nightledger'), 0o755)
