@@ -3,8 +3,8 @@
  * atomically with respect to bookings (docs/decisions.md#the-ledger).
  *
  * A slug is reserved until the unit is journaled and in the catalogue: two units created at the same time would otherwise violate
- * a unique constraint in Postgres, which poisons the batch (J4) and gives the caller no refusal. Whoever wants it meanwhile waits: whether
- * it is taken is not known before.
+ * a unique constraint in Postgres, which poisons the batch (J4) and gives the caller no refusal. Another write that needs the slug waits
+ * meanwhile: only then is it known whether the slug is taken.
  */
 
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'

@@ -9,6 +9,7 @@ import { UsageMeter } from '../accounts/usage-meter.ts'
 import type { Ownership } from '../cluster/ownership.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Journal } from '../core/journal/journal.ts'
+import { shardOf } from '../core/journal/shard.ts'
 import type { Clock } from '../lib/clock.ts'
 import { bootTime } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
@@ -38,8 +39,9 @@ export function openCounters(options: CounterOptions) {
     } catch (error) {
       if (classifyDatabaseError(error) === 'fenced') {
         await ownership.findLost()
-        // Also what a request has counted after its agency had left: as long as it waits to be written, nothing is (C9).
-        usage.forget((agencyId) => ownership.termOf(agencyId) === null)
+        // Also what a request has counted after its agency had left: as long as it waits to be written, nothing is (C9). Not of shards
+        // that are being handed over: their last counts are still written.
+        usage.forget((agencyId) => !writing().journal.isOwned(shardOf(agencyId)))
       }
       throw error
     }

@@ -215,6 +215,7 @@ export class IdempotentWrites {
     } catch (error) {
       throw this.#doubt(scope, request, error, self.executing)
     } finally {
+      if (outcome !== null && 'answer' in outcome) this.#doubtful.delete(scope)
       // Removed before the waiting requests resume: one of them goes first now.
       this.#inFlight.delete(scope)
       looked.resolve()
@@ -256,17 +257,27 @@ export class IdempotentWrites {
     if (wasExecuting) {
       this.#doubtful.delete(scope)
       this.#doubtful.set(scope, { agencyId, isUnknown: wasUnknown || isOutcomeUnknown(error) })
-      if (this.#doubtful.size > DOUBTFUL_MAX) this.#forgetOne(agencyId)
+      if (this.#doubtful.size > DOUBTFUL_MAX) this.#forgetOne()
     }
     return wasUnknown && !(error instanceof AssertionError) ? outcomeUnknown(error) : error
   }
 
-  /** The oldest whose outcome is known; if there is none, the oldest of this agency: no other one pays for what it does. */
-  #forgetOne(agencyId: string): void {
-    const scopes = [...this.#doubtful]
-    const [oldest] =
-      scopes.find(([, { isUnknown }]) => !isUnknown) ?? scopes.find(([, of]) => of.agencyId === agencyId) ?? []
-    if (oldest !== undefined) this.#doubtful.delete(oldest)
+  /** The oldest whose outcome is known; if there is none, the oldest of the agency that has most: no other one pays for what it does. */
+  #forgetOne(): void {
+    const scopesOf = new Map<string, number>()
+    for (const [scope, { agencyId, isUnknown }] of this.#doubtful) {
+      if (!isUnknown) {
+        this.#doubtful.delete(scope)
+        return
+      }
+      scopesOf.set(agencyId, (scopesOf.get(agencyId) ?? 0) + 1)
+    }
+    const most = Math.max(...scopesOf.values())
+    for (const [scope, { agencyId }] of this.#doubtful) {
+      if (scopesOf.get(agencyId) !== most) continue
+      this.#doubtful.delete(scope)
+      return
+    }
   }
 }
 

@@ -1,7 +1,12 @@
 import { type Access, RevocationNotStoredError } from '../accounts/store-retries.ts'
 import { SlowListError } from '../core/bookings/booking-lists.ts'
 import type { FoundOutcome } from '../core/bookings/booking-turns.ts'
-import { RefusalNotRecordedError, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
+import {
+  RefusalNotRecordedError,
+  SandboxEndsError,
+  WriteError,
+  type WriteOutcome,
+} from '../core/bookings/write-error.ts'
 import type { StayRefusal } from '../core/domain/decide-group.ts'
 import { formatNight, type Night } from '../core/domain/night.ts'
 import type { Rejection, Restrained } from '../core/domain/night-guard.ts'
@@ -254,7 +259,7 @@ function failedWriteOf(error: unknown): FailedWrite {
   if (error instanceof AssertionError) return { title: UNKNOWN, isUnknown: true }
   if (error instanceof JournalError)
     return { title: TITLE_OF_JOURNAL_ERROR[error.kind], isUnknown: error.kind === 'outcome_unknown' }
-  if (error instanceof WriteError)
+  if (error instanceof WriteError && !(error instanceof SandboxEndsError))
     return { title: TITLE_OF_WRITE_ERROR[error.outcome], isUnknown: error.outcome !== 'not_written' }
   if (error instanceof RevocationNotStoredError) return { title: TITLE_OF_CLOSED_ACCESS[error.access], isUnknown: true }
   // A write, and a read after a write, throws one of the errors above. So what follows comes from a read before the write, or a refusal.
@@ -267,6 +272,7 @@ function failedWriteOf(error: unknown): FailedWrite {
 function whyNotWritten(error: unknown): string | null {
   if (error instanceof RefusalNotRecordedError)
     return 'the request was refused, but the refusal could not be recorded. Try again to see why'
+  if (error instanceof SandboxEndsError) return 'the sandbox is being reset or deleted. Try again'
   if (error instanceof CorruptLedgerError) return DAMAGED
   if (error instanceof MailboxFullError) return 'too many writes to this unit are already queued. Try again'
   if (error instanceof IdempotencyFullError)

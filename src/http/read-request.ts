@@ -262,7 +262,9 @@ export function bodyReader(
   return (request, use) => useJson(request, (read) => use(accept(read)))
 }
 
+/** What GET answers has nothing else beside the member but `defaults`: more of it is not what GET has answered, and refused as it is. */
 function within(value: unknown, name: string): unknown {
-  const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-  return isThere ? (value as Record<string, unknown>)[name] : value
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return value
+  const isAnswer = Object.keys(value).every((member) => member === name || member === 'defaults')
+  return isAnswer ? (value as Record<string, unknown>)[name] : value
 }

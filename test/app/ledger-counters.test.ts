@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test'
 import type { UsageDraft } from '../../src/accounts/usage-meter.ts'
 import { openCounters } from '../../src/app/ledger-counters.ts'
+import { shardOf } from '../../src/core/journal/shard.ts'
 import { FENCED_SQLSTATE } from '../../src/postgres/client/database-error.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { AGENCY, sampleId, sampleKey } from '../support/samples.ts'
@@ -29,11 +30,10 @@ function openHere() {
     },
     catalogue: { keys: { holderByHash: () => holder } },
     watch: { onCountersNotWritten: () => {} },
-    ownership: {
-      termOf: (agencyId: string) => (owned.has(agencyId) ? 1 : null),
-      findLost: async () => {},
-    },
-    writing: () => ({ journal: { epochOf: () => 1 } }),
+    ownership: { findLost: async () => {} },
+    writing: () => ({
+      journal: { epochOf: () => 1, isOwned: (shard: number) => [...owned].some((id) => shardOf(id) === shard) },
+    }),
   } as unknown as Parameters<typeof openCounters>[0])
   const leave = () => {
     owned.delete(AGENCY.id)

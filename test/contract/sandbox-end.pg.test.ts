@@ -214,6 +214,16 @@ describe('what is written to a sandbox beside its reset, and would survive that,
   })
 })
 
+test('a repeated request that comes while a sandbox ends is not told that nothing was changed', async () => {
+  const world = await makeWorld()
+  const headers = { 'idempotency-key': 'once' }
+  const make = () => service.ask(`${world.s}/fee-types`, { label: 'Linen', kind: 'fixed', amount: 5 }, { headers })
+  expect((await make()).status).toBe(201)
+  const [wasReset, again] = await besideReset(world, make, () => waiting('fence as materialized'))
+  expect(wasReset.status).toBe(200)
+  expect([again.status, again.body['title']]).toEqual([500, expect.stringContaining('The change was made')])
+})
+
 test('no write to its own data that waits for the end of a sandbox is made, nor one that comes after it', async () => {
   const world = await makeWorld()
   const former = world.sandbox()

@@ -294,6 +294,27 @@ describe('a request with an unknown outcome', () => {
     expect(repeated).toEqual({ kind: 'replayed', answer: CREATED })
   })
 
+  test('is looked for again although another agency has had thousands of them before', async () => {
+    const kept = new Kept()
+    const unknown = () => Promise.reject(new JournalError('outcome_unknown', 'x'))
+    for (let i = 0; i < 4_096; i++) {
+      const of = { ...REQUEST, agencyId: sampleId('agc', 'b'), idempotencyKey: `order ${i}` }
+      await failureOf(kept.commands.run(of, unknown))
+    }
+    await failureOf(kept.commands.run(REQUEST, unknown))
+    const full = () => Promise.reject(new JournalError('full', 'x'))
+    expect(await failureOf(kept.commands.run(REQUEST, full))).toMatchObject({ kind: 'outcome_unknown' })
+  })
+
+  test('is forgotten once it is answered', async () => {
+    const kept = new Kept()
+    await failureOf(kept.commands.run(REQUEST, () => Promise.reject(new JournalError('outcome_unknown', 'x'))))
+    expect((await kept.commands.run(REQUEST, kept.booking().execute)).kind).toBe('answered')
+    kept.rows.length = 0
+    const full = () => Promise.reject(new JournalError('full', 'x'))
+    expect(await failureOf(kept.commands.run(REQUEST, full))).toMatchObject({ kind: 'full' })
+  })
+
   test('and which was never made is refused as what it is', async () => {
     const kept = new Kept()
     const failing = kept.commands.run(REQUEST, () => Promise.reject(new Error('outcome unknown')))

@@ -131,11 +131,13 @@ function answered<C extends Omit<PortalCall<PortalOperation>, 'path' | 'query' |
     replayedIn: replayedIn === undefined ? undefined : () => replayedIn(call),
     isRevocation: repeated.isRevocation?.(call) ?? false,
   }
-  const write = () => writeOnce(call, once, (keep) => handle(withKeeper(keep)))
-  // A revocation is made wherever a reset puts what it revokes.
-  return once.agency === null || once.isRevocation
-    ? write()
-    : call.ledger.commands.sandboxWrites.run(once.agency, write)
+  const { agency: of, isRevocation } = once
+  // A revocation is made wherever a reset puts what it revokes. Inside: a repeated request is first told what became of it.
+  return writeOnce(call, once, (keep) =>
+    of === null || isRevocation
+      ? handle(withKeeper(keep))
+      : call.ledger.commands.sandboxWrites.run(of, async () => handle(withKeeper(keep))),
+  )
 }
 
 /** The outcome of a command, as an answer. */

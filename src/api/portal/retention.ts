@@ -61,7 +61,7 @@ const SET_RETENTION = {
   tag: 'Agencies',
   summary: 'Set how long an agency keeps what',
   description:
-    "Members left out follow the operator's defaults. Takes effect with the next daily round: what is due by then is removed, and cannot be recovered. The answer of GET can be sent as it is.",
+    "Members left out follow the operator's defaults. Takes effect with the next daily round: what is due by then is removed, and cannot be recovered. The answer of GET can be sent as it is; what it shows of the defaults is then set for this agency.",
   body: Type.Partial(Type.Object({ ...FIELDS, idempotencyHours: HOURS }), { additionalProperties: false }),
   bodyWithin: 'retention',
   bodyExample: { bookingYears: 10, guestMonths: 24, logYears: 10, deliveryDays: 30 },

@@ -10,7 +10,7 @@ import { Counts } from '../../lib/counts.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { Agency } from '../catalogue/agency.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { WriteError } from './write-error.ts'
+import { SandboxEndsError, WriteError } from './write-error.ts'
 
 /** How long the end of a sandbox waits for writes to it. A ping of a webhook endpoint takes ten seconds at most. */
 export const WRITES_MS_MAX = 15_000
@@ -37,8 +37,7 @@ export class SandboxWrites {
   }
 
   async #run<T>(sandboxId: string, write: () => Promise<T>): Promise<T> {
-    if (this.#ending.has(sandboxId) || this.#hasEnded(sandboxId))
-      throw new WriteError('not_written', 'Cannot write to a sandbox: it is being reset or deleted')
+    if (this.#ending.has(sandboxId) || this.#hasEnded(sandboxId)) throw new SandboxEndsError()
     this.#writing.add(sandboxId)
     try {
       return await write()

@@ -30,6 +30,13 @@ export class AlreadyAnsweredError extends WriteError {
   }
 }
 
+/** Nothing was written, because the agency is a sandbox that is being reset or deleted, or has been meanwhile (E3). */
+export class SandboxEndsError extends WriteError {
+  constructor(options?: { cause: unknown }) {
+    super('not_written', 'Cannot write to a sandbox: it is being reset or deleted', options)
+  }
+}
+
 /** For work after a durable write: if it fails, the change was still made. */
 export async function afterWrite<T>(rest: Promise<T>): Promise<T> {
   try {

@@ -2,7 +2,7 @@
  * - E3 Nothing is written to a sandbox that has ended, not even by a statement that has waited for its end: what survives a reset has passed
  *   to another agency, and what does not was erased.
  */
-import { AlreadyAnsweredError, WriteError } from '../../core/bookings/write-error.ts'
+import { AlreadyAnsweredError, SandboxEndsError, WriteError } from '../../core/bookings/write-error.ts'
 import { encodeInstant } from '../../core/journal/fields.ts'
 import { JournalError } from '../../core/journal/journal-error.ts'
 import type { ChangeAnswer, ChangeLine } from '../../core/journal/record.ts'
@@ -136,8 +136,7 @@ export async function fencedWrite<R>(statement: PromiseLike<R>): Promise<R> {
     if (error instanceof Error && 'code' in error && error.code === ANSWERED_SQLSTATE)
       throw new AlreadyAnsweredError({ cause: error })
     const failure = failedWrite(error)
-    if (failure === 'fenced' && fencedShard(error) === NO_SHARD)
-      throw new WriteError('not_written', 'Cannot change the data of an agency: it has ended', { cause: error })
+    if (failure === 'fenced' && fencedShard(error) === NO_SHARD) throw new SandboxEndsError({ cause: error })
     if (failure === 'fenced')
       throw new JournalError('fenced', 'Cannot change the data of an agency: fenced by another writer', {
         cause: error,

@@ -50,7 +50,7 @@ test('the commands work as pasted, and answer what the document shows', async ()
 
 test('the transcript is what an agent gets', async () => {
   const steps = [...DOC.matchAll(/```json call\n(.*?)```\s*```(json|text) answer\n(.*?)```/gs)]
-  expect(steps).toHaveLength(7)
+  expect(steps).toHaveLength(6)
   const client = new Client({ name: 'docs', version: '1' })
   const requestInit = { headers: { authorization: `Bearer ${key}` } }
   const transport = new StreamableHTTPClientTransport(new URL(`${service.baseUrl}/mcp`), { requestInit })

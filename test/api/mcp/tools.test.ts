@@ -235,15 +235,20 @@ describe('a mistake of the agent is answered with a sentence that says how to co
     })
   })
 
-  test('no departure is offered that would be refused', async () => {
-    const rows = [
-      { from: night('2027-03-12'), to: night('2027-03-13'), weekdays: null, rule: 'closedToDeparture', value: true },
-    ] as const
+  test('of a departure that would be refused too, it says why, and what would be accepted', async () => {
+    const sunday = { from: night('2027-03-07'), to: night('2027-03-08'), weekdays: null, value: true } as const
+    const rows = [{ ...sunday, rule: 'closedToArrival' }] as const
     const rules = { ...unit.rules, restrictions: { rows, advanceNoticeHours: null, bookingWindowDays: null } }
     const restricted = await openMemoryMcp({ units: [{ ...unit, rules }] })
-    const quoting = toolNamed('quote_stay')
-    expect(await quoting?.call({ ...restricted.memory, access, clock, bookingList }, AGENCY, stay)).toEqual({
-      sentence: 'Minimum stay for this arrival: 5 nights.',
+    const answer = await toolNamed('quote_stay')?.call(
+      { ...restricted.memory, access, clock, bookingList },
+      AGENCY,
+      stay,
+    )
+    expect(answer).toEqual({
+      sentence:
+        'Minimum stay for this arrival: 5 nights. With departure 2027-03-12: This stay cannot be booked: no arrivals on 2027-03-07. ' +
+        'For the same number of nights, try an arrival on 2027-03-06 or 2027-03-08.',
     })
   })
 

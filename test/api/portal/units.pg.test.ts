@@ -187,6 +187,8 @@ describe('rates', () => {
         },
       ],
     ])
+    const both = await service.put(`${path}/units/sea-view/rates`, { rates: {}, seasons: [SUMMER] })
+    expect([both.status, both.body.errors[0].field]).toEqual([400, 'rates'])
     const empty = await service.put(`${path}/units/sea-view/restrictions`, { rules: [] })
     expect([empty.status, empty.body.errors[0].field]).toEqual([400, 'rules'])
     expect((await service.get(`${path}/units/sea-view/rates`)).body).toEqual({ rates })

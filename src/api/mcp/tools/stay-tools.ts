@@ -7,7 +7,7 @@ import { QuoteAnswerJson, quoteAnswerText } from '../../../http/json/quote-json.
 import { PARTY_FIELDS, STAY_FIELDS, stayOf } from '../../../http/json/request-fields.ts'
 import { SEARCH_FIELDS, SEARCH_NIGHTS_MAX, searchOf, WINDOW_DAYS_MAX } from '../../../http/json/search-query.ts'
 import { problemOfRejection } from '../../../http/problem-of.ts'
-import { fault, PAGE_ARGUMENTS, type ToolFault, toolOf, toolPageOf, unknownUnit } from './tool.ts'
+import { fault, PAGE_ARGUMENTS, toolOf, toolPageOf, unknownUnit } from './tool.ts'
 
 const { adults, children, extraBed } = PARTY_FIELDS
 
@@ -47,20 +47,15 @@ export const QUOTE_STAY = toolOf({
     if (rejection.code !== 'MIN_STAY') return fault(problemOfRejection(rejection).title)
     const { restrictions = NO_RESTRICTIONS } = unit.rules
     const minStay = restrictedMinStayFrom(restrictions, stay.arrival, rejection.minStay)
-    const longer = { arrival: stay.arrival, departure: (stay.arrival + minStay) as Night }
-    const isOffered = longer.departure <= NIGHT_MAX && (await quote(longer)).kind !== 'rejected'
-    return belowMinStay(minStay, isOffered ? longer.departure : null)
+    const minimum = `Minimum stay for this arrival: ${minStay} nights`
+    const departure = (stay.arrival + minStay) as Night
+    if (departure > NIGHT_MAX) return fault(minimum)
+    const longer = await quote({ arrival: stay.arrival, departure })
+    return longer.kind === 'rejected'
+      ? fault(`${minimum}. With departure ${formatNight(departure)}: ${problemOfRejection(longer.rejection).title}`)
+      : fault(`${minimum}; try departure ${formatNight(departure)}`)
   },
 })
-
-/**
- * @param minStay nights, of a stay from this arrival that is long enough for every night it touches
- * @param departure the earliest that is long enough; null: it would be refused for another reason, or is beyond the accepted dates
- */
-function belowMinStay(minStay: number, departure: Night | null): ToolFault {
-  const minimum = `Minimum stay for this arrival: ${minStay} nights`
-  return fault(departure === null ? minimum : `${minimum}; try departure ${formatNight(departure)}`)
-}
 
 /** The tool for GET /search: the same offers in the same order, with smaller pages. */
 export const SEARCH_STAYS = toolOf({
