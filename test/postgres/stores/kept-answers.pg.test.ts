@@ -5,6 +5,7 @@ import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { ChangeAnswer } from '../../../src/core/journal/record.ts'
 import { DAY_MS } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
+import { keepAnswer } from '../../../src/postgres/stores/audited-write.ts'
 import { PostgresAgencyStore } from '../../../src/postgres/stores/postgres-agency-store.ts'
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts'
 import { CALLER, sampleId } from '../../support/samples.ts'
@@ -94,4 +95,14 @@ test('whether a change can still be written is not settled by a process that was
   const settled = (by: PostgresAgencyStore) => by.settle(agency.id).then(() => 'settled', String)
   expect(await settled(replaced)).toContain('fenced by another writer')
   expect(await settled(store)).toBe('settled')
+})
+
+test('an answer that is kept on its own is kept under the fence: a stale writer keeps none', async () => {
+  const { sql } = service.ledger
+  const epoch = service.ledger.epochOf(agency.id)
+  const keep = (key: string, of: number) =>
+    keepAnswer(sql, { agencyId: agency.id, epoch: of, answer: answer(key), at: NOW })
+  await expect(keep('stale', epoch - 1)).rejects.toMatchObject({ kind: 'fenced' })
+  await keep('own', epoch)
+  expect([await bodyOf('stale'), await bodyOf('own')]).toEqual([null, '{}'])
 })
