@@ -83,10 +83,11 @@ export class Sandboxes {
   /** By live agency. */
   readonly #refresh: MemoryRefresh
   /**
-   * Live agencies for which a sandbox is being made, or its making was cut short: the request is to be repeated, and then completes it.
-   * With the ownership in which it began, as another process may have completed it since.
+   * Live agencies for which a sandbox is being made, or its making was cut short: the request is to be repeated, and then completes it. For
+   * any other, it is a sandbox like others, in which people may work. With the ownership in which it began, as another process may have
+   * completed it since.
    */
-  readonly #unfilled = new Map<string, number | null>()
+  readonly #unfilled = new Map<string, { readonly request: string; readonly term: number | null }>()
 
   constructor(options: SandboxesOptions) {
     this.#options = options
@@ -115,16 +116,26 @@ export class Sandboxes {
   /**
    * Makes the sandbox of a live agency, with the units and fees that the agency has now. One whose making was cut short is made new.
    * @param keep called once it is filled: a request that is repeated before has something to complete
+   * @param request the same for a repetition; null: it cannot be told, so it completes nothing
    * @returns refused when it has one, or is a sandbox itself
    */
-  make(live: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+  make(
+    live: Agency,
+    caller: Caller,
+    keep?: KeepChange<Agency>,
+    request: string | null = null,
+  ): Promise<AgencyOutcome<Agency>> {
     return this.#turns.run(live.id, async () => {
       const { agencies, catalogue, clock, newId } = this.#options
       if (this.#refresh.isDoubtful(live.id)) await this.#current(live, 'not_written')
       const existing = this.of(live)
       const term = catalogue.termOf(live.id)
-      if (existing !== null && this.#unfilled.get(live.id) === term) return this.#renew(live, existing, caller, keep)
-      if (existing !== null) return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
+      if (existing !== null) {
+        const begun = this.#unfilled.get(live.id)
+        const isRepeated = begun !== undefined && begun.request === request && begun.term === term
+        if (isRepeated) return this.#renew(live, existing, caller, keep)
+        return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
+      }
       const now = clock.now()
       const draft = {
         ...settingsOf(live),
@@ -135,7 +146,8 @@ export class Sandboxes {
         clock: { now, target: now },
       }
       const id = idInShard(shardOf(live.id), newId)
-      this.#unfilled.set(live.id, term)
+      if (request === null) this.#unfilled.delete(live.id)
+      else this.#unfilled.set(live.id, { request, term })
       const outcome = await agencies.create(draft, caller, undefined, id)
       return outcome.kind === 'done' ? this.#fill(live, outcome.value, caller, keep) : outcome
     })

@@ -170,20 +170,40 @@ describe('a sandbox whose making had an unknown outcome', () => {
       },
       commands: { sandboxWrites: new SandboxWrites({ catalogue, clock }) } as never,
     })
-    await expect(made.make(AGENCY, CALLER, keep)).rejects.toMatchObject({ outcome: 'unknown' })
+    await expect(made.make(AGENCY, CALLER, keep, 'first')).rejects.toMatchObject({ outcome: 'unknown' })
   })
 
   test('is completed by the repetition, which keeps its answer; the next request is refused', async () => {
     expect(kept).toEqual([])
-    expect(await made.make(AGENCY, CALLER, keep)).toMatchObject({ kind: 'done' })
+    expect(await made.make(AGENCY, CALLER, keep, 'first')).toMatchObject({ kind: 'done' })
     expect(kept).toEqual([[AGENCY.id, catalogue.sandboxOf(AGENCY.id)?.id]])
-    expect(await made.make(AGENCY, CALLER, keep)).toMatchObject({ kind: 'refused' })
+    expect(await made.make(AGENCY, CALLER, keep, 'first')).toMatchObject({ kind: 'refused' })
+  })
+
+  test.each(['second', null])('is left as it is by the request %p: people may work in it by now', async (request) => {
+    const before = catalogue.sandboxOf(AGENCY.id)?.id as string
+    expect(await made.make(AGENCY, CALLER, keep, request)).toMatchObject({ refusal: { code: 'SANDBOX_EXISTS' } })
+    expect(catalogue.sandboxOf(AGENCY.id)?.id).toBe(before)
+    expect(await made.make(AGENCY, CALLER, keep, 'first')).toMatchObject({ kind: 'done' })
   })
 
   test('is left as it is when another process had the agency meanwhile, and may have completed it', async () => {
     term += 1
-    expect(await made.make(AGENCY, CALLER, keep)).toMatchObject({ kind: 'refused' })
+    expect(await made.make(AGENCY, CALLER, keep, 'first')).toMatchObject({ kind: 'refused' })
   })
+})
+
+test('a sandbox whose making was cut short is not made new by a request without a key: nothing says that it is the same one', async () => {
+  const loadInventory = () => Promise.reject(new Error('away'))
+  catalogue = new Catalogue({ loadInventory } as never)
+  catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [] })
+  const create = async () => {
+    catalogue.putAgency(SANDBOX)
+    return done(SANDBOX)
+  }
+  const cut = new Sandboxes({ ...options, catalogue, agencies: { create, change: async () => done(SANDBOX) } })
+  await expect(cut.make(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'started' })
+  expect(await cut.make(AGENCY, CALLER)).toMatchObject({ refusal: { code: 'SANDBOX_EXISTS' } })
 })
 
 describe('while it is not known what is stored, and the database is away', () => {

@@ -301,12 +301,19 @@ describe('a request with an Idempotency-Key, sent again', () => {
     const again = () => service.ask(`${world.a}/sandbox`, undefined, { method: 'POST', headers })
     const first = await withoutUnit('unit-2', again)
     expect([first.status, first.body['title']]).toEqual([500, expect.stringContaining('repeat the request')])
+    const expectOthersRefused = async () => {
+      for (const others of [{}, { 'idempotency-key': 'other' }]) {
+        const other = await service.ask(`${world.a}/sandbox`, undefined, { method: 'POST', headers: others })
+        expect([other.status, other.body['code']]).toEqual([409, 'SANDBOX_EXISTS'])
+      }
+    }
+    // People may work in it by now.
+    await expectOthersRefused()
     const repeated = await again()
     expect([repeated.status, repeated.headers.get('idempotency-replayed')]).toEqual([201, null])
     expect(await unitsOf(world)).toBe(2)
     expect((await again()).headers.get('idempotency-replayed')).toBe('true')
-    const other = await service.ask(`${world.a}/sandbox`, undefined, { method: 'POST' })
-    expect([other.status, other.body['code']]).toEqual([409, 'SANDBOX_EXISTS'])
+    await expectOthersRefused()
   })
 })
 

@@ -23,6 +23,8 @@ const OPERATOR_ID = `tok_${'0'.repeat(32)}`
 
 /** How a write says what is kept of its answer. What these return is undefined when the request has no key. */
 export interface AnswerKeeper {
+  /** Who sends the request, and with which key: the same for a repetition. Null when it has no key. */
+  readonly request: string | null
   /** @param show the answer without its secrets; called with what the write makes */
   of<Made extends unknown[]>(show: (...made: Made) => object): ((...made: Made) => KeptDraft) | undefined
   /** What the statement of the change returns; the route reads it back to replay it. */
@@ -31,7 +33,7 @@ export interface AnswerKeeper {
 
 type KeptDraft = IdempotencyDraft & { readonly agencyId: string }
 
-export const NOTHING_KEPT: AnswerKeeper = { of: () => undefined, returned: () => undefined }
+export const NOTHING_KEPT: AnswerKeeper = { request: null, of: () => undefined, returned: () => undefined }
 
 interface WriteCall {
   readonly ledger: PortalLedger
@@ -84,7 +86,7 @@ export async function writeOnce(
     if (isMadeAnyway) throw new Error('Cannot execute a revocation: it was not waited for')
     isExecuted = true
     started.resolve()
-    answered = await write(keeperOf(once.status, keep, keepReturned))
+    answered = await write(keeperOf(`${scope.keyId} ${sent.key}`, once.status, keep, keepReturned))
     return isRefusal(answered) ? { kind: 'refused', refusal: answered } : { kind: 'answered' }
   }
   let outcome: IdempotentOutcome<Refusal>
@@ -117,8 +119,9 @@ export async function writeOnce(
   }
 }
 
-function keeperOf(status: number, keep: Keep, keepReturned: KeepReturned): AnswerKeeper {
+function keeperOf(request: string, status: number, keep: Keep, keepReturned: KeepReturned): AnswerKeeper {
   return {
+    request,
     of:
       (show) =>
       (...made) =>

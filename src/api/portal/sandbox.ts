@@ -106,7 +106,7 @@ export const SANDBOX = [
   agencyRoute(
     CREATE_SANDBOX,
     async ({ ledger, agency, caller, keep }) =>
-      settled(await ledger.sandboxes.make(agency, caller, keep.of(shown)), 'sandbox', shown),
+      settled(await ledger.sandboxes.make(agency, caller, keep.of(shown), keep.request), 'sandbox', shown),
     BY_LIVE_AGENCY,
   ),
   agencyRoute(
