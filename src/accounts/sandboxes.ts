@@ -15,6 +15,7 @@ import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import { addNights, parseNight } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
+import { notOwner } from '../core/journal/journal-error.ts'
 import type { Caller, ChangeAnswer, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { idInShard, shardOf } from '../core/journal/shard.ts'
 import { AssertionError, assert } from '../lib/assert.ts'
@@ -77,6 +78,12 @@ interface SandboxesOptions {
 /** An agency that is a sandbox. */
 export type Sandbox = Agency & { readonly clock: SandboxClock }
 
+/** A live agency, and which ownership of it the request came in. */
+interface Held {
+  readonly live: Agency
+  readonly term: number | null
+}
+
 export class Sandboxes {
   readonly #options: SandboxesOptions
   readonly #turns = new KeyedTurns()
@@ -125,15 +132,14 @@ export class Sandboxes {
     keep?: KeepChange<Agency>,
     request: string | null = null,
   ): Promise<AgencyOutcome<Agency>> {
-    return this.#turns.run(live.id, async () => {
-      const { agencies, catalogue, clock, newId } = this.#options
+    return this.#inTurn(live, async (held) => {
+      const { agencies, clock, newId } = this.#options
       if (this.#refresh.isDoubtful(live.id)) await this.#current(live, 'not_written')
       const existing = this.of(live)
-      const term = catalogue.termOf(live.id)
       if (existing !== null) {
         const begun = this.#unfilled.get(live.id)
-        const isRepeated = begun !== undefined && begun.request === request && begun.term === term
-        if (isRepeated) return this.#renew(live, existing, caller, keep)
+        const isRepeated = begun !== undefined && begun.request === request && begun.term === held.term
+        if (isRepeated) return this.#renew(held, existing, caller, keep)
         return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
       }
       const now = clock.now()
@@ -147,7 +153,7 @@ export class Sandboxes {
       }
       const id = idInShard(shardOf(live.id), newId)
       if (request === null) this.#unfilled.delete(live.id)
-      else this.#unfilled.set(live.id, { request, term })
+      else this.#unfilled.set(live.id, { request, term: held.term })
       const outcome = await agencies.create(draft, caller, undefined, id)
       return outcome.kind === 'done' ? this.#fill(live, outcome.value, caller, keep) : outcome
     })
@@ -160,27 +166,47 @@ export class Sandboxes {
    */
   reset(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     const live = this.liveOf(agency)
-    return this.#turns.run(live.id, async () => {
+    return this.#inTurn(live, async (held) => {
       const sandbox = this.of(live)
-      return sandbox === null ? NOT_FOUND : this.#renew(live, sandbox, caller, keep)
+      return sandbox === null ? NOT_FOUND : this.#renew(held, sandbox, caller, keep)
     })
   }
 
+  /** @throws JournalError `not_owner` */
+  #inTurn<T>(live: Agency, change: (held: Held) => Promise<T>): Promise<T> {
+    const held = { live, term: this.#options.catalogue.termOf(live.id) }
+    return this.#turns.run(live.id, async () => {
+      this.#checkHeld(held)
+      return change(held)
+    })
+  }
+
+  /**
+   * A request that has waited while the agency was elsewhere is not made here: the other process may have made it, and people may work in
+   * the sandbox since.
+   */
+  #checkHeld({ live, term }: Held): void {
+    if (this.#options.catalogue.termOf(live.id) !== term) throw notOwner()
+  }
+
   async #renew(
-    live: Agency,
+    held: Held,
     { id: formerId }: Sandbox,
     caller: Caller,
     keep: KeepChange<Agency> | undefined,
   ): Promise<AgencyOutcome<Agency>> {
-    const made = await this.#options.commands.sandboxWrites.end(formerId, () => this.#replace(live, caller))
-    return made === null ? NOT_FOUND : this.#fill(live, made, caller, keep)
+    const { sandboxWrites } = this.#options.commands
+    const made = await sandboxWrites.end(formerId, () => this.#replace(held, formerId, caller))
+    return made === null ? NOT_FOUND : this.#fill(held.live, made, caller, keep)
   }
 
   /** @returns the empty sandbox that has taken the place of the former one; null: there was none */
-  async #replace(live: Agency, caller: Caller): Promise<Agency | null> {
+  async #replace(held: Held, formerId: string, caller: Caller): Promise<Agency | null> {
     const { catalogue, clock, newId, rows, onEnded, onReplaced } = this.#options
+    const { live } = held
+    this.#checkHeld(held)
     // As the writes that were waited for have left it.
-    const former = this.of(live)
+    const former = catalogue.agencyById(formerId)
     if (former === null) return null
     const at = clock.now()
     const id = idInShard(shardOf(live.id), newId)
@@ -199,7 +225,7 @@ export class Sandboxes {
   /** Removes the sandbox with its keys and endpoints. */
   remove(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     const live = this.liveOf(agency)
-    return this.#turns.run(live.id, async () => {
+    return this.#inTurn(live, async () => {
       const { catalogue, commands, rows } = this.#options
       const sandbox = this.of(live)
       if (sandbox === null) return NOT_FOUND

@@ -221,6 +221,47 @@ describe('while it is not known what is stored, and the database is away', () =>
   })
 })
 
+describe('a sandbox that another process has made new and given back, while a reset of it waited here', () => {
+  const theirs = { ...SANDBOX, id: sampleId('agc', 'theirs') }
+  const wasAway = () => {
+    term += 2
+    catalogue.forget(SANDBOX.id)
+    catalogue.putPart({ agencies: [AGENCY, theirs], keys: [], accessTokens: [], people: [] })
+  }
+  let ends: string[]
+  beforeEach(() => {
+    ends = []
+    endsAs = async ({ id }) => {
+      ends.push(id)
+      return true
+    }
+  })
+
+  test('for writes to it, stays as it is', async () => {
+    const write = Promise.withResolvers<void>()
+    const writing = options.commands.sandboxWrites.run(SANDBOX, () => write.promise)
+    const resetting = sandboxes.reset(AGENCY, CALLER)
+    wasAway()
+    write.resolve()
+    await writing
+    await expect(resetting).rejects.toMatchObject({ kind: 'not_owner' })
+    expect([ends, sandboxes.of(AGENCY)?.id]).toEqual([[], theirs.id])
+  })
+
+  test.each(['reset', 'remove'] as const)('for its turn, stays as it is: %s', async (change) => {
+    const first = Promise.withResolvers<boolean>()
+    endsAs = (sandbox) => {
+      ends.push(sandbox.id)
+      return first.promise
+    }
+    const both = Promise.allSettled([sandboxes.reset(AGENCY, CALLER), sandboxes[change](AGENCY, CALLER)])
+    wasAway()
+    first.reject(new WriteError('not_written', 'x'))
+    expect(await both).toMatchObject([{ reason: { outcome: 'not_written' } }, { reason: { kind: 'not_owner' } }])
+    expect([ends, sandboxes.of(AGENCY)?.id]).toEqual([[SANDBOX.id], theirs.id])
+  })
+})
+
 test('what is read after the shard has left and come back is not put into memory: it may be older', async () => {
   stored = [{ ...SANDBOX, id: sampleId('agc', 'older') }]
   endsAs = async () => false
