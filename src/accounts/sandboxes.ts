@@ -210,9 +210,11 @@ export class Sandboxes {
     if (former === null) return null
     const at = clock.now()
     const id = idInShard(shardOf(live.id), newId)
-    const made: Agency = { ...former, id, createdAt: at, clock: { now: at, target: at } }
     const line = successLine(this.#options, caller)
     if (!(await this.#known(live, rows.end(former, { id, at }, line)))) return null
+    // It may have been suspended meanwhile.
+    const { status } = catalogue.agencyById(formerId) ?? former
+    const made: Agency = { ...former, id, status, createdAt: at, clock: { now: at, target: at } }
     const keys = catalogue.keys.of(former.id)
     catalogue.forget(former.id)
     catalogue.putAgency(made)
@@ -273,14 +275,14 @@ export class Sandboxes {
     const next = agencies.find(({ sandboxOf }) => sandboxOf === liveId)
     const known = catalogue.sandboxOf(liveId)
     if (next?.id === known?.id) return
-    // A revocation applies before it is stored.
+    // A revocation applies before it is stored, and so does a suspension.
     const revokedAt = new Map(catalogue.keys.of(known?.id ?? '').map((key) => [key.id, key.revokedAt]))
     if (known !== null) {
       catalogue.forget(known.id)
       onEnded(known.id)
     }
     if (next === undefined) return
-    catalogue.putAgency(next, term)
+    catalogue.putAgency(known?.status === 'suspended' ? { ...next, status: known.status } : next, term)
     for (const key of keys)
       if (key.agencyId === next.id)
         catalogue.putKey({ ...key, revokedAt: key.revokedAt ?? revokedAt.get(key.id) ?? null })
@@ -316,12 +318,13 @@ export class Sandboxes {
     return done(sandbox)
   }
 
-  /** A sandbox that was reset has those of the former one. */
+  /** A sandbox that was reset has those of the former one. It may be suspended only in memory, and is then so in the database too. */
   async #withSettings(live: Agency, sandbox: Agency, caller: Caller): Promise<Agency> {
-    const { name, defaultHoldHours, plan } = sandbox
+    const { name, defaultHoldHours, plan, status } = sandbox
     const settings = settingsOf(live)
-    if (Bun.deepEquals(settings, { name, defaultHoldHours, plan })) return sandbox
-    const changed = await this.#options.agencies.change(sandbox.id, settings, caller)
+    if (status === 'active' && Bun.deepEquals(settings, { name, defaultHoldHours, plan })) return sandbox
+    const change = status === 'suspended' ? { ...settings, status } : settings
+    const changed = await this.#options.agencies.change(sandbox.id, change, caller)
     if (changed.kind !== 'done') throw new WriteError('not_written', 'Cannot change a sandbox: it has ended')
     return changed.value
   }

@@ -142,6 +142,17 @@ test('a key whose revocation is not stored yet stays revoked in the sandbox that
   })
 })
 
+test('a sandbox whose suspension is not stored yet stays suspended after a reset whose answer is lost', async () => {
+  isReachable = true
+  endsAs = async (sandbox, successor) => {
+    stored = [{ ...sandbox, id: successor?.id as string, status: 'active' }]
+    throw new WriteError('unknown', 'x')
+  }
+  catalogue.putAgency({ ...SANDBOX, status: 'suspended' })
+  await expect(sandboxes.reset(AGENCY, CALLER)).rejects.toMatchObject({ outcome: 'unknown' })
+  expect(sandboxes.of(AGENCY)).toMatchObject({ id: stored[0]?.id as string, status: 'suspended' })
+})
+
 describe('a sandbox whose making had an unknown outcome', () => {
   const keep = ({ id }: Agency) => ({ agencyId: AGENCY.id, body: id }) as never
   let kept: unknown[]

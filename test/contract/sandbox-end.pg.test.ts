@@ -174,6 +174,22 @@ describe('a key that is revoked beside a reset', () => {
   })
 })
 
+test('a sandbox that is suspended beside its reset stays so, in memory and in the database', async () => {
+  const world = await makeWorld()
+  const { body } = await service.ask(`${world.s}/keys`, { name: 'Partner', scopes: ['read:units'] })
+  const suspend = () => service.patch(world.s, { status: 'suspended' })
+  const [wasReset, suspended] = await besideReset(world, suspend, () => waiting('update agency set name'))
+  expect([wasReset.status, suspended.status]).toEqual([200, 500])
+  expect(suspended.body['title']).toContain('is suspended for now')
+  expect(wasReset.body['agency']).toMatchObject({ id: world.sandbox().id, status: 'suspended' })
+  expect((await service.call('/me', { key: String(body['secret']) })).status).toBe(401)
+  const [row] = await service.database.sql<{ status: string }[]>`
+    select status from agency where agency_id = ${uuidOf(world.sandbox().id)}`
+  expect(row?.status).toBe('suspended')
+  expect((await service.patch(world.s, { status: 'active' })).status).toBe(200)
+  expect((await service.call('/me', { key: String(body['secret']) })).status).toBe(200)
+})
+
 describe('what is written to a sandbox beside its reset, and would survive that, is not told as done if it is lost', () => {
   const expectNothing = ({ status, body }: HttpAnswer) =>
     expect([status, body['title']]).toEqual([500, expect.stringContaining('Nothing was changed')])
