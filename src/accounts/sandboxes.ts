@@ -114,10 +114,16 @@ export class Sandboxes {
     return this.#options.rows.nextMoment(id, clock.now)
   }
 
-  /** The live agency that a sandbox belongs to; a live agency is its own. */
+  /**
+   * The live agency that a sandbox belongs to; a live agency is its own.
+   * @throws JournalError `not_owner`: another process has the two
+   */
   liveOf(agency: Agency): Agency {
     const { sandboxOf = null } = agency
-    return (sandboxOf === null ? null : this.#options.catalogue.agencyById(sandboxOf)) ?? agency
+    if (sandboxOf === null) return agency
+    const live = this.#options.catalogue.agencyById(sandboxOf)
+    if (live === null) throw notOwner()
+    return live
   }
 
   /**
@@ -164,7 +170,7 @@ export class Sandboxes {
    * not.
    * @param keep as for `make`
    */
-  reset(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+  async reset(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     const live = this.liveOf(agency)
     return this.#inTurn(live, async (held) => {
       const sandbox = this.of(live)
@@ -225,7 +231,7 @@ export class Sandboxes {
   }
 
   /** Removes the sandbox with its keys and endpoints. */
-  remove(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
+  async remove(agency: Agency, caller: Caller, keep?: KeepChange<Agency>): Promise<AgencyOutcome<Agency>> {
     const live = this.liveOf(agency)
     return this.#inTurn(live, async () => {
       const { catalogue, commands, rows } = this.#options

@@ -273,6 +273,17 @@ describe('a sandbox that another process has made new and given back, while a re
   })
 })
 
+test('a sandbox whose live agency is not here any more is left to the process that has it, also while it is being ended', async () => {
+  const isOver = Promise.withResolvers<boolean>()
+  endsAs = () => isOver.promise
+  const ahead = sandboxes.reset(SANDBOX, CALLER)
+  catalogue.forget(AGENCY.id)
+  for (const change of ['reset', 'remove'] as const)
+    await expect(sandboxes[change](SANDBOX, CALLER)).rejects.toMatchObject({ kind: 'not_owner' })
+  isOver.reject(new WriteError('not_written', 'x'))
+  await expect(ahead).rejects.toThrow('x')
+})
+
 test('what is read after the shard has left and come back is not put into memory: it may be older', async () => {
   stored = [{ ...SANDBOX, id: sampleId('agc', 'older') }]
   endsAs = async () => false
