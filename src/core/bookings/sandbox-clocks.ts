@@ -17,7 +17,7 @@ import type { Booking, Instant } from '../domain/booking.ts'
 import type { Caller, ChangeLine, KeepChange } from '../journal/record.ts'
 import { type ExpiredHold, isTransientFailure } from '../units/hold-timer.ts'
 import { type AuditSource, changeLine, sourceOf } from './durable-writes.ts'
-import { isNotWritten, WriteError } from './write-error.ts'
+import { isNotWritten, SandboxEndsError, WriteError } from './write-error.ts'
 
 /** How far one request may move a clock. */
 export const MOVE_DAYS_MAX = 800
@@ -268,7 +268,8 @@ export class SandboxClocks {
     try {
       if ((await expire(agency, holds, until)) > 0) this.#again.add(agency.id)
     } catch (error) {
-      if (error instanceof AssertionError || isTransientFailure(error, isTransient)) throw error
+      const isNoFault = error instanceof SandboxEndsError || isTransientFailure(error, isTransient)
+      if (isNoFault || error instanceof AssertionError) throw error
       const [hold] = holds
       if (holds.length === 1 && hold !== undefined) watch.onHoldFailure(hold, error)
       else for (const one of holds) await this.#release(agency, [one], until)

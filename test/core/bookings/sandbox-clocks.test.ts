@@ -8,7 +8,7 @@ import {
   SandboxClocks,
   targetOf,
 } from '../../../src/core/bookings/sandbox-clocks.ts'
-import { WriteError } from '../../../src/core/bookings/write-error.ts'
+import { SandboxEndsError, WriteError } from '../../../src/core/bookings/write-error.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { SandboxClock } from '../../../src/core/catalogue/agency-time.ts'
 import type { Booking } from '../../../src/core/domain/booking.ts'
@@ -277,6 +277,18 @@ describe('a move that is interrupted', () => {
     await world.move(24)
     await world.ready()
     expect(world.log).toEqual(['bkg_3', 'cannot release bkg_5', 'bkg_7', 'now 24'])
+  })
+
+  test('by the end of its sandbox passes over no hold: if that fails, it goes on where it was', async () => {
+    for (const hours of [3, 5]) world.hold(hours)
+    world.fail = (step) => (step === 'expire' ? new SandboxEndsError() : null)
+    await world.move(24)
+    await eventually('it has been refused', () => world.failures.length > 0 || world.log.length > 0)
+    expect([world.log, world.agency.clock.now]).toEqual([[], START])
+    world.fail = () => null
+    world.clocks.resume()
+    await world.ready()
+    expect(world.log).toEqual(['bkg_3', 'bkg_5', 'now 24'])
   })
 
   test('by a reset ends: the clock stands where the reset has set it', async () => {
