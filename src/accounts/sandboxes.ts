@@ -94,7 +94,7 @@ export class Sandboxes {
    * any other, it is a sandbox like others, in which people may work. With the ownership in which it began, as another process may have
    * completed it since.
    */
-  readonly #unfilled = new Map<string, { readonly request: string; readonly term: number | null }>()
+  readonly #unfilled = new Map<string, { readonly request: string | null; readonly term: number | null } | undefined>()
 
   constructor(options: SandboxesOptions) {
     this.#options = options
@@ -141,13 +141,14 @@ export class Sandboxes {
     return this.#inTurn(live, async (held) => {
       const { agencies, clock, newId } = this.#options
       if (this.#refresh.isDoubtful(live.id)) await this.#current(live, 'not_written')
+      const begun = this.#unfilled.get(live.id)
+      const isRepeated = request !== null && begun?.request === request && begun.term === held.term
+      const foundAs = (existing: Sandbox) =>
+        isRepeated
+          ? this.#renew(held, existing, caller, keep)
+          : refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
       const existing = this.of(live)
-      if (existing !== null) {
-        const begun = this.#unfilled.get(live.id)
-        const isRepeated = begun !== undefined && begun.request === request && begun.term === held.term
-        if (isRepeated) return this.#renew(held, existing, caller, keep)
-        return refused({ code: 'SANDBOX_EXISTS', slug: existing.slug })
-      }
+      if (existing !== null) return foundAs(existing)
       const now = clock.now()
       const draft = {
         ...settingsOf(live),
@@ -158,10 +159,14 @@ export class Sandboxes {
         clock: { now, target: now },
       }
       const id = idInShard(shardOf(live.id), newId)
-      if (request === null) this.#unfilled.delete(live.id)
-      else this.#unfilled.set(live.id, { request, term: held.term })
+      this.#unfilled.set(live.id, { request, term: held.term })
       const outcome = await agencies.create(draft, caller, undefined, id)
-      return outcome.kind === 'done' ? this.#fill(live, outcome.value, caller, keep) : outcome
+      if (outcome.kind === 'done') return this.#fill(live, outcome.value, caller, keep)
+      // What has the slug may be what an earlier attempt made without being told.
+      const found = this.of(live)
+      if (found === null) return outcome
+      this.#unfilled.set(live.id, begun)
+      return foundAs(found)
     })
   }
 

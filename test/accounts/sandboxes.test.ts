@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { Sandboxes, type SandboxRows } from '../../src/accounts/sandboxes.ts'
-import { done, NOT_FOUND, RETRY_EVERY_MS } from '../../src/accounts/store-retries.ts'
+import { done, NOT_FOUND, RETRY_EVERY_MS, refused } from '../../src/accounts/store-retries.ts'
 import { SandboxWrites } from '../../src/core/bookings/sandbox-writes.ts'
 import { WriteError } from '../../src/core/bookings/write-error.ts'
 import { type Agency, type ApiKey, Inventory } from '../../src/core/catalogue/agency.ts'
@@ -201,6 +201,36 @@ describe('a sandbox whose making had an unknown outcome', () => {
   test('is left as it is when another process had the agency meanwhile, and may have completed it', async () => {
     term += 1
     expect(await made.make(AGENCY, CALLER, keep, 'first')).toMatchObject({ kind: 'refused' })
+  })
+})
+
+describe('a sandbox that is found only when another one is created, because the database was away after its making', () => {
+  let made: Sandboxes
+
+  beforeEach(async () => {
+    catalogue = new Catalogue({ loadInventory: async () => new Inventory([], []) } as never)
+    catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [] })
+    let attempts = 0
+    const create = async () => {
+      if (attempts++ === 0) throw new WriteError('unknown', 'x')
+      catalogue.putAgency(SANDBOX)
+      return refused({ code: 'SLUG_TAKEN', slug: SANDBOX.slug })
+    }
+    const change = async (agencyId: string) => done(catalogue.agencyById(agencyId) as Agency)
+    const rows = { ...options.rows, end: async () => true }
+    made = new Sandboxes({ ...options, catalogue, rows, agencies: { create, change } })
+    await expect(made.make(AGENCY, CALLER, undefined, 'first')).rejects.toMatchObject({ outcome: 'unknown' })
+  })
+
+  test('is completed by the repetition', async () => {
+    expect(await made.make(AGENCY, CALLER, undefined, 'first')).toMatchObject({ kind: 'done' })
+    expect(made.of(AGENCY)?.id).not.toBe(SANDBOX.id)
+  })
+
+  test('is one that exists for any other request, which does not become the one that completes it', async () => {
+    for (const request of ['second', 'second', null])
+      expect(await made.make(AGENCY, CALLER, undefined, request)).toMatchObject({ refusal: { code: 'SANDBOX_EXISTS' } })
+    expect(await made.make(AGENCY, CALLER, undefined, 'first')).toMatchObject({ kind: 'done' })
   })
 })
 
