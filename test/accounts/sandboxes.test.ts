@@ -262,6 +262,20 @@ describe('while it is not known what is stored, and the database is away', () =>
   })
 })
 
+test('E3: a removal waits for the writes in progress, and takes no others meanwhile', async () => {
+  const log: string[] = []
+  endsAs = async () => log.push('ended') > 0
+  const { sandboxWrites } = options.commands
+  const write = Promise.withResolvers<void>()
+  const writing = sandboxWrites.run(SANDBOX, () => write.promise).then(() => log.push('written'))
+  const removing = sandboxes.remove(AGENCY, CALLER)
+  await expect(sandboxWrites.run(SANDBOX, async () => {})).rejects.toMatchObject({ outcome: 'not_written' })
+  write.resolve()
+  expect(await removing).toMatchObject({ kind: 'done' })
+  await writing
+  expect(log).toEqual(['written', 'ended'])
+})
+
 describe('a sandbox that another process has made new and given back, while a reset of it waited here', () => {
   const theirs = { ...SANDBOX, id: sampleId('agc', 'theirs') }
   const wasAway = () => {
