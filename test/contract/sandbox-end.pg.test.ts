@@ -289,7 +289,7 @@ describe('a request with an Idempotency-Key, sent again', () => {
     }
   }
 
-  test('resets the sandbox once, by its own path too: what was made since stays', async () => {
+  test('resets the sandbox once, also by the path of the sandbox, which is that of another one since: what was made stays', async () => {
     const world = await makeWorld()
     const again = () => service.ask(`${world.s}/sandbox/reset`, undefined, { method: 'POST', headers })
     const first = await again()
@@ -297,6 +297,8 @@ describe('a request with an Idempotency-Key, sent again', () => {
     const repeated = await again()
     expect([repeated.status, repeated.headers.get('idempotency-replayed')]).toEqual([200, 'true'])
     expect(repeated.body).toEqual(first.body)
+    const byLive = await service.ask(`${world.a}/sandbox/reset`, undefined, { method: 'POST', headers })
+    expect([byLive.status, byLive.body['code']]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
     expect(await unitsOf(world)).toBe(2)
   })
 
