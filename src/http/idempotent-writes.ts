@@ -4,7 +4,7 @@
  *
  * - I1 An answer is kept by the booking's own batch (J2), or in the statement of a change that has no journal entry: there is never a
  *   change without its answer, nor an answer without its change. A sandbox is made or reset by many writes: the answer follows the last of
- *   them, and a repetition that finds none makes it new (Sandboxes). Only 2xx answers are kept.
+ *   them, and a repetition that finds none makes it new if this process can tell that it is one (Sandboxes). Only 2xx answers are kept.
  * - I2 One request of a scope executes at a time; the others wait for it. With the fence (J5) no other process
  *   executes meanwhile, so looking up and then executing leaves no gap.
  * - I3 A request looks for a stored answer before it executes, unless another worker has just made its key. If an earlier one failed with
