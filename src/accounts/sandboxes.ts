@@ -6,25 +6,24 @@
  *   portal, owners of the live agency open both.
  */
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
-import type { BookingRequest } from '../core/bookings/booking-turns.ts'
 import { changeLine, successLine } from '../core/bookings/durable-writes.ts'
 import { isNotWritten, WriteError, type WriteOutcome } from '../core/bookings/write-error.ts'
 import { type Agency, isSandbox } from '../core/catalogue/agency.ts'
 import type { SandboxClock } from '../core/catalogue/agency-time.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
-import { addNights, parseNight } from '../core/domain/night.ts'
 import type { Unit } from '../core/domain/unit.ts'
 import { notOwner } from '../core/journal/journal-error.ts'
 import type { Caller, ChangeAnswer, ChangeLine, KeepChange } from '../core/journal/record.ts'
 import { idInShard, shardOf } from '../core/journal/shard.ts'
-import { AssertionError, assert } from '../lib/assert.ts'
-import { type Clock, dayOf } from '../lib/clock.ts'
+import { AssertionError } from '../lib/assert.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { IdSource } from '../lib/ids.ts'
 import { KeyedTurns } from '../lib/queues.ts'
 import type { AgencyCommands } from './agency-commands.ts'
 import type { AgencyStore } from './agency-store.ts'
 import type { FeeCommands } from './fee-commands.ts'
+import { inventedStays } from './invented-stays.ts'
 import { MemoryRefresh } from './memory-refresh.ts'
 import { type AgencyOutcome, done, NOT_FOUND, refused } from './store-retries.ts'
 
@@ -362,49 +361,4 @@ function settingsOf({ name, defaultHoldHours, plan }: Agency): Pick<Agency, 'nam
     defaultHoldHours,
     plan: { apiAccess: true, requestsPerMinute, requestsPerMonth: REQUESTS_PER_MONTH },
   }
-}
-
-/** Nobody has these names and addresses: example.com belongs to nobody (RFC 2606). */
-const GUESTS = [
-  'Ana Example',
-  'Bruno Example',
-  'Chloé Example',
-  'Dmitri Example',
-  'Elif Example',
-  'Finn Example',
-] as const
-
-/** A stay in each of the units, some weeks after today, every fourth of them a hold. */
-function inventedStays(units: readonly Unit[], sandbox: Agency): BookingRequest[] {
-  const today = parseNight(dayOf(sandbox.clock?.now ?? sandbox.createdAt, sandbox.timezone))
-  assert(today !== null, 'Cannot make a sandbox: today is outside the supported dates')
-  return units.map((unit, i) => {
-    const [firstName = '', lastName = ''] = (GUESTS[i % GUESTS.length] ?? '').split(' ')
-    const arrival = addNights(today, 7 + 3 * i)
-    const nights = Math.max(unit.rules.minStay, 3)
-    return {
-      unit,
-      stay: { arrival, departure: addNights(arrival, nights) },
-      type: 'guest',
-      status: i % 4 === 3 ? 'option' : 'confirmed',
-      source: 'sandbox',
-      sourceRef: null,
-      adults: Math.min(2, unit.maxGuests),
-      children: 0,
-      extraBed: false,
-      notes: null,
-      holdHours: null,
-      guest: {
-        firstName,
-        lastName,
-        email: `${firstName
-          .normalize('NFD')
-          .replaceAll(/[^a-z]/gi, '')
-          .toLowerCase()}@example.com`,
-        phone: null,
-        nationality: null,
-      },
-      enforcement: 'agency',
-    }
-  })
 }

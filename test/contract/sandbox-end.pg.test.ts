@@ -204,7 +204,7 @@ describe('what is written to a sandbox beside its reset, and would survive that,
     expect((await service.call('/units', { key: String(again.body['secret']) })).status).toBe(200)
   })
 
-  test('a new endpoint: the next attempt makes one in the sandbox of now', async () => {
+  test('a new endpoint: the next attempt makes one in the new sandbox', async () => {
     const world = await makeWorld()
     const create = () => service.ask(`${world.s}/webhook-endpoints`, { url: 'http://localhost:9/hook' })
     const [wasReset, created] = await besideReset(world, create, () => waiting('register_endpoint'))

@@ -20,7 +20,7 @@ type ReadCursor =
   | { readonly kind: 'read'; readonly position: LogPosition }
   /** Of another feed, or not one of ours. */
   | { readonly kind: 'malformed' }
-  /** `digest`: as cursors name it, 16 hexadecimal digits. It may be a sandbox of before a reset. */
+  /** `digest`: as cursors name it, 16 hexadecimal digits. It may be that of a sandbox before its reset. */
   | { readonly kind: 'of_another_agency'; readonly digest: string }
   /** Of the log of another database. */
   | { readonly kind: 'of_another_history' }

@@ -87,7 +87,7 @@ export async function auditedWrite<R extends object>(
           isKept: sql`(select is_kept from kept)`,
         }
   const held = sql`check_fence(${shardOf(agencyId)}, ${epoch}, ${alone})`
-  // Locked, and thereby read as it is after the wait for the fence, not as it was when the statement began.
+  // Locked, so that it is read as it is after the wait for the fence, not as it was when the statement began.
   const status = sql`(select a.status from agency a where (select ${held}) and a.agency_id = ${uuidOf(agencyId)} for key share)`
   const shard = sql`case when ${status} = 'deleted' then ${NO_SHARD} else ${shardOf(agencyId)} end::smallint`
   const [row] = await fencedWrite(
