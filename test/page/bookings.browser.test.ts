@@ -37,6 +37,19 @@ describeInBrowser('bookings', () => {
     return (await ask('/bookings', { unit: 'alfama-loft', arrival: `${month}-01`, departure: `${month}-05`, ...stay }))
       .booking
   }
+  test('the filters stay within the screen of a laptop, whether some are set or not', async () => {
+    for (const at of ['#/bookings', '#/bookings?status=confirmed'])
+      await portal.visit({ as: 'desk', at }, async (page) => {
+        const filters = page.locator('.bookings-filters')
+        await filters.waitFor()
+        for (const width of [1100, 1240, 1280, 1320, 1366, 1440]) {
+          await page.setViewportSize({ width, height: 800 })
+          const beyond = await filters.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
+          expect([at, width, beyond]).toEqual([at, width, 0])
+        }
+      })
+  })
+
   const reload = async (id: string) => (await ask(`/bookings/${id}`)).booking
   const today = () => new Date().toISOString().slice(0, 10)
   const at = ({ id }: { id: string }) => `#/bookings/${id}`
