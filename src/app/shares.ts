@@ -1,5 +1,5 @@
 /**
- * A1  An agency has a share of everything: of whatever it can make, hold or spend there is a limit of its own, and beyond it the agency alone
+ * A1  An agency has a share of everything: of whatever it can create, occupy or use up there is a limit of its own, and beyond it the agency alone
  *     waits or is refused, with a code, and with `Retry-After` where waiting helps. Others wait for a step of its work, not for the work.
  *
  * This is the list of those limits, and of what needs none. docs/operating.md#limits-per-agency shows it, and a test fails for a route

@@ -30,7 +30,7 @@ export class SandboxWrites {
 
   /**
    * Makes a write to an agency. Only sandboxes are looked at.
-   * @throws WriteError `not_written`: it is a sandbox that ends, or has ended
+   * @throws SandboxEndsError: it is a sandbox that ends, or has ended
    */
   run<T>(agency: Agency, write: () => Promise<T>): Promise<T> {
     return agency.clock === undefined ? write() : this.#run(agency.id, write)
