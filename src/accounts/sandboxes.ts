@@ -108,6 +108,19 @@ export class Sandboxes {
     return sandbox?.clock === undefined ? null : { ...sandbox, clock: sandbox.clock }
   }
 
+  /**
+   * Writes to the sandbox of an agency once it is not being made, reset or deleted; it is not until that is written. A request by the path
+   * of the sandbox itself is among the writes that its end waits for, and must not wait for the end.
+   * @returns null: it has none
+   */
+  write<T>(agency: Agency, write: (sandbox: Sandbox) => Promise<T>): Promise<T | null> {
+    const attempt = async () => {
+      const sandbox = this.of(agency)
+      return sandbox === null ? null : await write(sandbox)
+    }
+    return isSandbox(agency) ? attempt() : this.#turns.run(agency.id, attempt)
+  }
+
   /** When the next hold expires or the next failed webhook is sent again, by its clock; null when nothing waits. */
   nextMoment({ id, clock }: Sandbox): Promise<Instant | null> {
     return this.#options.rows.nextMoment(id, clock.now)

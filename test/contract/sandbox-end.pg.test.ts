@@ -230,6 +230,17 @@ describe('what is written to a sandbox beside its reset, and would survive that,
   })
 })
 
+test('its time is moved ahead once it is made new, when the owner asks for that while it is being reset', async () => {
+  const world = await makeWorld()
+  const former = world.sandbox().id
+  const move = () => service.ask(`${world.a}/sandbox/clock`, { advanceSeconds: 3_600 })
+  const [wasReset, moved] = await besideReset(world, move, () => Bun.sleep(200))
+  expect([wasReset.status, moved.status]).toEqual([200, 202])
+  const { id, clock, createdAt } = world.sandbox()
+  expect([id !== former, clock?.target]).toEqual([true, createdAt + 3_600_000])
+  expect((await service.ask(`${world.s}/sandbox/clock`, { advanceSeconds: 3_600 })).status).toBe(202)
+})
+
 test('a repeated request that comes while a sandbox ends is not told that nothing was changed', async () => {
   const world = await makeWorld()
   const headers = { 'idempotency-key': 'once' }

@@ -124,9 +124,10 @@ export const SANDBOX = [
   agencyRoute(MOVE_CLOCK, async ({ ledger, agency, caller, body, keep }) => {
     const move = moveOf(body)
     if ('code' in move) return move
-    const sandbox = ledger.sandboxes.of(agency)
-    if (sandbox === null) return notFound('sandbox')
-    const outcome = await ledger.sandboxClocks.move(sandbox, move, caller, keep.of(clockJson))
+    const outcome = await ledger.sandboxes.write(agency, (sandbox) =>
+      ledger.sandboxClocks.move(sandbox, move, caller, keep.of(clockJson)),
+    )
+    if (outcome === null) return notFound('sandbox')
     return outcome.kind === 'done'
       ? JSON.stringify(clockJson(outcome.clock))
       : invalidField(outcome.field, outcome.message)

@@ -33,7 +33,6 @@ beforeAll(async () => {
   database = await testDatabase()
   await haveMonthsSince(database.sql, OLDEST)
   ledger = await openTestDatabaseLedger(database.url, { clock: clockAt(() => now), limits: { snapshotEvery: 3 } })
-  rows = new PostgresAsOfRows(ledger.lists)
   agency = await addAgency(ledger)
   const unit = (label: string) => addUnit(ledger, agency, sampleUnit({ id: sampleId('unt', label), slug: label }))
   units = [await unit('a'), await unit('b')]
@@ -58,7 +57,10 @@ beforeAll(async () => {
   await book(a, 22)
   await rename(a, 'Last')
   await book(b, 24)
-  await ledger.directory.snapshotAll()
+  // The end waits for snapshots that are being written: what is compared below must not change meanwhile.
+  await ledger.close()
+  ledger = await openTestDatabaseLedger(database.url, { clock: clockAt(() => now) })
+  rows = new PostgresAsOfRows(ledger.lists)
 })
 afterAll(async () => {
   await ledger.close()
