@@ -11,7 +11,7 @@ import type { Database } from './open-database.ts'
 import type { Webhooks } from './open-webhooks.ts'
 import { removeServiceFile } from './service-file.ts'
 
-/** SIGTERM to exit takes at most this long (docs/design.md#running-it). */
+/** SIGTERM to exit takes at most this long (docs/operating.md#upgrading). */
 const DRAIN_MS_MAX = 9_500
 
 /** How long open requests may take to be answered: longer than a write waits for an unavailable database. */

@@ -1,4 +1,4 @@
-/** See docs/design.md#changes: one test per sentence. */
+/** See docs/partner-additions.md#4-get-changes-nothing-missed: one test per sentence. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'

@@ -114,7 +114,7 @@ rows('Unit', () => seen['Unit'], [
   ['checkinTime', isString],
   ['checkoutTime', isString],
   ['instantBook', isBoolean],
-  // Additive: docs/partner-additions.md#7-details.
+  // Additive: docs/partner-additions.md#7-registration-number.
   ['registrationNumber', (value) => value === '00123/AL'],
 ])
 

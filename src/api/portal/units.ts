@@ -18,7 +18,7 @@ const rooms = (description: string) => Type.Number({ minimum: 0, maximum: 1_000,
 /** Cleaning longer than two months is a block, not a turnover. */
 const TURNOVER_NIGHTS_MAX = 60
 
-/** All Unit fields but `id` (docs/contract.md#unit, docs/partner-additions.md#7-details), and the agency's own. */
+/** All Unit fields but `id` (docs/contract.md#unit, docs/partner-additions.md#7-registration-number), and the agency's own. */
 const FIELDS = {
   slug: slug('Stable identifier of the unit in URLs; unique in the agency, including archived units.'),
   name: label(120, 'Shown to partners.'),

@@ -84,7 +84,7 @@ export interface CallContext {
 export const ANSWER_MS_MAX = 45_000
 /** A shard is given up only when its requests are answered: their answers may still be on their way. */
 export const GRACE_MS = 100
-/** Of a request for changes (docs/design.md#changes). */
+/** Of a request for changes (docs/partner-additions.md#4-get-changes-nothing-missed). */
 const WAIT = /([?&])wait=\d+/
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 

@@ -213,7 +213,7 @@ export interface Unit {
   readonly checkinTime: string
   readonly checkoutTime: string
   readonly instantBook: boolean
-  /** The registration number that listings must show by law (docs/partner-additions.md#7-details). */
+  /** The registration number that listings must show by law (docs/partner-additions.md#7-registration-number). */
   readonly registrationNumber: string | null
   readonly rules: UnitRules
 }

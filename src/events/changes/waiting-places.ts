@@ -1,5 +1,5 @@
 /**
- * The requests that wait for changes, and the open streams: how many there may be, and when they must end (docs/design.md#changes).
+ * The requests that wait for changes, and the open streams: how many there may be, and when they must end (docs/partner-additions.md#4-get-changes-nothing-missed).
  * Nothing here costs anything per request while it waits: keys and sessions are looked at twice a second, each once, however many
  * wait with it.
  */

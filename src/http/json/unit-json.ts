@@ -5,7 +5,7 @@ import { UNIT_STATUSES, type Unit } from '../../core/domain/unit.ts'
 const nullableText = () => Type.Union([Type.String(), Type.Null()])
 const minorUnits = (description: string) => Type.Integer({ minimum: 0, description })
 
-/** See docs/contract.md#unit and docs/partner-additions.md#7-details: all fields are always present. */
+/** See docs/contract.md#unit and docs/partner-additions.md#7-registration-number: all fields are always present. */
 export const UnitJson = Type.Object(
   {
     id: Type.String(),

@@ -18,7 +18,7 @@ const JOURNAL_LAG_MS_MAX = 2_000
 
 /**
  * `/healthz`: the process is alive. `/readyz`: it can take bookings now, that is, the database answers and accepts writes, no other
- * process has taken over, and the journal makes progress. Otherwise 503 with the reasons (docs/design.md#running-it).
+ * process has taken over, and the journal makes progress. Otherwise 503 with the reasons (docs/operating.md#what-runs).
  */
 export function healthRoutes(health: Health, options: CountedRouteOptions) {
   const alive = countedRoute(options, named('/healthz'), (_, requestId) => json(200, { status: 'ok' }, requestId))
