@@ -75,6 +75,14 @@ describe('citations', () => {
   })
 })
 
+test('the picture of the architecture names folders that exist', () => {
+  const named = [...read('docs/architecture.svg').matchAll(/>((?:src|sql)[\w/, ]*)</g)].flatMap(([, names = '']) =>
+    names.split(', '),
+  )
+  expect(named.length).toBeGreaterThan(5)
+  expect(named.filter((name) => !existsSync(name))).toEqual([])
+})
+
 describe.each(filesOf(DOCUMENTS))('%s', (path) => {
   test('links to headings that exist', () => {
     const missing = [...read(path).matchAll(LINK_TO_HEADING)].filter(([, target = '', anchor = '']) => {
