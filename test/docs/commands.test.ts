@@ -33,8 +33,8 @@ const RUN_BY: Record<string, readonly string[]> = {
   'docs/cluster.md': ['test/docs/cluster.test.ts', 'test/e2e/containers-cluster.long.test.ts'],
 }
 
-/** What a block may be in. `json call` and the like are of docs/agents.md; `diagram` is drawn in letters. */
-const LANGUAGES = ['sh', 'json', 'text', 'js', 'ts', 'python', 'sql', 'ini', 'env', 'yaml', 'promql', 'diagram']
+/** What a block may be in. `json call` and the like are of docs/agents.md. */
+const LANGUAGES = ['sh', 'json', 'text', 'js', 'ts', 'python', 'sql', 'ini', 'env', 'yaml', 'promql']
 
 /** The start of a line meant for a shell. */
 const COMMAND =
