@@ -211,18 +211,6 @@ describe('what happens on the way', () => {
     expect((await service.call('/bookings', { key: secret, json, headers })).body).toEqual(first.body)
   })
 
-  test('a reset sets the clock back, and the answers of the time that comes again are gone', async () => {
-    const headers = { 'idempotency-key': 'book-1' }
-    await advance(DAY_MS)
-    expect((await call('/bookings', stay(30), headers)).status).toBe(201)
-    const reset = service.ledger.catalogue.agencyById(agency.id)
-    if (reset?.clock === undefined) throw new Error('The sandbox has no clock')
-    await service.ledger.sandboxClocks.reset({ ...reset, clock: reset.clock }, START)
-    expect(await clock()).toEqual({ now: at(0), status: 'ready' })
-    expect((await call('/bookings', stay(30), headers)).body.code).toBe('BOOKING_CONFLICT')
-    await advance(HOUR_MS)
-  })
-
   test('what the portal keeps of its answers is kept by the same clock', async () => {
     const path = `/agencies/${agency.slug}/fee-types`
     const json = { label: 'Linen', kind: 'fixed', amount: 2_500, application: 'every_stay' }

@@ -41,10 +41,8 @@ export interface DueHold extends ExpiredHold {
 export interface ClockRows {
   /** Stores where the clock goes, with its line of the audit trail. @throws what an audited write throws */
   aim(agencyId: string, target: Instant, audit: ChangeLine): Promise<void>
-  /** Stores what the clock shows, unless it does not go there any more. @throws as `aim` */
+  /** Stores what the clock shows. @throws as `aim` */
   reach(agencyId: string, now: Instant): Promise<void>
-  /** Stores a clock that stands at `now`, whatever it showed, and forgets the agency's answers: they are of times that come again. @throws as `aim` */
-  reset(agencyId: string, now: Instant): Promise<void>
   /** Null: the agency has none. */
   read(agencyId: string): Promise<SandboxClock | null>
   /** Holds of the agency that expire at `until` or before, as `Holds.expired`. */
@@ -148,16 +146,6 @@ export class SandboxClocks {
     })
   }
 
-  /** Sets the clock of a sandbox whose bookings are deleted; what was kept of its answers is too. @throws as `move` */
-  reset(agency: Agency & { readonly clock: SandboxClock }, now: Instant): Promise<void> {
-    return this.#turns.run(agency.id, async () => {
-      await this.#options.rows.reset(agency.id, now)
-      this.#doubtful.delete(agency.id)
-      agency.clock.now = now
-      agency.clock.target = now
-    })
-  }
-
   /** A hold became durable: if the clock may have passed it meanwhile, it is looked for again. */
   expectExpiry({ id, clock }: Agency, { holdExpiresAt }: Booking): void {
     if (clock === undefined || holdExpiresAt === null || holdExpiresAt > clock.target) return
@@ -175,7 +163,6 @@ export class SandboxClocks {
   /** Waits for the appends in progress, and moves no clock any more. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#waiting.clear()
     await Promise.all(this.#running.values())
   }
 
@@ -251,9 +238,7 @@ export class SandboxClocks {
       const reached = after?.at ?? target
       if (reached > clock.now) {
         await rows.reach(agencyId, reached)
-        // Otherwise it was reset meanwhile.
-        if (clock.target >= reached) clock.now = Math.max(clock.now, reached)
-        else after = null
+        clock.now = reached
         onMoved(agencyId)
       }
       if (isEnd && clock.target === target && !this.#again.has(agencyId)) return

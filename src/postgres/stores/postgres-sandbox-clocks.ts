@@ -32,15 +32,7 @@ export class PostgresSandboxClocks implements ClockRows {
     await fencedWrite(this.#sql`
       with fence as (select check_fence(${shardOf(agencyId)}, ${this.#epochOf(agencyId)}) as held)
       update agency set clock_now = greatest(clock_now, ${new Date(now)})
-      where (select held from fence) and agency_id = ${uuidOf(agencyId)} and clock_target >= ${new Date(now)}`)
-  }
-
-  async reset(agencyId: string, now: Instant): Promise<void> {
-    await fencedWrite(this.#sql`
-      with fence as (select check_fence(${shardOf(agencyId)}, ${this.#epochOf(agencyId)}) as held), answers as (
-        delete from idempotency where (select held from fence) and agency_id = ${uuidOf(agencyId)})
-      update agency set clock_now = ${new Date(now)}, clock_target = ${new Date(now)}
-      where (select held from fence) and agency_id = ${uuidOf(agencyId)} and clock_now is not null`)
+      where (select held from fence) and agency_id = ${uuidOf(agencyId)}`)
   }
 
   async read(agencyId: string): Promise<SandboxClock | null> {

@@ -47,10 +47,7 @@ class World {
     },
     reach: async (agencyId, now) => {
       this.#throwIf('reach')
-      if (agencyId === AGENCY.id && this.stored.target >= now) this.stored.now = now
-    },
-    reset: async (_, now) => {
-      this.stored = { now, target: now }
+      if (agencyId === AGENCY.id) this.stored.now = now
     },
     read: async () => ({ ...this.stored }),
     expiredHolds: async (agencyId, until, after, limit) => {
@@ -184,17 +181,28 @@ describe('E1: on the way of a clock', () => {
     expect(world.agency.clock.now).toBe(START + 48 * HOUR_MS)
   })
 
-  test('a hold that becomes durable when the clock has passed it is released all the same', async () => {
+  test('a hold that becomes durable when the clock has come to its moment is released all the same', async () => {
     await world.move(24)
     await world.ready()
-    world.hold(3)
-    world.clocks.expectExpiry(world.agency, { holdExpiresAt: START + 3 * HOUR_MS } as Booking)
-    await eventually('it is released', () => world.log.includes('bkg_3'))
+    world.hold(24)
+    world.clocks.expectExpiry(world.agency, { holdExpiresAt: START + 24 * HOUR_MS } as Booking)
+    await eventually('it is released', () => world.log.includes('bkg_24'))
     const { looks } = world
     world.clocks.expectExpiry(world.agency, { holdExpiresAt: START + 25 * HOUR_MS } as Booking)
     await world.clocks.stop()
-    expect(world.log).toEqual(['now 24', 'bkg_3'])
+    expect(world.log).toEqual(['now 24', 'bkg_24'])
     expect(world.looks).toBe(looks)
+  })
+
+  test('a hold that becomes durable while the last ones are released is released too', async () => {
+    world.hold(3)
+    world.onExpire = () => {
+      world.onExpire = () => {}
+      world.hold(2)
+      world.clocks.expectExpiry(world.agency, { holdExpiresAt: START + 2 * HOUR_MS } as Booking)
+    }
+    await world.move(24)
+    await eventually('it is released', () => world.log.includes('bkg_2'))
   })
 
   test('a move that comes while the last holds are released leads on', async () => {
@@ -289,33 +297,6 @@ describe('a move that is interrupted', () => {
     world.clocks.resume()
     await world.ready()
     expect(world.log).toEqual(['bkg_3', 'bkg_5', 'now 24'])
-  })
-
-  test('by a reset ends: the clock stands where the reset has set it', async () => {
-    world.hold(3)
-    const reset = Promise.withResolvers<void>()
-    world.onExpire = () => reset.promise
-    await world.move(24)
-    await world.clocks.reset(world.agency, START + HOUR_MS)
-    reset.resolve()
-    await world.clocks.stop()
-    expect(world.agency.clock).toEqual({ now: START + HOUR_MS, target: START + HOUR_MS })
-    expect(world.stored).toEqual({ now: START + HOUR_MS, target: START + HOUR_MS })
-  })
-
-  test('by a reset does not pass over the holds that come after the reset', async () => {
-    for (let hours = 10; hours < 10 + HOLDS_AT_ONCE; hours++) world.hold(hours)
-    const reset = Promise.withResolvers<void>()
-    world.onExpire = () => reset.promise
-    await world.move(100)
-    await world.clocks.reset(world.agency, START)
-    world.hold(5)
-    await world.move(9)
-    reset.resolve()
-    await world.ready()
-    await world.clocks.stop()
-    expect(world.log).toContain('bkg_5')
-    expect(world.agency.clock.now).toBe(START + 9 * HOUR_MS)
   })
 
   test('by the loss of its shard ends without a failure', async () => {
