@@ -36,7 +36,7 @@ class World {
   /** Pages of holds that were asked for. */
   looks = 0
   /** Rejects what it is called with. */
-  fail: (step: 'aim' | 'reach' | 'expire', ids: readonly string[]) => Error | null = () => null
+  fail: (step: 'aim' | 'read' | 'reach' | 'expire', ids: readonly string[]) => Error | null = () => null
   /** Called before a page of holds is released. */
   onExpire: () => void | Promise<void> = () => {}
   stored: SandboxClock = { now: START, target: START }
@@ -49,7 +49,10 @@ class World {
       this.#throwIf('reach')
       if (agencyId === AGENCY.id) this.stored.now = now
     },
-    read: async () => ({ ...this.stored }),
+    read: async () => {
+      this.#throwIf('read')
+      return { ...this.stored }
+    },
     expiredHolds: async (agencyId, until, after, limit) => {
       this.looks += 1
       return this.holds
@@ -262,6 +265,8 @@ describe('a move that is interrupted', () => {
     expect(world.agency.clock.target).toBe(START)
     world.fail = (step) => (step === 'aim' ? new WriteError('unknown', 'lost') : null)
     await expect(world.move(24)).rejects.toThrow('lost')
+    world.fail = (step) => (step === 'read' ? new Error('away') : null)
+    await expect(world.move(24)).rejects.toMatchObject({ outcome: 'not_written' })
     world.stored.target = START + 24 * HOUR_MS
     world.fail = () => null
     const { clock } = world.agency
