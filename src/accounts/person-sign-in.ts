@@ -4,6 +4,7 @@
  * - H2 A link lets in once, and a challenge too: both are used up in the statement that also writes the line of the audit trail.
  */
 import { changeLine } from '../core/bookings/durable-writes.ts'
+import { isNotWritten } from '../core/bookings/write-error.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Person } from '../core/catalogue/people.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
@@ -139,13 +140,20 @@ export class PersonSignIn {
   /**
    * Uses an invitation: the passkey is the only one of the person from now on, and the session the only one.
    * @returns false: the invitation was used or replaced meanwhile, or the person is being changed
+   * @throws what the store throws; the other sessions have ended then too, unless the invitation is known not to be used
    */
   useInvitation({ link }: FoundLink, passkey: Passkey, session: Session, caller: Caller): Promise<boolean> {
     const { rows, changes, clock, sessions } = this.#dependencies
     return this.#turns.run(link.personId, async () => {
       if (changes.isEnding(link.personId)) return false
       const how = { passkey: { ...passkey, lastUsedAt: clock.now() }, session: session.sha256, now: clock.now() }
-      const isUsed = await rows.useInvitation(link, how, changeLine(this.#dependencies, caller, undefined))
+      const isUsed = await rows
+        .useInvitation(link, how, changeLine(this.#dependencies, caller, undefined))
+        .catch((error: unknown) => {
+          // It may be used: somebody who has stolen a former session must not keep it in memory when the database has it no more.
+          if (!isNotWritten(error)) sessions.endAllOf(link.personId, session)
+          throw error
+        })
       if (isUsed) sessions.endAllOf(link.personId, session)
       return isUsed
     })

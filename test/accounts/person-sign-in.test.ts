@@ -4,6 +4,7 @@ import { LinkSecrets, type PersonLink } from '../../src/accounts/person-links.ts
 import type { PersonRows } from '../../src/accounts/person-rows.ts'
 import { LINK_READS_PER_MINUTE, PersonSignIn } from '../../src/accounts/person-sign-in.ts'
 import type { Session } from '../../src/accounts/portal-sessions.ts'
+import { WriteError } from '../../src/core/bookings/write-error.ts'
 import { Catalogue } from '../../src/core/catalogue/catalogue.ts'
 import type { Person } from '../../src/core/catalogue/people.ts'
 import { MINUTE_MS } from '../../src/lib/clock.ts'
@@ -147,5 +148,21 @@ describe('a passkey', () => {
     invitationUsed.resolve(true)
     expect([await used, (await late).kind, added]).toEqual([true, 'refused', []])
     expect((await add('phone', next)).kind).toBe('done')
+  })
+})
+
+describe('an invitation whose use failed', () => {
+  test.each([
+    ['unknown', 'ends'],
+    ['not_written', 'leaves'],
+  ] as const)('with the outcome %s %s the other sessions of the person', async (outcome, does) => {
+    const [stolen, next] = [{ id: 'stolen' } as Session, { id: 'next' } as Session]
+    open.add(stolen).add(next)
+    const link = { agencyId: AGENCY.id, personId: ANA.id, sha256: 'x' } as PersonLink
+    const found = { link, member: { kind: 'person', agency: AGENCY, member: ANA } } as const
+    const used = signIn.useInvitation(found, { name: 'new' } as never, next, CALLER)
+    invitationUsed.reject(new WriteError(outcome, 'the reply was lost'))
+    expect(await used.catch((error: unknown) => error)).toBeInstanceOf(WriteError)
+    expect(open.has(stolen)).toBe(does === 'leaves')
   })
 })
