@@ -69,6 +69,8 @@ export interface Session extends StoredSession {
   storedSeenAt: Instant
 }
 
+type EndedSession = Pick<StoredSession, 'id' | 'sha256' | 'holder'>
+
 /** What is written of sessions that exist already. */
 export interface SessionsToKeep {
   readonly seen: readonly { readonly sha256: string; readonly seenAt: Instant }[]
@@ -94,8 +96,10 @@ export class PortalSessions {
   /** The same by person or token, and by agency. */
   readonly #byOwner = new Map<string, Set<Session>>()
   readonly #seen = new Set<Session>()
-  /** Ended, and perhaps still stored. */
-  readonly #ended = new Set<string>()
+  /** Ended, and perhaps still stored, by hash. */
+  readonly #ended = new Map<string, EndedSession>()
+  /** One for each read in progress of what is stored: the hashes of what may be in its answer, but has ended. */
+  readonly #endedMeanwhile = new Set<Set<string>>()
   readonly #timer: FlushTimer
   #cancelSweep = () => {}
 
@@ -133,9 +137,24 @@ export class PortalSessions {
   adopt(stored: readonly StoredSession[]): void {
     for (const session of stored.toSorted((a, b) => a.seenAt - b.seenAt)) {
       const { holder } = session
-      if (holder.kind !== 'operator' && this.#memberOf(holder) === null) this.#delete(session.sha256)
+      if (holder.kind !== 'operator' && this.#memberOf(holder) === null) this.#delete(session)
       else if (!this.#open.has(session.sha256) && !this.#ended.has(session.sha256))
         this.#add({ ...session, storedSeenAt: session.seenAt })
+    }
+  }
+
+  /**
+   * As `adopt`, of what `read` returns. What ends in the meantime may be in it, and does not come back.
+   * @throws what `read` rejects with
+   */
+  async adoptFrom(read: () => Promise<readonly StoredSession[]>): Promise<void> {
+    const ended = new Set(this.#ended.keys())
+    this.#endedMeanwhile.add(ended)
+    try {
+      const stored = await read()
+      this.adopt(stored.filter(({ sha256 }) => !ended.has(sha256)))
+    } finally {
+      this.#endedMeanwhile.delete(ended)
     }
   }
 
@@ -222,7 +241,12 @@ export class PortalSessions {
 
   /** From this moment on, it is refused. */
   end(session: Session): void {
-    if (this.#remove(session)) this.#delete(session.sha256)
+    if (this.#remove(session)) this.#delete(session)
+  }
+
+  /** The sessions of the same holder that have ended, and may be stored still. */
+  unstoredEndsOf(holder: SessionOwner): EndedSession[] {
+    return [...this.#ended.values()].filter((ended) => ownerIdOf(ended.holder) === ownerIdOf(holder))
   }
 
   /** The open sessions of the same holder, the last used first. */
@@ -254,11 +278,10 @@ export class PortalSessions {
   }
 
   /**
-   * Ends these, and stores that.
+   * Stores that these have ended.
    * @throws as `endStored`
    */
-  async endAllStored(sessions: readonly Session[]): Promise<void> {
-    for (const session of sessions) this.end(session)
+  async storeEndsOf(sessions: readonly EndedSession[]): Promise<void> {
     if (sessions.some(({ sha256 }) => this.#ended.has(sha256))) await this.#timer.flush()
   }
 
@@ -316,14 +339,15 @@ export class PortalSessions {
     return true
   }
 
-  #delete(sha256: string): void {
-    this.#ended.add(sha256)
+  #delete(session: EndedSession): void {
+    this.#ended.set(session.sha256, session)
+    for (const ended of this.#endedMeanwhile) ended.add(session.sha256)
     this.#timer.wake()
   }
 
   async #write(): Promise<void> {
     const seen = [...this.#seen]
-    const ended = [...this.#ended]
+    const ended = [...this.#ended.keys()]
     this.#seen.clear()
     try {
       const idleSince = this.#clock.now() - SESSION_IDLE_MS_MAX

@@ -121,7 +121,7 @@ export class StoreRetries {
 }
 
 /** What gives others access. */
-export type Access = 'key' | 'access_token' | 'person' | 'agency' | 'calendar_address' | 'session'
+export type Access = 'key' | 'access_token' | 'person' | 'agency' | 'calendar_address' | 'session' | 'other_session'
 
 /**
  * Access was revoked in this process until it exits, but it is not known whether the revocation is stored. Repeating the request

@@ -206,6 +206,7 @@ const TITLE_OF_CLOSED_ACCESS = {
   person: 'The change of the person is in effect for now, but may not be stored yet: repeat the request',
   agency: 'The agency is suspended for now, but the suspension may not be stored yet: repeat the request',
   session: 'The sign-out is in effect for now, but may not be stored yet: sign out again',
+  other_session: 'The sessions have ended for now, but that may not be stored yet: repeat the request',
   calendar_address: 'The old address is refused for now, but the new one may not be stored: change the address again',
 } as const satisfies Record<Access, string>
 

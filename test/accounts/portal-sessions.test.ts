@@ -255,6 +255,23 @@ describe('a session ends', () => {
     expect(rows.stored.size).toBe(0)
   })
 
+  test.each([
+    ['while the stored ones are read', 'meanwhile'],
+    ['before they are read, and was not stored', 'before'],
+  ] as const)('for good, also when it ends %s', async (_, when) => {
+    const { open, admits, sessions, rows } = setUp()
+    const [ended, kept] = [await open(OPERATOR_TOKENS[0]), await open(OPERATOR_TOKENS[0])]
+    if (when === 'before') sessions.endBySecret(ended)
+    // As they were before that was stored.
+    const stored = [...rows.stored.values()]
+    await sessions.adoptFrom(async () => {
+      await sessions.endStored(ended)
+      expect(rows.stored.size).toBe(1)
+      return stored
+    })
+    expect([admits(ended), admits(kept), sessions.count]).toEqual([false, true, 1])
+  })
+
   test('only itself, not the others of the same token', async () => {
     const { open, admits, sessions } = setUp()
     const [first, second] = [await open(), await open()]

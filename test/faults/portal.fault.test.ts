@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts'
 import { FaultPostgres } from '../support/fault-postgres.ts'
 import { heartbeatAnswered } from '../support/heartbeat-answered.ts'
 import { send } from '../support/http-call.ts'
-import { isCleared, signIn, signOut } from '../support/page-sessions.ts'
+import { FROM_THE_PAGE, isCleared, signIn, signOut } from '../support/page-sessions.ts'
 import { accept, secretIn, signInWith } from '../support/people.ts'
 import { type ServiceProcess, startServiceOn, TEST_PORTAL_TOKEN } from '../support/service-process.ts'
 
@@ -47,6 +47,19 @@ async function newKey(): Promise<{ token: string; path: string }> {
   return { token: body.secret, path: `${HARBOUR}/keys/${body.key.id}` }
 }
 
+interface InSession {
+  readonly cookie: string
+}
+
+/** To the list of one's own sessions. */
+function as({ cookie }: InSession, path: string, method = 'GET') {
+  return send(`${service.baseUrl}/portal/v1/me/sessions${path}`, { method, headers: { ...FROM_THE_PAGE, cookie } })
+}
+
+async function meIn({ cookie }: InSession): Promise<number> {
+  return (await send(`${service.baseUrl}/portal/v1/me`, { headers: { cookie } })).status
+}
+
 describe('while Postgres is away', () => {
   test('sessions of the page continue; one ends at once with sign-out, and repeated, that is stored', async () => {
     const { body } = await ask('POST', `${HARBOUR}/access-tokens`, { json: { name: 'Maria', role: 'desk' } })
@@ -72,6 +85,37 @@ describe('while Postgres is away', () => {
     const [row] = await direct<{ count: number }[]>`select count(*)::int as count from portal_session`
     await direct.end({ timeout: 0 })
     expect([row?.count, await me(kept)]).toEqual([1, 200])
+  })
+
+  test('other sessions of one’s own end at once, also the operator’s; repeated, that is stored', async () => {
+    const { body } = await ask('POST', `${HARBOUR}/access-tokens`, { json: { name: 'Maria', role: 'desk' } })
+    const tokens = [body.secret, TEST_PORTAL_TOKEN]
+    const pairs = await Promise.all(
+      tokens.map(async (token) => {
+        const [own, lost] = [await signIn(service.baseUrl, token), await signIn(service.baseUrl, token)]
+        const { sessions } = (await as(own, '')).body
+        const { id } = sessions.find(({ isThis }: { isThis: boolean }) => !isThis)
+        return { own, lost, path: `/${id}` }
+      }),
+    )
+    postgres.signal('SIGINT')
+    await eventually('the database is away', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 500)
+    for (const { own, lost, path } of pairs) {
+      const { status, body } = await as(own, path, 'DELETE')
+      expect([status, body.title]).toEqual([500, expect.stringContaining('have ended for now')])
+      expect([await meIn(own), await meIn(lost)]).toEqual([200, 401])
+    }
+    await postgres.restart()
+    await eventually('the database is back', async () => (await ask('GET', `${HARBOUR}/guests`)).status === 200)
+    for (const { own, path } of pairs) {
+      // The service may have stored it by itself: then there is no such session any more.
+      expect([200, 404]).toContain((await as(own, path, 'DELETE')).status)
+      expect(await meIn(own)).toBe(200)
+    }
+    const direct = postgres.direct()
+    const [row] = await direct<{ count: number }[]>`select count(*)::int as count from portal_session`
+    await direct.end({ timeout: 0 })
+    expect(row?.count).toBe(pairs.length)
   })
 
   test('a person who is removed, or loses their role, is out at once; repeated, it is stored', async () => {

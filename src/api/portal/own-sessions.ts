@@ -1,7 +1,8 @@
 /** The sessions of the person, or of the token, that asks. */
 import { type Static, Type } from '@sinclair/typebox'
 import { placeOf } from '../../accounts/client-address.ts'
-import type { Session } from '../../accounts/portal-sessions.ts'
+import type { PortalIdentity } from '../../accounts/portal-access.ts'
+import type { PortalSessions, Session } from '../../accounts/portal-sessions.ts'
 import { RevocationNotStoredError } from '../../accounts/store-retries.ts'
 import { timestampOf } from '../../http/json/booking-json.ts'
 import { notFound } from '../../http/problems.ts'
@@ -63,42 +64,61 @@ const END_SESSION = {
 } as const satisfies PortalOperation
 
 type Call = Pick<PortalCall<PortalOperation>, 'ledger' | 'access' | 'identity' | 'caller'>
+type Ended = ReturnType<PortalSessions['unstoredEndsOf']>
 
 export const OWN_SESSIONS = [
   portalRoute(LIST_SESSIONS, async (call) => sessionsText(call, await sessionsOf(call))),
   portalRoute(END_OTHER_SESSIONS, async (call) => {
     const own = call.identity.session
-    return end(
-      call,
-      (await sessionsOf(call)).filter(({ sha256 }) => sha256 !== own?.sha256),
-    )
+    return store(call, await end(call, ({ sha256 }) => sha256 !== own?.sha256))
   }),
   portalRoute(END_SESSION, async (call) => {
-    const found = (await sessionsOf(call)).filter(({ id }) => id === call.path.sessionId)
-    return found.length === 0 ? notFound('session') : end(call, found)
+    const ended = await end(call, ({ id }) => id === call.path.sessionId)
+    return ended.length === 0 ? notFound('session') : store(call, ended)
   }),
 ]
 
 /** The last used first. Of the operator, any node may have opened or ended one. */
-async function sessionsOf({ ledger, access, identity }: Call): Promise<readonly Session[]> {
+async function sessionsOf(call: Call): Promise<readonly Session[]> {
+  const { ledger, access, identity } = call
   const { sessions } = access
   if (sessions === null) return []
-  if (identity.kind === 'operator') {
-    sessions.adopt(await ledger.operatorSessions())
-    return sessions.like({ kind: 'operator' })
-  }
-  return sessions.like({ kind: identity.kind, id: identity.member.id })
+  if (identity.kind === 'operator') await sessions.adoptFrom(() => ledger.operatorSessions())
+  return sessions.like(ownerOf(identity))
 }
 
-/** Ends sessions at once, then stores that, and leaves its line in the audit trail. */
-async function end(call: Call, ended: readonly Session[]): Promise<string> {
+/**
+ * Ends sessions: at once those that are known here, which must not wait for the database, then those that only it knows of.
+ * @returns what is to be stored of that, with what ended before and is not stored yet
+ */
+async function end(call: Call, isToEnd: (session: Ended[number]) => boolean): Promise<Ended> {
+  const known = endKnown(call, isToEnd)
+  await sessionsOf(call).catch((cause: unknown) => {
+    throw known.length === 0 ? cause : new RevocationNotStoredError('other_session', { cause })
+  })
+  return [...known, ...endKnown(call, isToEnd)]
+}
+
+function endKnown({ access: { sessions }, identity }: Call, isToEnd: (session: Ended[number]) => boolean): Ended {
+  if (sessions === null) return []
+  const owner = ownerOf(identity)
+  for (const session of sessions.like(owner)) if (isToEnd(session)) sessions.end(session)
+  return sessions.unstoredEndsOf(owner).filter(isToEnd)
+}
+
+/** Stores that sessions have ended, and leaves the line of the request in the audit trail. */
+async function store(call: Call, ended: Ended): Promise<string> {
   const { ledger, access, identity, caller } = call
-  const stored = access.sessions?.endAllStored(ended)
+  const stored = access.sessions?.storeEndsOf(ended)
   const lined = identity.kind === 'operator' ? null : ledger.commands.auditSuccess(identity.agency, caller)
   await Promise.all([stored, lined]).catch((cause: unknown) => {
-    throw new RevocationNotStoredError('session', { cause })
+    throw new RevocationNotStoredError('other_session', { cause })
   })
   return sessionsText(call, await sessionsOf(call))
+}
+
+function ownerOf(identity: PortalIdentity) {
+  return identity.kind === 'operator' ? identity : { kind: identity.kind, id: identity.member.id }
 }
 
 function sessionsText({ identity }: Call, sessions: readonly Session[]): string {
