@@ -32,6 +32,7 @@ const REASONS: Record<string, string> = {
 
 /**
  * Stores the changed secrets and chain keys and the new check value in one statement, all or nothing, and fences out the current writer.
+ * Unused links for people are deleted.
  * @param knownChecks check values that the database may have; null for any
  * @param endpointsRead how many endpoints `sealedSecrets` returned
  * @param chainKeys all keys of the chains, those that stay as they are included
@@ -64,6 +65,8 @@ export async function rotateSecrets(
   }))
   try {
     await sql`
+      -- Their HMACs are made with the former key: nobody can open one, and none may look as if somebody could.
+      with links as (delete from person_link)
       select rotate_secret_key(${known}::text::jsonb, ${newCheck}::text, ${endpointsRead}::int,
                                ${JSON.stringify(changes)}::text::jsonb, ${JSON.stringify(chainChanges)}::text::jsonb)`
   } catch (error) {

@@ -49,6 +49,19 @@ async function state() {
   return { fences: [...fences], check, endpoints, chainKeys: [...chainKeys] }
 }
 
+/** An invitation of a person, whose secret has an HMAC with a key that is derived from SECRET_KEY. */
+async function addInvitation(): Promise<void> {
+  const person = { agency_id: uuidOf(AGENCY_A), person_id: uuidOf(sampleId('per', 'a')) }
+  await database.sql`
+    insert into person ${database.sql({ ...person, name: 'Rui', role: 'desk', created_at: new Date(), revision: 0 })}
+    on conflict do nothing`
+  await database.sql`
+    insert into person_link (agency_id, person_id, secret_sha256, kind, created_at, expires_at)
+    values (${person.agency_id}, ${person.person_id}, ${'0'.repeat(64)}, 'invitation', now(), now() + interval '72 hours')`
+}
+
+const invitations = async () => (await database.sql`select from person_link`).length
+
 async function rotateAfter(meanwhile: () => Promise<unknown>): Promise<unknown> {
   const endpoints = await sealedSecrets(database.sql)
   const changes = reEncrypted(endpoints, boxes)
@@ -93,6 +106,14 @@ test.each([
   })
   expect(outcome).toBeInstanceOf(RotationError)
   expect(await state()).toEqual(before as Awaited<ReturnType<typeof state>>)
+})
+
+test('links for people, which nobody can open any more, are gone: none is shown as an invitation', async () => {
+  await addInvitation()
+  const refused = await rotateAfter(() => addEndpoint(sampleId('whe', 'd')))
+  expect([refused instanceof RotationError, await invitations()]).toEqual([true, 1])
+  expect(await rotateAfter(async () => {})).toBeUndefined()
+  expect(await invitations()).toBe(0)
 })
 
 test('rotated again, the chain keys stay as they are', async () => {
