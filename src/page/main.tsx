@@ -45,7 +45,12 @@ function App() {
     case 'unreachable':
       return <Unreachable problem={state.problem} />
     case 'choosing':
-      return <AgencyChoice actor={state.actor} />
+      return (
+        <>
+          <AgencyChoice actor={state.actor} />
+          <Toasts />
+        </>
+      )
     case 'signed_in':
       return (
         <>

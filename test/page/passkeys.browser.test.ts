@@ -398,6 +398,33 @@ describeInBrowser('people with passkeys', () => {
     })
   })
 
+  test('who takes too long to choose can sign in again', async () => {
+    const [first, second] = [await invite('Eva'), await invite('Nuno')]
+    const secrets = [await linkFor(first.id), await linkFor(second.id)]
+    await visit(`#/choose/${secrets.join('.')}`, async (page) => {
+      const choice = page.getByRole('button', { name: /Nuno/ })
+      await choice.waitFor()
+      await portal.database.sql`delete from person_link where kind = 'sign_in'`
+      await choice.click()
+      // Whether the link is no longer valid, or many were not before it.
+      await page.getByRole('button', { name: 'Go to sign-in' }).click()
+      await signInButton(page).waitFor()
+    })
+  })
+
+  test('who is signed in by a link while the connection breaks is in once it is back, and nobody else’s name is shown', async () => {
+    const [before, next] = [await invite('Tiago'), await invite('Vera')]
+    await portal.visit({ host: 'localhost', at: `#/join/${await linkFor(before.id)}`, mayFail: true }, async (page) => {
+      await page.locator('.account').getByText('Tiago').waitFor()
+      await page.evaluate(`location.hash = '#/join/${await linkFor(next.id)}'`)
+      const button = page.getByRole('button', { name: 'Sign in as Vera' })
+      await button.waitFor()
+      await page.route('**/portal/v1/agencies/demo', (route) => route.abort(), { times: 1 })
+      await button.click()
+      await page.locator('.account').getByText('Vera').waitFor()
+    })
+  })
+
   test('the last owner who can sign in is neither removed nor given another role', async () => {
     const agency = { slug: 'lonely', name: 'Lonely Stays', currency: 'EUR', timezone: 'Europe/Lisbon' }
     await portal.service.portal('/agencies', agency)

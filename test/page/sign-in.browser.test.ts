@@ -88,6 +88,15 @@ describeInBrowser('signing in', () => {
     })
   })
 
+  test('the operator who cannot sign out is told so, also before choosing an agency', async () => {
+    await portal.visit({ as: 'operator', mayFail: true }, async (page) => {
+      await page.route('**/portal/session', (route) => route.abort())
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByText('Signing out was not completed').waitFor()
+      await page.getByRole('heading', { name: 'Choose an agency' }).waitFor()
+    })
+  })
+
   test('the operator has another agency in each tab, and a new tab opens the one chosen last', async () => {
     const [first, second] = ['Alcantara', 'Belem']
     for (const name of [first, second])

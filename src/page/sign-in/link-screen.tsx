@@ -207,10 +207,12 @@ function LinkChoice({ links }: { links: readonly Link[] }) {
     },
     report: 'inline',
   })
+  if (problem?.code === 'LINK_NOT_VALID') return <LinkNotValid secret={links[0]?.secret} />
   return (
     <Front title="Choose an agency">
       <p>You have access to several agencies. Which one do you want to open?</p>
       <ErrorNote problem={problem} />
+      {problem !== null && <Button onClick={leave}>Go to sign-in</Button>}
       <ul class="choice-list">
         {links.map(({ secret, agency, person }) => (
           <li key={secret}>

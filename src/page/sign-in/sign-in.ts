@@ -36,13 +36,20 @@ export async function signInWithPasskey(): Promise<void> {
 }
 
 /**
- * Opens a session.
- * @throws Problem when the proof is refused or the service does not answer
+ * Opens a session. If the agency cannot be read then, it is not the proof that has failed, which may be used up: the page continues with the
+ * session once the service answers.
+ * @throws Problem when the proof is refused or the service does not answer; also in the latter case when what is on the screen must stay
  */
 export async function signIn(proof: Proof): Promise<void> {
   const { actor } = await answerOf(client.POST('/portal/session', { body: proof }))
   hasSignedIn()
-  await enter(actor)
+  try {
+    await enter(actor)
+  } catch (error) {
+    const { value } = session
+    if (value.kind === 'signed_in' && value.ended) throw error
+    session.set({ kind: 'unreachable', problem: problemOf(error) })
+  }
 }
 
 /** Continues if the person has signed in again in another tab. Never throws. */
