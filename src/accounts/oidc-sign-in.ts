@@ -25,6 +25,7 @@ import { type Clock, HOUR_MS, MINUTE_MS } from '../lib/clock.ts'
 import { Counts } from '../lib/counts.ts'
 import { openText, sealText } from '../lib/sealed-text.ts'
 import { clientNetworkOf } from './client-address.ts'
+import { browserOf } from './person-links.ts'
 import { WrongTokenThrottle } from './wrong-token-throttle.ts'
 
 export interface OidcProvider {
@@ -160,8 +161,9 @@ export class OidcSignIn {
       })
       .finally(() => this.#callbacks.add(network, -1))
     if (email === 'failed') return { kind: 'failed' }
-    const browser = randomState()
-    const secrets = email === null ? [] : await this.#linksOf(email, browser)
+    if (email === null) return { kind: 'unknown' }
+    const browser = browserOf(email)
+    const secrets = await this.#linksOf(email, browser)
     return secrets.length === 0 ? { kind: 'unknown' } : { kind: 'links', secrets, browser }
   }
 

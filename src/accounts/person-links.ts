@@ -6,7 +6,7 @@
  * A link may be bound to a browser, so that nobody can have somebody else open it who would then work in the account of another without
  * noticing. What is hashed is then the secret and a text that only this browser has.
  */
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Instant } from '../core/domain/booking.ts'
 import { HOUR_MS } from '../lib/clock.ts'
 import { idOf, sha256Hex, uuidOf } from '../lib/ids.ts'
@@ -82,6 +82,27 @@ export class LinkSecrets {
   #hmac(head: Uint8Array): Buffer {
     return createHmac('sha256', this.#key).update(head).digest().subarray(0, HMAC_BYTES)
   }
+}
+
+/**
+ * What a browser gets that the provider has sent back: random bytes, and a hash of these and the address that the provider has named.
+ * While a link is being made for it, the person may get another address.
+ */
+export function browserOf(email: string): string {
+  const random = randomBytes(RANDOM_BYTES)
+  return Buffer.concat([random, addressHash(random, email)]).toString('base64url')
+}
+
+/** Whether a link lets in the person with this address: one that is bound to a browser, only if the provider has named it there. */
+export function isOfAddress(secret: string, browser: string | null, email: string | null): boolean {
+  if (!secret.startsWith(BOUND_PREFIX)) return true
+  const bytes = Buffer.from(browser ?? '', 'base64url')
+  return email !== null && bytes.subarray(RANDOM_BYTES).equals(addressHash(bytes.subarray(0, RANDOM_BYTES), email))
+}
+
+/** Without regard to case. */
+function addressHash(random: Uint8Array, email: string): Buffer {
+  return createHash('sha256').update(random).update(email.toLowerCase()).digest().subarray(0, HMAC_BYTES)
 }
 
 /** Lower-case hex. @param browser what the browser has that the secret comes from; null: nothing */

@@ -19,7 +19,7 @@ import {
   type PersonMember,
 } from './passkeys.ts'
 import type { PersonChanges } from './person-changes.ts'
-import { type LinkSecrets, linkHash, type PersonLink } from './person-links.ts'
+import { isOfAddress, type LinkSecrets, linkHash, type PersonLink } from './person-links.ts'
 import type { PersonRows } from './person-rows.ts'
 import type { PortalSessions, Session } from './portal-sessions.ts'
 import { RateLimiter } from './rate-limit.ts'
@@ -101,7 +101,7 @@ export class PersonSignIn {
   /**
    * Links that sign in at once, for each person of an active agency who has the address.
    * @param email one that was verified to be of whoever gets the links
-   * @param browser that the links are bound to
+   * @param browser that the links are bound to: `browserOf` the address
    */
   async linksOf(email: string, browser: string): Promise<readonly string[]> {
     const people = await this.#dependencies.rows.peopleWithEmail(email, LINKS_OF_EMAIL_MAX)
@@ -109,8 +109,8 @@ export class PersonSignIn {
   }
 
   /**
-   * Null: the link is unknown, or was used or replaced, or has expired, or is another browser's, or its person may not sign in any more, or
-   * a change of the person that may end it is not stored yet.
+   * Null: the link is unknown, or was used or replaced, or has expired, or is another browser's, or its person may not sign in any more or
+   * no longer has the address that the provider has named, or a change of the person that may end it is not stored yet.
    * @param browser as for `linkHash`
    * @returns the budget of the link, when that is used up: nothing is read then
    */
@@ -123,7 +123,7 @@ export class PersonSignIn {
     const link = await rows.findLink(agencyId, linkHash(secret, browser))
     if (link === null || changes.isEnding(link.personId)) return null
     const member = this.#valid(catalogue.member('person', agencyId, link.personId))
-    return member === null ? null : { link, member }
+    return member !== null && isOfAddress(secret, browser, member.member.email) ? { link, member } : null
   }
 
   /** Uses a link that signs in. @returns false: it was used meanwhile */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { LinkSecrets, type PersonLink } from '../../src/accounts/person-links.ts'
+import { browserOf, LinkSecrets, type PersonLink } from '../../src/accounts/person-links.ts'
 import type { PersonRows } from '../../src/accounts/person-rows.ts'
 import { LINK_READS_PER_MINUTE, PersonSignIn } from '../../src/accounts/person-sign-in.ts'
 import type { Session } from '../../src/accounts/portal-sessions.ts'
@@ -30,6 +30,9 @@ let reads: number
 let clock: FakeClock
 let signIn: PersonSignIn
 let isEnding: boolean
+/** Called when a link that signs in is stored. */
+let inserted: () => void
+let catalogue: Catalogue
 /** What an invitation that is used waits for. */
 let invitationUsed: PromiseWithResolvers<boolean>
 const open = new Set<Session>()
@@ -41,9 +44,14 @@ beforeEach(() => {
   reads = 0
   clock = new FakeClock()
   isEnding = false
+  inserted = () => {}
   invitationUsed = Promise.withResolvers()
   const rows: Partial<PersonRows> = {
-    insertSignInLink: async (link) => void stored.set(link.sha256, link),
+    peopleWithEmail: async () => [ANA],
+    insertSignInLink: async (link) => {
+      stored.set(link.sha256, link)
+      inserted()
+    },
     findLink: async (_, sha256) => {
       reads += 1
       return stored.get(sha256) ?? null
@@ -55,7 +63,7 @@ beforeEach(() => {
       return true
     },
   }
-  const catalogue = new Catalogue({} as never)
+  catalogue = new Catalogue({} as never)
   catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [ANA] })
   signIn = new PersonSignIn({
     catalogue,
@@ -123,6 +131,27 @@ describe('a link', () => {
     expect(await signIn.useInvitation(found, {} as never, {} as Session, CALLER)).toBe(false)
     isEnding = false
     expect(await signIn.useInvitation(found, {} as never, {} as Session, CALLER)).toBe(true)
+  })
+})
+
+describe('a link from the provider', () => {
+  const linkOf = async (browser: string) => {
+    const [secret = ''] = await signIn.linksOf('Ana@example.com', browser)
+    return signIn.findLink(secret, browser)
+  }
+
+  test('lets in who has the address that it was made for, without regard to case', async () => {
+    expect(await linkOf(browserOf('Ana@example.com'))).toMatchObject({ member: { member: ANA } })
+    catalogue.putPerson({ ...ANA, email: 'ANA@example.com', revision: 1 })
+    expect(await linkOf(browserOf('Ana@example.com'))).not.toBeNull()
+  })
+
+  test.each([
+    ['another address', 'ana@example.org'],
+    ['none', null],
+  ])('lets nobody in when the person has got %s while it was made', async (_, email) => {
+    inserted = () => catalogue.putPerson({ ...ANA, email, revision: 1 })
+    expect(await linkOf(browserOf('Ana@example.com'))).toBeNull()
   })
 })
 
