@@ -190,8 +190,10 @@ export class OidcSignIn {
     })
     const claims = tokens.claims()
     if (claims === undefined) return null
-    // Many providers name the address only here. Both claims are then from here: one says which address the other has verified.
-    const isElsewhere = claims['email'] === undefined && config.serverMetadata().userinfo_endpoint !== undefined
+    // Many providers name the address only here, or say only here that it is verified. Both claims are then from here: one says which
+    // address the other has verified.
+    const isInToken = claims['email'] !== undefined && claims['email_verified'] !== undefined
+    const isElsewhere = !isInToken && config.serverMetadata().userinfo_endpoint !== undefined
     const source = isElsewhere ? await fetchUserInfo(config, tokens.access_token, claims.sub) : claims
     const { email, email_verified: isVerified } = source
     return isVerified === true && typeof email === 'string' && EMAIL.test(email) ? email : null

@@ -25,6 +25,8 @@ interface IdentityProviderOptions {
   readonly redirectUri: string
   /** Whether the e-mail is in the id_token already, and not only at the userinfo endpoint. */
   readonly isEmailInToken?: boolean
+  /** Whether the id_token does not say if the e-mail is verified, and only the userinfo endpoint does. */
+  readonly isVerifiedElsewhere?: boolean
   readonly authMethod?: 'client_secret_basic' | 'client_secret_post'
 }
 
@@ -36,6 +38,7 @@ const signingKey = makeSigningKey()
 export async function startIdentityProvider({
   redirectUri,
   isEmailInToken = false,
+  isVerifiedElsewhere = false,
   authMethod = 'client_secret_basic',
 }: IdentityProviderOptions): Promise<IdentityProvider> {
   const port = freePort()
@@ -60,7 +63,11 @@ export async function startIdentityProvider({
     features: { devInteractions: { enabled: true } },
     findAccount: (_: unknown, id: string) => ({
       accountId: id,
-      claims: () => ({ sub: id, ...accounts.get(id) }),
+      claims: (use: string) => {
+        const { email_verified: isVerified, ...claims } = accounts.get(id) ?? {}
+        const isSaid = isVerified !== undefined && !(isVerifiedElsewhere && use === 'id_token')
+        return { sub: id, ...claims, ...(isSaid && { email_verified: isVerified }) }
+      },
     }),
     loadExistingGrant,
   })

@@ -132,6 +132,16 @@ describe('a verified address', () => {
     at.stop()
   })
 
+  test('is found at the userinfo endpoint where only that says of the address in the id_token that it is verified', async () => {
+    const halfway = await startIdentityProvider({ redirectUri, isEmailInToken: true, isVerifiedElsewhere: true })
+    halfway.accounts.set('ana', { email: 'Ana@Example.com', email_verified: true })
+    halfway.accounts.set('eve', { email: 'Ana@Example.com', email_verified: false })
+    const at = startNode(halfway, { publicUrl: origin })
+    expect([await arrival({ at }), await arrival({ at, login: 'eve' })]).toEqual([page('join/hl_ana'), UNKNOWN])
+    at.stop()
+    await halfway.goAway()
+  })
+
   test('of nobody, or of a person who was removed, opens nothing and makes nothing', async () => {
     provider.accounts.set('eve', { email: 'eve@example.com', email_verified: true })
     expect(await arrival({ login: 'eve' })).toBe(UNKNOWN)
