@@ -110,6 +110,28 @@ describeInBrowser('people with passkeys', () => {
     })
   })
 
+  test('who gets no answer when the passkey is stored is told to sign in with it, not to ask for another link', async () => {
+    const { at } = await invite('Joana')
+    await portal.visit({ host: 'localhost', at, mayFail: true }, async (page) => {
+      await addAuthenticator(page)
+      let isLost = false
+      await page.route('**/portal/session', async (route) => {
+        if (isLost) return route.continue()
+        isLost = true
+        await route.fetch()
+        await route.abort()
+      })
+      await createPasskey(page).click()
+      await page.getByRole('alert').getByText('could not be reached').waitFor()
+      await createPasskey(page).click()
+      await page.getByRole('heading', { name: NOT_VALID }).waitFor()
+      await page.getByText('the passkey that you have just created').waitFor()
+      await page.getByRole('button', { name: 'Go to sign-in' }).click()
+      await signIn(page)
+      await page.locator('.account').getByText('Joana').waitFor()
+    })
+  })
+
   test('the passkey signs in again after signing out, and where there is none, the page says so', async () => {
     const { at } = await invite('Tomas')
     await visit(at, async (page) => {

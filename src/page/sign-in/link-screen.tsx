@@ -1,7 +1,7 @@
 /** What a link opens: an invitation, a session, or a choice of agencies. */
 import { useEffect, useId, useState } from 'preact/hooks'
 import { answerOf, client } from '../api/client.ts'
-import { Problem } from '../api/problem.ts'
+import { Problem, problemOf } from '../api/problem.ts'
 import type { Schema } from '../api/schema.ts'
 import { session } from '../api/session.ts'
 import { useMutation } from '../data/use-mutation.ts'
@@ -62,11 +62,17 @@ export function LinkScreen({ secrets }: { secrets: readonly string[] }) {
 /** Links from the identity provider: valid for a minute, in one browser. */
 const BOUND_PREFIX = 'hb_'
 
-function LinkNotValid({ secret }: { secret: string | undefined }) {
+/** @param props.isUnanswered a passkey was sent with the link, and it is not known what became of that */
+function LinkNotValid({ secret, isUnanswered = false }: { secret: string | undefined; isUnanswered?: boolean }) {
   return (
     <Front title="This link is no longer valid">
       {secret?.startsWith(BOUND_PREFIX) === true ? (
         <p>It works for one minute, once, and only in the browser in which you signed in. Sign in again.</p>
+      ) : isUnanswered ? (
+        <p>
+          You have probably just used it, although the answer did not arrive. Sign in with the passkey that you have
+          just created. If that is refused, ask an owner of your agency for another link.
+        </p>
       ) : (
         <p>It may have been used or replaced, or have expired. Ask an owner of your agency for another link.</p>
       )}
@@ -84,12 +90,20 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
   const [device, setDevice] = useState(() => deviceText(navigator.userAgent))
   const [isSubmitted, setSubmitted] = useState(false)
   const [isGone, setGone] = useState(false)
+  const [isUnanswered, setUnanswered] = useState(false)
   const { run, isRunning, problem } = useMutation({
     send: async (name: string) => {
       // The challenge is valid for a few minutes only, and the link may have been open for longer.
       const options = (await readLink(secret))?.options ?? null
       if (options === null) return setGone(true)
-      await signIn({ link: secret, passkey: await createPasskey(options), name })
+      const passkey = await createPasskey(options)
+      try {
+        await signIn({ link: secret, passkey, name })
+      } catch (error) {
+        const { status } = problemOf(error)
+        setUnanswered(status === 0 || status >= 500)
+        throw error
+      }
       leave()
     },
     report: 'inline',
@@ -97,7 +111,7 @@ function Invitation({ link: { secret, agency, person } }: { link: Link }) {
   const form = useFocus('button[type=submit]', problem)
   const explanation = useId()
   const obstacle = passkeyObstacle()
-  if (isGone) return <LinkNotValid secret={secret} />
+  if (isGone) return <LinkNotValid secret={secret} isUnanswered={isUnanswered} />
   const submit = () => {
     setSubmitted(true)
     if (device.trim() !== '') void run(device.trim())
