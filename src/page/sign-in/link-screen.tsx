@@ -4,8 +4,8 @@ import { answerOf, client } from '../api/client.ts'
 import { Problem, problemOf } from '../api/problem.ts'
 import type { Schema } from '../api/schema.ts'
 import { session } from '../api/session.ts'
+import { Resource } from '../data/resources.ts'
 import { useMutation } from '../data/use-mutation.ts'
-import { useResource } from '../data/use-resource.ts'
 import { roleLabel } from '../data/use-session.ts'
 import { Button } from '../design/button.tsx'
 import { ErrorNote, LoadStatus, Note, Skeleton } from '../design/feedback.tsx'
@@ -41,13 +41,14 @@ async function readLink(secret: string, signal?: AbortSignal): Promise<Link | nu
 const leave = () => openedLink.set(null)
 
 export function LinkScreen({ secrets }: { secrets: readonly string[] }) {
-  const { data, error, refresh } = useResource('links', (signal) =>
-    Promise.all(secrets.map((secret) => readLink(secret, signal))),
-  )
+  // Not one of the session's: those are read again when somebody has signed in, and the link is used up then.
+  const [read] = useState(() => new Resource<readonly (Link | null)[]>())
+  useEffect(() => read.watch((signal) => Promise.all(secrets.map((secret) => readLink(secret, signal)))), [read])
+  const { data, error } = useStore(read)
   if (data === undefined) {
     return (
       <Front title="Opening your link">
-        <LoadStatus of={{ data, error, refresh }} lines={2} />
+        <LoadStatus of={{ data, error, refresh: () => read.refresh() }} lines={2} />
         {error !== null && <Button onClick={leave}>Go to sign-in</Button>}
       </Front>
     )
