@@ -402,6 +402,42 @@ describeInBrowser('people with passkeys', () => {
     })
   })
 
+  test('a link is not read again once it has signed somebody in: that would count as a wrong link of the address', async () => {
+    const [first, second] = [await invite('Hugo'), await invite('Ines')]
+    await visit('', async (page) => {
+      const answers: number[] = []
+      page.on('response', (response) => {
+        if (new URL(response.url()).pathname === '/portal/links') answers.push(response.status())
+      })
+      for (const [name, id] of [
+        ['Hugo', first.id],
+        ['Ines', second.id],
+      ] as const) {
+        await page.evaluate(`location.hash = '#/join/${await linkFor(id)}'`)
+        if (name === 'Ines') await page.getByRole('button', { name: 'Sign in as Ines' }).click()
+        await page.locator('.account').getByText(name).waitFor()
+        await page.waitForLoadState('networkidle')
+      }
+      expect(answers).toEqual([200, 200])
+    })
+  })
+
+  test('another tab of the browser shows who has signed in since, and keeps what was typed', async () => {
+    const [before, next] = [await invite('Artur', 'owner'), await invite('Lena', 'owner')]
+    await visit(`#/join/${await linkFor(before.id)}`, async (page) => {
+      await page.getByRole('link', { name: 'API keys' }).click()
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByLabel('Name').fill('Typed before')
+      const tab = await page.context().newPage()
+      await tab.goto(page.url().replace(/#.*/, `#/join/${await linkFor(next.id)}`))
+      await tab.getByRole('button', { name: 'Sign in as Lena' }).click()
+      await tab.locator('.account').getByText('Lena').waitFor()
+      await page.getByText('You are now signed in as Lena').waitFor()
+      await page.locator('.account').getByText('Lena').waitFor()
+      expect(await page.getByLabel('Name').inputValue()).toBe('Typed before')
+    })
+  })
+
   test('who belongs to several agencies chooses one; links that are no longer valid are not offered', async () => {
     const agency = { slug: 'harbour', name: 'Harbour Stays', currency: 'EUR', timezone: 'Europe/Lisbon' }
     await portal.service.portal('/agencies', agency)

@@ -1,9 +1,10 @@
 /** Signing in and out, and finding out who is signed in. */
 import { answerOf, client } from '../api/client.ts'
 import { Problem, problemOf } from '../api/problem.ts'
-import { type Actor, type Agency, hasSignedIn, session } from '../api/session.ts'
+import { type Actor, type Agency, hasSignedIn, session, sessionEnded } from '../api/session.ts'
 import { resources } from '../data/resources.ts'
 import { toast } from '../design/toast.tsx'
+import { nameText } from '../format/texts.ts'
 import { proveByPasskey } from './passkey.ts'
 
 /** What opens a session: a token, a passkey, a sign-in link, or an invitation with a new passkey. */
@@ -11,6 +12,8 @@ type Proof = Parameters<typeof client.POST<'/portal/session'>>[1]['body']
 
 /** The agency of this tab in `sessionStorage`: the operator's choice, or a sandbox. In `localStorage` the operator's last one, for new tabs. */
 const AGENCY_KEY = 'nightledger.agency'
+/** Changes in `localStorage` with each sign-in, which tells the other tabs: the browser has another cookie. */
+const SIGNED_IN_KEY = 'nightledger.signed-in'
 
 /** Reads who is signed in by the cookie. Never throws. */
 export async function openSession(): Promise<void> {
@@ -43,6 +46,7 @@ export async function signInWithPasskey(): Promise<void> {
 export async function signIn(proof: Proof): Promise<void> {
   const { actor } = await answerOf(client.POST('/portal/session', { body: proof }))
   hasSignedIn()
+  localStorage.setItem(SIGNED_IN_KEY, String(Date.now()))
   try {
     await enter(actor)
   } catch (error) {
@@ -52,14 +56,33 @@ export async function signIn(proof: Proof): Promise<void> {
   }
 }
 
-/** Continues if the person has signed in again in another tab. Never throws. */
-export async function resumeSession(): Promise<void> {
+/** Continues if somebody has signed in in another tab. Never throws. @returns whether somebody has */
+export async function resumeSession(): Promise<boolean> {
   try {
     const { actor } = await answerOf(client.GET('/portal/v1/me'))
     hasSignedIn()
     await enter(actor)
+    return true
   } catch {
     // The page keeps asking to sign in.
+    return false
+  }
+}
+
+addEventListener('storage', ({ key }) => {
+  if (key === SIGNED_IN_KEY) void followSignIn()
+})
+
+/** Somebody has signed in in another tab: the session of this one has ended, and what it does is done in their name from now on. */
+async function followSignIn(): Promise<void> {
+  const before = session.value
+  const isResumed = await resumeSession()
+  const { value } = session
+  if (value.kind !== 'signed_in' || before.kind !== 'signed_in') return
+  if (!isResumed) sessionEnded()
+  else if (value.actor.kind !== before.actor.kind || value.actor.id !== before.actor.id) {
+    const name = value.actor.name === null ? 'the operator' : nameText(value.actor.name)
+    toast({ text: `You are now signed in as ${name}` })
   }
 }
 
