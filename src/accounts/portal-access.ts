@@ -72,6 +72,11 @@ export class PortalAccess {
     this.#pace = options.pace ?? null
   }
 
+  /** Whether one of the operator's tokens is accepted here. */
+  get admitsOperator(): boolean {
+    return this.#operatorTokens.length > 0
+  }
+
   /**
    * Null means 401: a missing, malformed or unknown token, one that is revoked or expired, or one of an agency that is not active.
    *

@@ -6,7 +6,7 @@ import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { send } from '../support/http-call.ts'
 import { isCleared, signIn, signOut } from '../support/page-sessions.ts'
-import { accept, secretIn, signInWith } from '../support/people.ts'
+import { accept, fromThePage, secretIn, signInWith } from '../support/people.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import {
   makeAgencyByPortal,
@@ -120,7 +120,11 @@ test('with ADMIN_PORT, people sign in on PORT; the operator cannot, and his list
   await makeAgencyByPortal(running, { scopes: [] })
   const maria = await tokenOf(running)
   const before = (await signIn(running.baseUrl, TEST_PORTAL_TOKEN)).cookie
+  const isOperatorOffered = async () =>
+    (await fromThePage({ url: running.baseUrl }, '/portal/sign-in/options', undefined)).body.operator
+  expect(await isOperatorOffered()).toBe(true)
   running = await start({ ADMIN_PORT: '0' })
+  expect(await isOperatorOffered()).toBe(false)
   expect(await status(running, before)).toBe(401)
   expect((await signIn(running.baseUrl, TEST_PORTAL_TOKEN)).answer.status).toBe(401)
   const { cookie } = await signIn(running.baseUrl, maria.secret)

@@ -149,11 +149,11 @@ describeInBrowser('signing in', () => {
   })
 
   test('an identity provider is offered beside the passkey, or instead of it; one that knows nobody is answered in words', async () => {
-    const offered = async (only: boolean, test: (page: Page) => Promise<void>) =>
+    const offered = async (only: boolean, test: (page: Page) => Promise<void>, operator = true) =>
       portal.visit({}, async (page) => {
         await page.route('**/portal/sign-in/options', async (route) => {
           const answer = await (await route.fetch()).json()
-          await route.fulfill({ json: { ...answer, oidc: { name: 'Tejo ID' }, only } })
+          await route.fulfill({ json: { ...answer, oidc: { name: 'Tejo ID' }, only, operator } })
         })
         await page.goto('about:blank')
         await page.goto(`${portal.service.baseUrl}/portal/#/sign-in?refused=unknown`)
@@ -175,5 +175,15 @@ describeInBrowser('signing in', () => {
       await page.keyboard.press('Enter')
       await page.getByText('Choose an agency').waitFor()
     })
+    // With ADMIN_PORT.
+    await offered(true, async (page) => expect(await page.getByRole('button').count()).toBe(0), false)
+    await offered(
+      false,
+      async (page) => {
+        await page.getByRole('button', { name: 'Use an access token instead' }).click()
+        await page.getByText('For programs.').waitFor()
+      },
+      false,
+    )
   })
 })

@@ -164,9 +164,11 @@ export const SESSION: readonly Route<PortalDependencies>[] = [
     operation: SIGN_IN_OPTIONS,
     serve: (dependencies) =>
       served(servingOf(dependencies, SIGN_IN_OPTIONS), FROM_THE_PAGE, () => {
-        const { passkeys, provider } = dependencies.ledger
+        const { ledger, access } = dependencies
+        const { passkeys, provider } = ledger
         const oidc = provider === null ? null : { name: provider.name }
-        return JSON.stringify({ options: passkeys.requestOptions(), oidc, only: provider?.isOnly ?? false })
+        const [only, operator] = [provider?.isOnly ?? false, access.admitsOperator]
+        return JSON.stringify({ options: passkeys.requestOptions(), oidc, only, operator })
       }),
   },
 ]

@@ -53,6 +53,10 @@ export const SIGN_IN_OPTIONS = {
       options: RequestOptionsJson,
       oidc: nullable(Type.Object({ name: Type.String({ description: 'Of the provider.' }) })),
       only: Type.Boolean({ description: 'Whether the provider is the only way in.' }),
+      operator: Type.Boolean({
+        description:
+          'Whether the operator can sign in here, with the `PORTAL_TOKEN`: not where there is an `ADMIN_PORT`.',
+      }),
     }),
   },
   problems: ['CROSS_ORIGIN', 'INTERNAL'],

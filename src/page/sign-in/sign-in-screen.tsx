@@ -64,7 +64,11 @@ function WaysIn({ isAgain = false }: { isAgain?: boolean }) {
   // The answer is usually there in a moment. If it fails, the passkey button says why.
   if (data === undefined && error === null) return null
   const isProviderOnly = data?.only === true
-  if (usesToken) return <TokenForm isOperatorOnly={isProviderOnly} onBack={() => setUsesToken(false)} />
+  const isForOperator = data?.operator !== false
+  if (usesToken)
+    return (
+      <TokenForm isForOperator={isForOperator} isOperatorOnly={isProviderOnly} onBack={() => setUsesToken(false)} />
+    )
   return (
     <div class="ways">
       {!isProviderOnly && <PasskeyButton />}
@@ -83,9 +87,11 @@ function WaysIn({ isAgain = false }: { isAgain?: boolean }) {
           No passkey on this device? Use the one on your phone, or ask an owner of your agency for a link.
         </p>
       )}
-      <button type="button" class="text-button" onClick={() => setUsesToken(true)}>
-        {isProviderOnly ? 'Use the operator’s token instead' : 'Use an access token instead'}
-      </button>
+      {(!isProviderOnly || isForOperator) && (
+        <button type="button" class="text-button" onClick={() => setUsesToken(true)}>
+          {isProviderOnly ? 'Use the operator’s token instead' : 'Use an access token instead'}
+        </button>
+      )}
     </div>
   )
 }
@@ -111,7 +117,15 @@ function PasskeyButton() {
 }
 
 /** For programs and the operator. What was pasted stays in the field when it is refused. */
-function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack: () => void }) {
+function TokenForm({
+  isForOperator,
+  isOperatorOnly,
+  onBack,
+}: {
+  isForOperator: boolean
+  isOperatorOnly: boolean
+  onBack: () => void
+}) {
   const [token, setToken] = useState('')
   const [isEmpty, setEmpty] = useState(false)
   const { run, isRunning, problem } = useMutation({
@@ -141,7 +155,7 @@ function TokenForm({ isOperatorOnly, onBack }: { isOperatorOnly: boolean; onBack
         hint={
           isOperatorOnly
             ? undefined
-            : 'For programs and for the operator of the service. People sign in with a passkey.'
+            : `For programs${isForOperator ? ' and for the operator of the service' : ''}. People sign in with a passkey.`
         }
         name="token"
         autocomplete="off"
