@@ -67,6 +67,7 @@ export interface PersonRows {
   ): Promise<boolean>
   /** False: somebody of the agency has the passkey. */
   insertPasskey(passkey: Passkey, audit: ChangeLine): Promise<boolean>
-  renamePasskey(passkey: Passkey, audit: ChangeLine): Promise<void>
+  /** False: the person no longer has it. */
+  renamePasskey(passkey: Passkey, audit: ChangeLine): Promise<boolean>
   deletePasskey(passkey: Passkey, audit: ChangeLine): Promise<void>
 }

@@ -218,8 +218,8 @@ export class PersonSignIn {
     if (found === undefined) return NOT_FOUND
     const renamed = { ...found, name }
     const line = changeLine(this.#dependencies, caller, keep?.(renamed))
-    await this.#dependencies.rows.renamePasskey(renamed, line)
-    return done(renamed)
+    // It may have been removed meanwhile, or an invitation was used.
+    return (await this.#dependencies.rows.renamePasskey(renamed, line)) ? done(renamed) : NOT_FOUND
   }
 
   /** @returns refused when it is the last one */

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
+import type { Passkey } from '../../src/accounts/passkeys.ts'
 import { browserOf, LinkSecrets, type PersonLink } from '../../src/accounts/person-links.ts'
 import type { PersonRows } from '../../src/accounts/person-rows.ts'
 import { LINK_READS_PER_MINUTE, PersonSignIn } from '../../src/accounts/person-sign-in.ts'
@@ -37,10 +38,12 @@ let catalogue: Catalogue
 let invitationUsed: PromiseWithResolvers<boolean>
 const open = new Set<Session>()
 const added: string[] = []
+let passkeys: readonly Passkey[]
 beforeEach(() => {
   stored.clear()
   open.clear()
   added.length = 0
+  passkeys = []
   reads = 0
   clock = new FakeClock()
   isEnding = false
@@ -57,7 +60,8 @@ beforeEach(() => {
       return stored.get(sha256) ?? null
     },
     useInvitation: () => invitationUsed.promise,
-    passkeysOf: async () => [],
+    passkeysOf: async () => passkeys,
+    renamePasskey: async ({ id }) => passkeys.some((passkey) => passkey.id === id),
     insertPasskey: async ({ name }) => {
       added.push(name)
       return true
@@ -160,6 +164,15 @@ describe('a passkey', () => {
   const session = (id: string) => ({ id }) as Session
   const add = (name: string, by: Session) =>
     signIn.add({ ...member, session: by }, { name, passkey: {} as never }, CALLER)
+
+  test('that was removed while it is renamed has no name', async () => {
+    passkeys = [{ id: sampleId('pky', 'phone'), name: 'phone' } as Passkey]
+    const renamed = (name: string) => signIn.rename(member, { id: sampleId('pky', 'phone'), name }, CALLER)
+    expect((await renamed('tablet')).kind).toBe('done')
+    const late = renamed('laptop')
+    passkeys = []
+    expect((await late).kind).toBe('not_found')
+  })
 
   test('is added in a session that is open', async () => {
     const own = session('own')

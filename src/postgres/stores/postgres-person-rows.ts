@@ -204,10 +204,10 @@ export class PostgresPersonRows implements PersonRows {
     return unlessTaken(this.#write(passkey.agencyId, audit, change))
   }
 
-  async renamePasskey({ agencyId, id, name }: Passkey, audit: ChangeLine): Promise<void> {
+  renamePasskey({ agencyId, id, name }: Passkey, audit: ChangeLine): Promise<boolean> {
     const change = this.#sql`
       update passkey set name = ${name} where agency_id = ${uuidOf(agencyId)} and passkey_id = ${uuidOf(id)}`
-    await this.#write(agencyId, audit, change)
+    return this.#write(agencyId, audit, change)
   }
 
   async deletePasskey({ agencyId, id }: Passkey, audit: ChangeLine): Promise<void> {
