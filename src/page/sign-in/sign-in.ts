@@ -51,8 +51,10 @@ export async function signIn(proof: Proof): Promise<void> {
     await enter(actor)
   } catch (error) {
     const { value } = session
-    if (value.kind === 'signed_in' && value.ended) throw error
-    session.set({ kind: 'unreachable', problem: problemOf(error) })
+    const problem = problemOf(error)
+    // 401: the session has ended already.
+    if (problem.status === 401 || (value.kind === 'signed_in' && value.ended)) throw problem
+    session.set({ kind: 'unreachable', problem })
   }
 }
 
