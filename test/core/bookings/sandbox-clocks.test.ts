@@ -13,6 +13,7 @@ import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { SandboxClock } from '../../../src/core/catalogue/agency-time.ts'
 import type { Booking } from '../../../src/core/domain/booking.ts'
 import { CorruptLedgerError, JournalError } from '../../../src/core/journal/journal-error.ts'
+import { AssertionError } from '../../../src/lib/assert.ts'
 import { DAY_MS, HOUR_MS, systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -30,6 +31,7 @@ class World {
   holds: DueHold[] = []
   readonly log: string[] = []
   readonly failures: unknown[] = []
+  readonly bugs: unknown[] = []
   /** Monotonic: stands, so that a test says how long something takes. */
   ms = 0
   readonly pausesMs: number[] = []
@@ -90,7 +92,7 @@ class World {
     watch: {
       onFailure: (error) => this.failures.push(error),
       onHoldFailure: ({ bookingId }) => this.log.push(`cannot release ${bookingId}`),
-      onBug: (error) => this.failures.push(error),
+      onBug: (error) => this.bugs.push(error),
     },
   })
 
@@ -302,6 +304,18 @@ describe('a move that is interrupted', () => {
     world.clocks.resume()
     await world.ready()
     expect(world.log).toEqual(['bkg_3', 'bkg_5', 'now 24'])
+  })
+
+  test('by a broken invariant is reported as one, and none is resumed', async () => {
+    for (const hours of [3, 5]) world.hold(hours)
+    const bug = new AssertionError('broken')
+    world.fail = (step) => (step === 'expire' ? bug : null)
+    await world.move(24)
+    await eventually('it is reported', () => world.bugs.length > 0)
+    world.fail = () => null
+    world.clocks.resume()
+    await world.clocks.stop()
+    expect([world.bugs, world.failures, world.log]).toEqual([[bug], [], []])
   })
 
   test('by the loss of its shard ends without a failure', async () => {
