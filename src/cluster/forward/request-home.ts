@@ -7,7 +7,7 @@ import { keyHashOf } from '../../accounts/partner-access.ts'
 import { idsInHandle } from '../../accounts/passkeys.ts'
 import { agencyIdInLink } from '../../accounts/person-links.ts'
 import { tokenHashOf } from '../../accounts/portal-access.ts'
-import { sessionSecretIn } from '../../api/portal/session-cookie.ts'
+import { isSafe, sessionSecretIn } from '../../api/portal/session-cookie.ts'
 import { SHARDS, shardOf } from '../../core/journal/shard.ts'
 import { idempotencyKeyOf } from '../../http/idempotent-writes.ts'
 import { decodeStrictly, targetOf } from '../../http/request.ts'
@@ -63,9 +63,11 @@ export class RequestHomes {
   of(request: Request, body: KeptBody): RequestHome | Promise<RequestHome> {
     if (request.method === 'OPTIONS') return HERE
     const { path } = targetOf(request.url)
+    // Whatever else is asked of a document is no route, and shows the budget of its key as any other (src/api/app.ts).
+    if (OPEN_PATHS.has(path) && isSafe(request)) return HERE
     if (path.startsWith(PARTNER_PREFIX) || path === MCP_PATH)
-      return OPEN_PATHS.has(path) ? HERE : this.#ofHash('key', keyHashOf(request.headers.get('authorization')))
-    if (path.startsWith(PORTAL_PREFIX)) return OPEN_PATHS.has(path) ? HERE : this.#ofPortal(request, path)
+      return this.#ofHash('key', keyHashOf(request.headers.get('authorization')))
+    if (path.startsWith(PORTAL_PREFIX)) return this.#ofPortal(request, path)
     if (path === SESSION_PATH) return request.method === 'POST' ? this.#ofSignIn(body) : this.ofSession(request)
     if (path === LINKS_PATH) return this.#ofSignIn(body)
     return HERE
@@ -78,13 +80,14 @@ export class RequestHomes {
   }
 
   #ofPortal(request: Request, path: string): RequestHome | Promise<RequestHome> {
+    // Some channels send credentials of their own, which count for nothing there.
+    if (CALENDAR.test(path)) return this.#ofSlug(path)
     const authorization = request.headers.get('authorization')
     if (authorization !== null) {
       const hash = tokenHashOf(authorization)
       const isOperator = hash !== null && this.#operatorHashes.has(hash)
       return isOperator ? this.#ofOperator(request, path) : this.#ofHash('token', hash)
     }
-    if (CALENDAR.test(path)) return this.#ofSlug(path)
     return then(this.ofSession(request), (session) => {
       if (!session.isOperatorSession) return session
       return then(this.#ofOperator(request, path), ({ shard }) => ({ shard, isOperatorSession: true }))

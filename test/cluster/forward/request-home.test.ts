@@ -54,6 +54,20 @@ describe('a request belongs to', () => {
     ],
     ['the agency of a calendar', 'GET', `${AGENCY}/units/sea/calendar.ics?token=x`, {}, OF_7],
     [
+      'the agency of a calendar, though a channel sends credentials',
+      'GET',
+      `${AGENCY}/units/sea/calendar.ics?token=x`,
+      { authorization: 'Basic eDp5' },
+      OF_7,
+    ],
+    [
+      'the agency of its key, where only the document can be read',
+      'POST',
+      '/partner/v1/openapi.json',
+      bearer(keyOf(7)),
+      OF_7,
+    ],
+    [
       'the shard that was drawn, to create an agency',
       'POST',
       '/portal/v1/agencies',
