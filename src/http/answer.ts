@@ -143,6 +143,29 @@ export function problemAnswer(
   return new Response(problemBody(problem, ids), { status: problem.status, headers })
 }
 
+/** Never reaches a client. */
+const NO_ANSWER_HEADER = 'X-Nightledger-No-Answer'
+
+/** An answer that never arrives: the connection is closed before its first byte. */
+export function noAnswer(): Response {
+  const cut = new ReadableStream({
+    pull(controller) {
+      controller.error(new Error('Closed a connection without an answer'))
+    },
+  })
+  return new Response(cut, { status: 201, headers: { [NO_ANSWER_HEADER]: 'true' } })
+}
+
+/** Whether it is one that never arrives, or says that the answer is one. */
+export function isNoAnswer({ headers }: Response): boolean {
+  return headers.has(NO_ANSWER_HEADER)
+}
+
+/** Says to a process that has forwarded the request that its client is to get no answer: a connection that breaks is no reason not to ask again. */
+export function noAnswerNotice(): Response {
+  return new Response(null, { status: 201, headers: { [NO_ANSWER_HEADER]: 'true' } })
+}
+
 /**
  * Entity tags (RFC 9110, sections 8.8.3 and 13.1): made, and read from `If-None-Match` and `If-Match`.
  *

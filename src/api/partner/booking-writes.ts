@@ -7,7 +7,7 @@ import type { Stay } from '../../core/domain/night.ts'
 import { priceStay, type Quote } from '../../core/domain/pricing.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import type { IdempotencyDraft } from '../../core/journal/record.ts'
-import { ifMatchOf, type Outcome, type RecordedRefusal, recorded } from '../../http/answer.ts'
+import { ifMatchOf, noAnswer, type Outcome, type RecordedRefusal, recorded } from '../../http/answer.ts'
 import { hasNewKey, idempotencyKeyOf, requestHashOf } from '../../http/idempotent-writes.ts'
 import { BookingJson, bookingJson } from '../../http/json/booking-json.ts'
 import { quoteTag } from '../../http/json/quote-json.ts'
@@ -28,7 +28,7 @@ import { choice } from '../../http/text-schema.ts'
 import { assert } from '../../lib/assert.ts'
 import { sleep } from '../../lib/clock.ts'
 import { type PartnerCall, partnerRoute } from './partner-route.ts'
-import { doesRefuse, faultOf, noAnswer, refusalBy, SLOW_MS, unknownOutcome } from './test-faults.ts'
+import { doesRefuse, faultOf, refusalBy, SLOW_MS, unknownOutcome } from './test-faults.ts'
 
 type BookingDone = Extract<FoundOutcome, { readonly kind: 'done' }>
 

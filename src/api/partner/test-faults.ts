@@ -115,13 +115,3 @@ function rejectionBy(
 function next(night: Night): Night {
   return addNights(night, 1)
 }
-
-/** An answer that never arrives: the connection is closed before its first byte. */
-export function noAnswer(): Response {
-  const cut = new ReadableStream({
-    pull(controller) {
-      controller.error(new Error('Closed a connection: test:disconnect'))
-    },
-  })
-  return new Response(cut, { status: 201 })
-}

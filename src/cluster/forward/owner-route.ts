@@ -7,6 +7,7 @@
  *   to the next owner too, when its outcome is not known.
  */
 
+import { isNoAnswer, noAnswer } from '../../http/answer.ts'
 import { NOT_OWNER_STATUS } from '../../http/problem-of.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Counts } from '../../lib/counts.ts'
@@ -111,7 +112,7 @@ export class OwnerRoute {
         if (outcome.kind === 'answered') {
           this.counted.forwarded += 1
           this.#refusing.delete(owner.id)
-          return believed(outcome.response)
+          return isNoAnswer(outcome.response) ? noAnswer() : believed(outcome.response)
         }
         if (outcome.kind === 'refused') {
           this.#refused(owner)

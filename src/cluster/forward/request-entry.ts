@@ -6,6 +6,7 @@
  *   back from a node with another CLUSTER_SECRET.
  */
 
+import { isNoAnswer, noAnswerNotice } from '../../http/answer.ts'
 import { markNewKey } from '../../http/idempotent-writes.ts'
 import { requestIdOf, targetOf } from '../../http/request.ts'
 import type { Answering } from '../../http/server/served-routes.ts'
@@ -204,7 +205,7 @@ export class RequestEntry {
   }
 
   #orNotOwner(shard: number, decided: Response | Undecided): Response | NotOwner {
-    if (decided instanceof Response) return decided
+    if (decided instanceof Response) return isNoAnswer(decided) ? noAnswerNotice() : decided
     this.#counted.misdirected += 1
     const next = this.#options.owners.ownerOf(shard)
     return { kind: 'not_owner', owner: next === 'self' ? null : next, isDoubtful: decided === 'unknown' }

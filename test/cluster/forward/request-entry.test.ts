@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { HOP_HEADER } from '../../../src/cluster/forward/hop.ts'
+import { noAnswer } from '../../../src/http/answer.ts'
 import { NOT_OWNER_STATUS } from '../../../src/http/problem-of.ts'
 import { addSecret, EntryCluster, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -210,6 +211,16 @@ describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
     const response = await fetch(a.url + PATH, post('{}', { 'idempotency-key': '"mine"' }))
     expect(await response.text()).toBe('"mine"')
     expect(response.headers.get('idempotency-replayed')).toBe('true')
+  })
+
+  test('a client that is to get no answer gets none from another node either, which does not ask for one again', async () => {
+    const { a, b } = two('b')
+    b.app = noAnswer
+    for (const { url } of [b, a]) {
+      expect(await fetch(url + PATH, post()).catch(() => null)).toBeNull()
+      expect(b.asks.splice(0)).toHaveLength(1)
+    }
+    expect(a.entry.stats.unanswered).toBe(0)
   })
 
   test('a write that was sent to another node and is then decided here keeps the key that it was sent with', async () => {

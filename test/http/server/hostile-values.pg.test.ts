@@ -66,6 +66,7 @@ const OF_ANSWERS = [
   'x-served-by',
   'x-nightledger-owner',
   'x-nightledger-outcome',
+  'x-nightledger-no-answer',
   'idempotency-replayed',
 ]
 /** Read by the MCP SDK, by no code of ours, or by nobody: they come with every browser and proxy. */
