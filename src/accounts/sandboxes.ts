@@ -164,7 +164,6 @@ export class Sandboxes {
       const now = clock.now()
       const draft = {
         ...settingsOf(live),
-        slug: this.#freeSlug(live.slug),
         currency: live.currency,
         timezone: live.timezone,
         sandboxOf: live.id,
@@ -172,13 +171,19 @@ export class Sandboxes {
       }
       const id = idInShard(shardOf(live.id), newId)
       this.#unfilled.set(live.id, { request, term: held.term })
-      const outcome = await agencies.create(draft, caller, undefined, id)
-      if (outcome.kind === 'done') return this.#fill(live, outcome.value, caller, keep)
-      // What has the slug may be what an earlier attempt made without being told.
-      const found = this.of(live)
-      if (found === null) return outcome
-      this.#unfilled.set(live.id, begun)
-      return foundAs(found)
+      // The slugs of agencies that other processes have are known to the database only.
+      for (const taken = new Set<string>(); ; this.#checkHeld(held)) {
+        const slug = this.#freeSlug(live.slug, taken)
+        const outcome = await agencies.create({ ...draft, slug }, caller, undefined, id)
+        if (outcome.kind === 'done') return this.#fill(live, outcome.value, caller, keep)
+        // What has the slug may be what an earlier attempt made without being told.
+        const found = this.of(live)
+        if (found !== null) {
+          this.#unfilled.set(live.id, begun)
+          return foundAs(found)
+        }
+        taken.add(slug)
+      }
     })
   }
 
@@ -312,11 +317,11 @@ export class Sandboxes {
     onReplaced(known?.id ?? null, next.id)
   }
 
-  #freeSlug(slug: string): string {
+  #freeSlug(slug: string, taken: ReadonlySet<string>): string {
     for (let n = 1; ; n++) {
       const suffix = n === 1 ? '-sandbox' : `-sandbox-${n}`
       const wanted = `${slug.slice(0, SLUG_CHARS_MAX - suffix.length).replace(/-$/, '')}${suffix}`
-      if (this.#options.catalogue.agencyBySlug(wanted) === null) return wanted
+      if (!taken.has(wanted) && this.#options.catalogue.agencyBySlug(wanted) === null) return wanted
     }
   }
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
+import type { NewAgency } from '../../src/accounts/agency-commands.ts'
 import { Sandboxes, type SandboxRows } from '../../src/accounts/sandboxes.ts'
 import { done, NOT_FOUND, RETRY_EVERY_MS, refused } from '../../src/accounts/store-retries.ts'
 import { SandboxWrites } from '../../src/core/bookings/sandbox-writes.ts'
@@ -202,6 +203,16 @@ describe('a sandbox whose making had an unknown outcome', () => {
     term += 1
     expect(await made.make(AGENCY, CALLER, keep, 'first')).toMatchObject({ kind: 'refused' })
   })
+})
+
+test('a sandbox is made beside agencies of other processes, whose slugs only the database knows', async () => {
+  catalogue = new Catalogue({ loadInventory: async () => new Inventory([], []) } as never)
+  catalogue.putPart({ agencies: [AGENCY], keys: [], accessTokens: [], people: [] })
+  const elsewhere = [SANDBOX.slug, `${SANDBOX.slug}-2`]
+  const create = async (draft: NewAgency) =>
+    elsewhere.includes(draft.slug) ? refused({ code: 'SLUG_TAKEN', slug: draft.slug }) : done({ ...SANDBOX, ...draft })
+  const made = new Sandboxes({ ...options, catalogue, agencies: { create, change: async () => NOT_FOUND } })
+  expect(await made.make(AGENCY, CALLER)).toMatchObject({ kind: 'done', value: { slug: `${SANDBOX.slug}-3` } })
 })
 
 describe('a sandbox that is found only when another one is created, because the database was away after its making', () => {
