@@ -1,6 +1,7 @@
 /**
- * Which shard a credential or a slug belongs to, in a node that has only its own agencies in memory. What is here never changes: a key, a
- * token and a session belong to their agency for good, and an agency keeps its slug. Whether they are valid is the owner's to say.
+ * Which shard a credential or a slug belongs to, in a node that has only its own agencies in memory. What is remembered here never changes: a
+ * key, a token and a session belong to their agency for good, and an agency keeps its slug, unless it is a sandbox, which can be deleted.
+ * Whether they are valid is the owner's to say.
  */
 import { shardOf } from '../../core/journal/shard.ts'
 import { BatchedCalls } from '../../lib/batched-calls.ts'
@@ -51,7 +52,7 @@ export class AgencyDirectory {
 
   /**
    * Null: nothing has this name. At once when that is remembered; a slug that does not exist is asked for every time, because it may exist
-   * by the next.
+   * by the next, and so is that of a sandbox, because it may be another agency's by then.
    * @throws DirectoryFullError, or what the database rejects with
    */
   home(naming: Naming): Home | null | Promise<Home | null> {
@@ -75,11 +76,12 @@ export class AgencyDirectory {
 
   async #ask(namings: readonly Naming[]): Promise<(Home | null)[]> {
     const names = [...new Map(namings.map((naming) => [textOf(naming), naming])).values()]
-    const homes = new Map((await this.#rows.find(names)).map((named) => [textOf(named), homeOf(named)]))
+    const found = new Map((await this.#rows.find(names)).map((named) => [textOf(named), named]))
     return namings.map((naming) => {
       const text = textOf(naming)
-      const home = homes.get(text) ?? null
-      this.#remember(naming, text, home)
+      const named = found.get(text)
+      const home = named === undefined ? null : homeOf(named)
+      if (named?.isForGood !== false) this.#remember(naming, text, home)
       return home
     })
   }

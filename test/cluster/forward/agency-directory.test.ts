@@ -8,7 +8,8 @@ const AGENCY_ID = `agc_${'1'.repeat(32)}`
 const KEY = { kind: 'key', name: 'k'.repeat(64) } as const
 
 /** Rows in memory that record what they are asked, and answer when `answer` is called. */
-function rowsOf(...named: Named[]) {
+function rowsOf(...given: (Omit<Named, 'isForGood'> & { readonly isForGood?: boolean })[]) {
+  const named: Named[] = given.map((each) => ({ isForGood: true, ...each }) as Named)
   const requests: (readonly Naming[])[] = []
   let failure: Error | null = null
   const rows: DirectoryRows = {
@@ -78,4 +79,15 @@ test('a look-up that fails rejects, and the next one asks again', async () => {
   await Bun.sleep(5)
   fail(null)
   expect(await directory.home(KEY)).toBe(shardOf(AGENCY_ID))
+})
+
+test('the slug of a sandbox, which another agency may have once that is deleted, is asked for every time', async () => {
+  const slug = { kind: 'slug', name: 'harbour-sandbox' } as const
+  const { rows, named } = rowsOf({ ...slug, agencyId: AGENCY_ID, isForGood: false })
+  const directory = new AgencyDirectory(rows, new FakeClock())
+  expect(await directory.home(slug)).toBe(shardOf(AGENCY_ID))
+  const other = `agc_${'2'.repeat(32)}`
+  named[0] = { ...slug, agencyId: other, isForGood: true }
+  expect(await directory.home(slug)).toBe(shardOf(other))
+  expect(directory.home(slug)).toBe(shardOf(other))
 })
