@@ -5,6 +5,7 @@ import { requestIdOf, targetOf } from '../http/request.ts'
 import { type Listener, PEER_HEADER } from '../http/server/listener.ts'
 import { notServing } from '../http/server/not-serving.ts'
 import { type Answering, withoutCors } from '../http/server/served-routes.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { WorkerProcesses } from './worker-processes.ts'
@@ -15,10 +16,8 @@ const NOT_RELAYED = [
   'content-length',
 ]
 const PROBES: readonly string[] = ['/healthz', '/readyz', '/metrics']
-/** A worker that hangs is killed after ten seconds; until then probes are answered by another. */
+/** A worker that hangs is killed after ten seconds; until then probes are answered by another. Whatever else takes longer, takes that long. */
 const PROBE_MS_MAX = 3_000
-/** As between nodes. */
-const ANSWER_MS_MAX = 45_000
 
 /**
  * ADMIN_PORT belongs to the parent alone. What comes in there is answered by the workers in turn, each of which knows the owner of every
@@ -29,8 +28,9 @@ export function adminRelay(options: {
   readonly folder: string
   readonly workers: Pick<WorkerProcesses, 'serving' | 'isStandby' | 'metricsPage'>
   readonly listener: Pick<Listener, 'peerOf' | 'withoutIdleTimeout'>
+  readonly clock?: Clock
 }): Answering {
-  const { folder, workers, listener } = options
+  const { folder, workers, listener, clock = systemClock } = options
   const metrics = () => workers.metricsPage()
   const starting = withoutCors(notServing('starting', systemIds, { metrics }))
   const standby = withoutCors(notServing('standby', systemIds, { metrics }))
@@ -58,11 +58,14 @@ export function adminRelay(options: {
       const unix = adminSocketOf(folder, worker)
       const asked = fetch(url, { ...init, unix, decompress: false })
       const answer = await listener
-        .withoutIdleTimeout(request, () => withDeadline(asked, PROBES.includes(path) ? PROBE_MS_MAX : ANSWER_MS_MAX))
+        .withoutIdleTimeout(request, () => (PROBES.includes(path) ? withDeadline(asked, PROBE_MS_MAX, clock) : asked))
         .catch(() => null)
       if (answer === null) continue
       const kept = new Headers(answer.headers)
       for (const name of NOT_RELAYED) kept.delete(name)
+      // Without a body, nothing else tells it.
+      const length = request.method === 'HEAD' ? answer.headers.get('content-length') : null
+      if (length !== null) kept.set('Content-Length', length)
       return new Response(answer.body, { status: answer.status, headers: kept })
     }
     return unanswered(isRead ? 'no_owner' : 'unknown', requestId, request)

@@ -1,6 +1,9 @@
 import { afterEach, expect, test } from 'bun:test'
 import { adminRelay } from '../../src/app/admin-relay.ts'
 import { adminSocketOf } from '../../src/cluster/workers/worker-sockets.ts'
+import { MINUTE_MS } from '../../src/lib/clock.ts'
+import { eventually } from '../support/eventually.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /* What the parent of workers does with requests on ADMIN_PORT. */
@@ -24,9 +27,10 @@ async function told(request: Request): Promise<Response> {
   )
 }
 
-function relayTo(numbers: readonly number[], { isStandby = false } = {}) {
+function relayTo(numbers: readonly number[], { isStandby = false, clock = new FakeClock() } = {}) {
   return adminRelay({
     folder,
+    clock,
     workers: {
       serving: numbers.map((number) => ({ worker: number, calls: {} as never })),
       isStandby,
@@ -58,6 +62,47 @@ test('the workers take turns, and a read that one does not answer is answered by
   const relay = relayTo([telling(1), telling(2), 3])
   for (let i = 0; i < 6; i++) expect((await relay(new Request(portal))).status).toBe(200)
   expect(new Set(asked)).toEqual(new Set([1, 2]))
+})
+
+test('an answer is waited for as long as it takes, such as that of a verification; another worker is not asked meanwhile', async () => {
+  const asked: number[] = []
+  const { promise: made, resolve: make } = Promise.withResolvers<Response>()
+  const slow = (number: number) =>
+    worker(number, () => {
+      asked.push(number)
+      return made
+    })
+  const clock = new FakeClock()
+  const answer = relayTo([slow(1), slow(2)], { clock })(new Request('http://admin.example/portal/v1/verification'))
+  await eventually('a worker is asked', () => asked.length > 0)
+  await clock.advance(10 * MINUTE_MS)
+  make(new Response('{}'))
+  expect((await answer).status).toBe(200)
+  expect(asked).toHaveLength(1)
+})
+
+test('a probe is answered by the next worker when one takes three seconds', async () => {
+  const asked: number[] = []
+  const told = (number: number, answer: () => Response | Promise<Response>) =>
+    worker(number, () => {
+      asked.push(number)
+      return answer()
+    })
+  const clock = new FakeClock()
+  const hung = told(2, () => new Promise(() => {}))
+  const answer = relayTo([told(1, () => new Response('{}')), hung], { clock })(
+    new Request('http://admin.example/readyz'),
+  )
+  await eventually('a worker is asked', () => asked.length > 0)
+  await clock.advance(3_000)
+  expect((await answer).status).toBe(200)
+  expect(asked).toEqual([2, 1])
+})
+
+test('the answer to HEAD has the length that the one to GET has', async () => {
+  const relay = relayTo([worker(1, () => new Response('four'))])
+  const { status, headers } = await relay(new Request(portal, { method: 'HEAD' }))
+  expect([status, headers.get('content-length')]).toEqual([200, '4'])
 })
 
 test('a write that is not answered is not sent again: whether it was made is not known', async () => {
