@@ -80,6 +80,12 @@ export const SERVE_OPTIONS = {
   idleTimeout: IDLE_TIMEOUT_S,
 } as const
 
+/**
+ * On a socket, the process at the other end is ours, and closes what its client has left. Otherwise Bun closes after 10 s what waits for
+ * changes. Its types have no such option there.
+ */
+const UNTIMED: object = { idleTimeout: 0 }
+
 const VARIABLES: AddressVariables = { host: 'HOST', port: 'PORT' }
 
 /** `path` and `method` of its route, as Bun's router has them; null: it answers whatever has none. */
@@ -139,7 +145,8 @@ export class Listener implements Serving {
 
   /** `withoutIdleTimeout` of a request that came in here. */
   withoutIdleTimeout<T>(request: Request, answer: () => Promise<T>): Promise<T> {
-    return this.#server === null ? answer() : withoutIdleTimeout(this.#server, request, answer)
+    if (this.#server === null || 'unix' in this.#address) return answer()
+    return withoutIdleTimeout(this.#server, request, answer)
   }
 
   /**
@@ -185,7 +192,7 @@ export class Listener implements Serving {
       if ('unix' in address) rmSync(address.unix, { force: true })
       this.#server =
         'unix' in address
-          ? Bun.serve({ ...ofSocket, unix: address.unix })
+          ? Bun.serve({ ...ofSocket, ...UNTIMED, unix: address.unix })
           : Bun.serve({ ...options, hostname: address.host, port: address.port, reusePort: address.isShared === true })
       if ('unix' in address) chmodSync(address.unix, 0o600)
     } catch (error) {

@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, expect, spyOn, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Elysia } from 'elysia'
 import { drain } from '../../../src/http/server/drain.ts'
@@ -8,7 +9,9 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { systemIds } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
 import { sendRaw } from '../../support/raw-http.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
+const temporary = temporaryFolder('listener')
 const open: Listener[] = []
 afterEach(async () => {
   for (const listener of open.splice(0)) await listener.server?.stop(true)
@@ -133,4 +136,19 @@ test('where another program listens, or the machine has no such address, it says
   expect(() => new Listener({ host: '192.0.2.1', port: 0 }, () => new Response())).toThrow(
     'Cannot listen on 192.0.2.1:0: this machine does not have that address',
   )
+})
+
+test('on a socket, where the process at the other end is ours, no request is closed for being idle: a stream waits longer than Bun lets one by default', async () => {
+  const options: { unix: string; idleTimeout?: number }[] = []
+  const serve = spyOn(Bun, 'serve').mockImplementation(((given: (typeof options)[0]) => {
+    options.push(given)
+    writeFileSync(given.unix, '')
+    return { stop: async () => {} }
+  }) as never)
+  try {
+    open.push(new Listener({ unix: `${temporary}/socket` }, () => new Response()))
+  } finally {
+    serve.mockRestore()
+  }
+  expect(options.map(({ idleTimeout }) => idleTimeout)).toEqual([0])
 })
