@@ -11,16 +11,20 @@ import { type AgencyOutcome, done } from './store-retries.ts'
 export class RetentionCommands {
   readonly #rows: Pick<RetentionRows, 'find' | 'set'>
   readonly #job: RetentionJob
+  readonly #run: (isDryRun: boolean) => Promise<RetentionRound>
   readonly #dependencies: { readonly clock: Clock; readonly newId: IdSource }
 
   constructor(options: {
     rows: Pick<RetentionRows, 'find' | 'set'>
     job: RetentionJob
+    /** A round in all processes of the service; left out or null: this one is all of them. */
+    run?: ((isDryRun: boolean) => Promise<RetentionRound>) | null
     clock: Clock
     newId: IdSource
   }) {
     this.#rows = options.rows
     this.#job = options.job
+    this.#run = options.run ?? ((isDryRun) => this.#job.run({ isDryRun }))
     this.#dependencies = options
   }
 
@@ -44,6 +48,6 @@ export class RetentionCommands {
   }
 
   run(isDryRun: boolean): Promise<RetentionRound> {
-    return this.#job.run({ isDryRun })
+    return this.#run(isDryRun)
   }
 }

@@ -78,6 +78,15 @@ export interface RetentionRound {
   readonly monthsToArchive: number
 }
 
+/** What several processes have removed, each of its own agencies, in a round of theirs at the same time. @param rounds at least one */
+export function together(rounds: readonly RetentionRound[]): RetentionRound {
+  return rounds.reduce((all, { guests, bookings, ...shared }) => ({
+    ...shared,
+    guests: all.guests + guests,
+    bookings: all.bookings + bookings,
+  }))
+}
+
 export interface RetentionStats {
   /** Since the start of the process. */
   readonly guests: number

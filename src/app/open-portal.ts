@@ -16,6 +16,7 @@ import { PersonChanges } from '../accounts/person-changes.ts'
 import { LinkSecrets } from '../accounts/person-links.ts'
 import { PersonSignIn } from '../accounts/person-sign-in.ts'
 import { RetentionCommands } from '../accounts/retention-commands.ts'
+import type { RetentionRound } from '../accounts/retention-job.ts'
 import { Sandboxes } from '../accounts/sandboxes.ts'
 import { makeSecret } from '../accounts/secrets.ts'
 import { UnitCommands } from '../accounts/unit-commands.ts'
@@ -56,12 +57,14 @@ interface PortalOptions {
   }
   /** Of this process's memory, or of the database. */
   readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
+  /** Of all workers of the service; null: this process has none beside it. */
+  readonly runRetention: ((isDryRun: boolean) => Promise<RetentionRound>) | null
 }
 
 /** What the portal's routes need, whichever listener serves them. */
 export function openPortal(
   ledger: Ledger,
-  { secretKey, webhooks, draining, agencies, people }: PortalOptions,
+  { secretKey, webhooks, draining, agencies, runRetention, people }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
   const { agencyChanges: changes, tags, bookingHistory, unitsAsOf } = ledger
@@ -108,6 +111,7 @@ export function openPortal(
     retention: new RetentionCommands({
       rows: new PostgresRetentionRows(sql, epochOf),
       job: ledger.retention,
+      run: runRetention,
       clock,
       newId,
     }),

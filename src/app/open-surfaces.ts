@@ -1,6 +1,7 @@
 /** The composition root of the HTTP surfaces: which listener serves what, and to whom. */
 import { ClientAddresses } from '../accounts/client-address.ts'
 import { PortalAccess } from '../accounts/portal-access.ts'
+import type { RetentionRound } from '../accounts/retention-job.ts'
 import { TokenRateLimit } from '../accounts/token-rate-limit.ts'
 import { FLOOD_PER_MINUTE, WrongTokenThrottle } from '../accounts/wrong-token-throttle.ts'
 import { createAdminApp, createApp, type PortalOptions } from '../api/app.ts'
@@ -55,6 +56,10 @@ export interface SharedSurfaces {
   metricsPage(): Promise<string>
   /** @param readings this worker's stats, called when the parent asks; replaces the previous function */
   measureWith(readings: () => Promise<readonly MetricReading[]>): void
+  /** A round of retention in every worker, each of its own agencies. @throws when one has failed, or the parent does not answer */
+  runRetention(isDryRun: boolean): Promise<RetentionRound>
+  /** @param run a round in this worker, called when the parent asks */
+  retainWith(run: (isDryRun: boolean) => Promise<RetentionRound>): void
 }
 
 /**
@@ -84,6 +89,7 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
   return () => {
     for (const serve of served) serve()
     options.shared?.measureWith(metrics.readings)
+    options.shared?.retainWith((isDryRun) => options.ledger.retention.run({ isDryRun }))
   }
 }
 
@@ -121,6 +127,7 @@ function makeSurfaces(options: SurfaceOptions) {
     webhooks: webhooks.commands,
     draining: service.draining,
     agencies: entrance.agencies,
+    runRetention: shared && ((isDryRun) => shared.runRetention(isDryRun)),
     people: options.people,
   })
   const addresses = new ClientAddresses(config.trustedProxies)

@@ -42,6 +42,10 @@ export function serveUnderParent(): void {
       void running.service.end(signal)
     },
     readings: async () => (await place?.readings()) ?? [],
+    runRetention: async (_, isDryRun) => {
+      if (place === null) throw new Error('Cannot run a round of retention: this worker is not started yet')
+      return place.runRetention(isDryRun)
+    },
     wrongToken: (_, throttle, key) => place?.countWrong(throttle as Throttled, key),
   }
   const channel = new ProcessChannel((message) => send(message), handlers)

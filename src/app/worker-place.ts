@@ -1,5 +1,6 @@
 /** This process as a worker: what it gets from its parent in place of opening it itself. */
 
+import type { RetentionRound } from '../accounts/retention-job.ts'
 import { nodeOfWorker } from '../cluster/cluster-config.ts'
 import { ClusterMember } from '../cluster/cluster-member.ts'
 import type { Membership } from '../cluster/membership.ts'
@@ -20,6 +21,7 @@ export class WorkerPlace {
   readonly #channel: ProcessChannel
   #counted: (throttle: Throttled, key: string) => void = () => {}
   #readings: () => Promise<readonly MetricReading[]> = async () => []
+  #retain: ((isDryRun: boolean) => Promise<RetentionRound>) | null = null
 
   constructor(settings: WorkerSettings, channel: ProcessChannel) {
     this.settings = settings
@@ -70,11 +72,21 @@ export class WorkerPlace {
     measureWith: (readings) => {
       this.#readings = readings
     },
+    runRetention: (isDryRun) => this.parent.runRetention(isDryRun),
+    retainWith: (run) => {
+      this.#retain = run
+    },
   }
 
   /** The stats of this worker. */
   readings(): Promise<readonly MetricReading[]> {
     return this.#readings()
+  }
+
+  /** A round of retention of this worker's agencies. @throws when it does not serve yet, and as `RetentionJob.run` does */
+  async runRetention(isDryRun: boolean): Promise<RetentionRound> {
+    if (this.#retain === null) throw new Error('Cannot run a round of retention: this worker does not serve yet')
+    return this.#retain(isDryRun)
   }
 
   /** Another worker has counted a wrong token. */

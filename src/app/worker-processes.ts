@@ -1,5 +1,6 @@
 /** The workers of this machine, as their parent has them: started, told apart from those before them, and started again. */
 
+import { type RetentionRound, together } from '../accounts/retention-job.ts'
 import { ClusterKeys } from '../cluster/cluster-keys.ts'
 import { Gathering } from '../cluster/workers/gathering.ts'
 import { LeaseStore } from '../cluster/workers/lease-store.ts'
@@ -149,6 +150,16 @@ export class WorkerProcesses {
     return codes.every((code) => code === 0)
   }
 
+  async #runRetention(isDryRun: boolean): Promise<RetentionRound> {
+    const rounds = await Promise.allSettled(this.serving.map(({ calls }) => calls.runRetention(isDryRun)))
+    return together(
+      rounds.map((round) => {
+        if (round.status === 'rejected') throw round.reason
+        return round.value
+      }),
+    )
+  }
+
   async #readMetrics(): Promise<string> {
     const { clock } = this.#options
     const asked = [...this.#running.values()].map(async (running) => {
@@ -262,6 +273,7 @@ export class WorkerProcesses {
       },
       replaced: () => this.#options.watch.onReplaced(worker),
       metricsPage: () => this.metricsPage(),
+      runRetention: (_, isDryRun) => this.#runRetention(isDryRun),
       wrongToken: (_, throttle, key) => {
         for (const other of this.#running.values())
           if (other.worker !== worker) void other.calls.wrongToken(throttle, key).catch(ignoreEnd)

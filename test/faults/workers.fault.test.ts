@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { uuidOf } from '../../src/lib/ids.ts'
 import { isAlive } from '../../src/lib/process-run.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { eventually } from '../support/eventually.ts'
@@ -16,6 +17,7 @@ import {
   type StartingService,
   startListening,
   startServiceOn,
+  TEST_PORTAL_TOKEN,
 } from '../support/service-process.ts'
 import { type ServiceWorkers, startWorkers } from '../support/service-workers.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -237,6 +239,28 @@ describe('a service with workers', () => {
     started.add(second)
     expect(await first.exited).toBe(1)
     await new Load(() => second.baseUrl).book()
+  })
+
+  test('removes at once what the agencies of all workers no longer keep, whichever worker answers', async () => {
+    const service = await start()
+    expect(new Set(LOAD_AGENCY_IDS.map((id) => service.ownerOf(id))).size).toBeGreaterThan(1)
+    for (const agencyId of LOAD_AGENCY_IDS)
+      await sql`
+        insert into guest (agency_id, guest_id, created_at, first_name, last_name)
+        values (${uuidOf(agencyId)}, gen_random_uuid(), '2015-01-01', 'Ana', 'Reis')`
+    const run = async (query = '') => {
+      const asked = { method: 'POST', headers: { authorization: `Bearer ${TEST_PORTAL_TOKEN}`, connection: 'close' } }
+      const answer = await fetch(`${service.baseUrl}/portal/v1/retention/run${query}`, asked)
+      const { removed } = (await answer.json()) as { removed: { guests: number } }
+      return [answer.status, removed.guests]
+    }
+    // After the start, shards move for a while, and an agency that is on its way is in no round.
+    await eventually('whichever worker answers, all agencies are in the round', async () => {
+      for (let i = 0; i < 12; i++) if ((await run('?dryRun=true'))[1] !== LOAD_AGENCY_IDS.length) return false
+      return true
+    })
+    expect(await run()).toEqual([200, LOAD_AGENCY_IDS.length])
+    expect(await run('?dryRun=true')).toEqual([200, 0])
   })
 
   test('gives its metrics as one page, counts wrong tokens over all workers, and has ADMIN_PORT in its parent', async () => {

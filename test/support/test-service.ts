@@ -156,6 +156,7 @@ export function appOver(
     secretKey,
     webhooks,
     agencies,
+    runRetention: null,
     people: { pageUrl: () => TEST_PAGE_URL, oidc: null, onOidcFailure: () => {}, mailer: null, ...people },
     draining: new AbortController().signal,
   })

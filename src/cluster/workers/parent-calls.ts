@@ -1,4 +1,5 @@
 /** What a worker and its parent ask of each other. */
+import type { RetentionRound } from '../../accounts/retention-job.ts'
 import type { MetricReading } from '../../observability/metric.ts'
 import type { Change, Committed, Entry, Reading } from '../etcd/etcd.ts'
 
@@ -47,6 +48,8 @@ export type ParentCalls = {
   replaced: () => void
   /** The metrics of all workers together. */
   metricsPage: () => Promise<string>
+  /** A round of retention in every worker, each of its own agencies. Fails when one has failed, once all have had their turn. */
+  runRetention: (signal: AbortSignal, isDryRun: boolean) => Promise<RetentionRound>
   /** A wrong token was counted, of one of the throttles. */
   wrongToken: (signal: AbortSignal, throttle: string, key: string) => void
 }
@@ -61,6 +64,8 @@ export type WorkerCalls = {
   stop: (signal: AbortSignal, signalName: string) => void
   /** What the worker has measured, for the metrics of all. */
   readings: () => Promise<readonly MetricReading[]>
+  /** A round of retention of the worker's own agencies. */
+  runRetention: (signal: AbortSignal, isDryRun: boolean) => Promise<RetentionRound>
   /** Another worker has counted one. */
   wrongToken: (signal: AbortSignal, throttle: string, key: string) => void
 }
