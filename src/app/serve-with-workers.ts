@@ -47,7 +47,7 @@ export async function serveWithWorkers(config: Config, { takesOver }: { takesOve
   const log = openLog(config.logLevel)
   if (config.databaseUrl === null) await mustHavePostgres()
   const port = await unusedPort(config)
-  const lock = lockPort(port)
+  const lock = lockAddress(config.host, port)
   const folder = openSocketFolder(config)
   const admin = config.admin === null ? null : openAdmin(config.admin, () => new IdleMetrics().text('starting'))
   const parent = new Parent(config, { log, folder, port, admin, lock })
@@ -267,19 +267,19 @@ function openSocketFolder({ dataDir, workers }: Config): string {
 }
 
 /**
- * The workers share the port, so the kernel would let another service share it too. Whoever has this name may: it is of no file, and ends
- * with the process.
+ * The workers share the address, so the kernel would let another service share it too. Whoever has this name may: it is of no file, and
+ * ends with the process.
  * @throws ListenError
  */
-function lockPort(port: number): { stop(): void } {
+function lockAddress(host: string, port: number): { stop(): void } {
   try {
     return Bun.listen({
-      unix: `\0nightledger-port-${port}`,
+      unix: `\0nightledger-port-${port}-${host}`.slice(0, SOCKET_PATH_MAX),
       socket: { open: (socket) => socket.terminate(), data: () => {} },
     })
   } catch (cause) {
     throw new ListenError(
-      `Cannot listen on port ${port}: another nightledger with WORKERS is starting there. Stop it, or set PORT to a different port.`,
+      `Cannot listen on ${host}:${port}: another nightledger with WORKERS is starting there. Stop it, or set PORT to a different port.`,
       { cause },
     )
   }

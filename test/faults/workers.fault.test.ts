@@ -232,6 +232,17 @@ describe('a service with workers', () => {
     expect(serving.value('nightledger_role', { role: 'standby' })).toBe(0)
   })
 
+  test('leaves the port at other addresses of the machine to other services with workers', async () => {
+    const port = String(freePort())
+    await start({ PORT: port })
+    const other = { ...credentialsFor(database.url), DATA_DIR: newFolder(), WORKERS: '2', PORT: port }
+    const standby = await startListening({ ...other, HOST: '127.0.0.2' })
+    started.add(standby)
+    await eventually('it waits', () => standby.log().includes('waiting as a standby'))
+    const third = await startListening({ ...other, DATA_DIR: newFolder(), HOST: '127.0.0.2' }).catch(String)
+    expect(third).toContain(`Cannot listen on 127.0.0.2:${port}: another program is listening there`)
+  })
+
   test('ends when another service takes over by force, and serves nothing meanwhile', async () => {
     const first = await start()
     await new Load(() => first.baseUrl).book()
