@@ -252,9 +252,11 @@ function requestOf(
   { method, headers, body }: { method: string; headers: Headers; body: Buffer },
 ): ReceivedRequest | null {
   const init = body.length === 0 ? { method, headers } : { method, headers, body: body as Uint8Array<ArrayBuffer> }
+  const exact = constructed(url, init)
   const { path, query } = targetOf(url)
-  const request =
-    constructed(url, init) ?? constructed(`http://localhost${path}${query === '' ? '' : `?${query}`}`, init)
+  const request = exact ?? constructed(`http://localhost${path}${query === '' ? '' : `?${query}`}`, init)
+  // It came in without a usable host, and has none here either.
+  if (exact === null && request !== null) Object.defineProperty(request, 'url', { value: url })
   // The client may have sent it in chunks.
   const length = String(body.length)
   if (request !== null && body.length > 0 && request.headers.get('content-length') !== length)

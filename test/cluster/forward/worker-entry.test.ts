@@ -11,6 +11,7 @@ import { hasNewKey } from '../../../src/http/idempotent-writes.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { EntryCluster, keyOf, ROUTED_PATH } from '../../support/entry-nodes.ts'
 import { eventually } from '../../support/eventually.ts'
+import { sendRaw } from '../../support/raw-http.ts'
 import { AUTHORIZATION, PATH, post, readText, reported, SHARD, source, twoOf } from './support/entry-requests.ts'
 
 let cluster = new EntryCluster('workers')
@@ -89,6 +90,15 @@ test('bytes that are no text arrive as they are, in both directions', async () =
     new Response(await request.arrayBuffer(), { headers: { 'content-type': 'application/octet-stream' } })
   const response = await fetch(a.url + PATH, { ...post(), body: bytes })
   expect(await response.bytes()).toEqual(bytes)
+})
+
+test('of a request whose client says nothing usable of its host, the owner sees the path alone, as where it came in', async () => {
+  const { a, b } = two('b')
+  for (const { url } of [b, a]) {
+    const request = `GET ${PATH} HTTP/1.1\r\nHost: a b\r\nAuthorization: ${AUTHORIZATION.authorization}\r\n\r\n`
+    const [answer] = await sendRaw(Number(new URL(url).port), request)
+    expect(JSON.parse(answer?.body ?? '')).toMatchObject({ by: 'b', url: PATH })
+  }
 })
 
 test('a body of 64 KB and an answer of 8 MB arrive', async () => {
