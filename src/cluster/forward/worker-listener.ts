@@ -1,7 +1,8 @@
 /** Where a worker takes requests from the other workers of its machine, and answers them. */
-import { lstatSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { targetOf } from '../../http/request.ts'
-import { type Clock, sleep } from '../../lib/clock.ts'
+import { type Clock, sleep, systemClock } from '../../lib/clock.ts'
 import { answerHead, HeaderTexts, notOwnerHead, readRequestHead } from './frame-heads.ts'
 import { FRAME, type Frame, FrameQueue, FrameReader } from './frames.ts'
 import type { NotOwner } from './owner-calls.ts'
@@ -9,31 +10,61 @@ import type { Forwarded, RequestEntry } from './request-entry.ts'
 
 /** Nobody but the user of this process may connect. */
 const UMASK = 0o177
+const FOLDER_MODE = 0o700
 /** Answers that wait for a worker that reads nothing. */
 const QUEUED_BYTES_MAX = 256 * 1_024 * 1_024
 const CLOSE_LOOK_MS = 10
+/** How often it is seen whether the socket is there. */
+const LOOK_MS = 1_000
 type Receive = RequestEntry['receive']
 
 export class WorkerListener {
-  readonly #server: Bun.UnixSocketListener<Connection>
+  #server: Bun.UnixSocketListener<Connection>
   readonly #path: string
+  readonly #receive: Receive
+  readonly #clock: Clock
   readonly #connections = new Set<Connection>()
+  #isClosed = false
 
   /**
-   * Listens.
+   * Listens, and again if somebody removes the socket: processes that are connected would not notice, and one that is started again would
+   * not get through to this one.
    * @param path of the socket; that of a process that has ended is replaced
    * @throws what `Bun.listen` throws
    */
-  constructor(path: string, receive: Receive) {
+  constructor(path: string, receive: Receive, clock: Clock = systemClock) {
     this.#path = path
+    this.#receive = receive
+    this.#clock = clock
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path)
+    this.#server = this.#listen()
+    this.#lookLater()
+  }
+
+  #lookLater(): void {
+    this.#clock.after(LOOK_MS, () => {
+      if (this.#isClosed) return
+      this.#lookLater()
+      try {
+        if (lstatSync(this.#path, { throwIfNoEntry: false }) !== undefined) return
+        mkdirSync(dirname(this.#path), { recursive: true, mode: FOLDER_MODE })
+        // First, because it removes what is at the path. Its connections stay.
+        this.#server.stop()
+        this.#server = this.#listen()
+      } catch {
+        // The folder cannot be written to, perhaps not for long.
+      }
+    })
+  }
+
+  #listen(): Bun.UnixSocketListener<Connection> {
     const umask = process.umask(UMASK)
     try {
-      this.#server = Bun.listen<Connection>({
-        unix: path,
+      return Bun.listen<Connection>({
+        unix: this.#path,
         socket: {
           open: (socket) => {
-            socket.data = new Connection(socket, receive)
+            socket.data = new Connection(socket, this.#receive)
             this.#connections.add(socket.data)
           },
           data: ({ data: connection }, bytes) => connection.read(bytes),
@@ -52,6 +83,7 @@ export class WorkerListener {
 
   /** Takes no more connections. Resolves when every request that came has its answer, or after `withinMs`. */
   async close(clock: Clock, withinMs: number): Promise<void> {
+    this.#isClosed = true
     this.#server.stop()
     const untilMs = clock.monotonicMs() + withinMs
     const isBusy = () => [...this.#connections].some(({ isIdle }) => !isIdle)

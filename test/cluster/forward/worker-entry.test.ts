@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { hasNewKey } from '../../../src/http/idempotent-writes.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { EntryCluster, keyOf, ROUTED_PATH } from '../../support/entry-nodes.ts'
 import { eventually } from '../../support/eventually.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { sendRaw } from '../../support/raw-http.ts'
 import { AUTHORIZATION, PATH, post, readText, reported, SHARD, source, twoOf } from './support/entry-requests.ts'
 
@@ -42,6 +43,34 @@ test('the socket of a process that was killed is replaced; a file that is none i
   await Bun.write(path, 'text')
   expect(() => new WorkerListener(path, never)).toThrow()
   expect(await Bun.file(path).text()).toBe('text')
+  rmSync(folder, { recursive: true })
+})
+
+test('a socket that somebody has removed is made again, with its folder; the connections that there were stay', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'worker-'))
+  const path = join(folder, 'sockets', 's')
+  mkdirSync(join(folder, 'sockets'))
+  const clock = new FakeClock()
+  const listener = new WorkerListener(path, () => new Promise<Response>(() => {}), clock)
+  let closed = 0
+  const close = () => {
+    closed += 1
+  }
+  const earlier = await Bun.connect({ unix: path, socket: { data: () => {}, close } })
+  const reconnect = () => Bun.connect({ unix: path, socket: { data: () => {} } })
+  for (const removed of [path, join(folder, 'sockets')]) {
+    rmSync(removed, { recursive: true })
+    await expect(reconnect()).rejects.toThrow()
+    await clock.advance(1_000)
+    const again = await reconnect()
+    again.terminate()
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+  }
+  expect([statSync(join(folder, 'sockets')).mode & 0o777, closed]).toEqual([0o700, 0])
+  earlier.terminate()
+  await listener.close(systemClock, 0)
+  await clock.advance(5_000)
+  expect(existsSync(path)).toBe(false)
   rmSync(folder, { recursive: true })
 })
 
