@@ -49,9 +49,8 @@ export function adminRelay(options: {
     const url = URL.parse(`http://${request.headers.get('host')}${target}`)?.href ?? `http://localhost${target}`
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     // No more of a body is read than shows that it is too large.
-    const body = isRead ? null : await new KeptBody(request).bytes().catch(() => undefined)
+    const body = isRead ? null : await new KeptBody(request).bytes()
     const requestId = requestIdOf(headers.get('x-request-id'), systemIds)
-    if (body === undefined) return unanswered('unknown', requestId, request)
     for (let tried = 0; tried < (isRead ? serving.length : 1); tried++) {
       const worker = serving[(turn + tried) % serving.length]?.worker ?? 1
       const init = { method: request.method, headers, body, signal: request.signal, redirect: 'manual' as const }

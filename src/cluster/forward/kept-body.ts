@@ -18,10 +18,7 @@ export class KeptBody {
     this.#request = request
   }
 
-  /**
-   * Lets the request be answered here. Only a body without a declared length is read before: the stream of one cannot be kept.
-   * @throws what reading a body that ends too early throws
-   */
+  /** Lets the request be answered here. Only a body without a declared length is read before: the stream of one cannot be kept. */
   async lend(): Promise<void> {
     const request = this.#request
     if (!request.headers.has('content-length') && (this.isRead || request.body !== null))
@@ -35,11 +32,11 @@ export class KeptBody {
   }
 
   /**
-   * The body, or as many zeros as are too many: its receiver then refuses it as it would refuse the body.
-   * @throws when the connection closes before all of it has arrived
+   * The body, or as many zeros as are too many, or the beginning of one whose connection has closed before all of it arrived: its receiver
+   * refuses these as it would refuse the body, and counts and records that.
    */
   bytes(): Promise<Body> {
-    this.#bytes ??= this.#read()
+    this.#bytes ??= this.#read().catch(() => CUT_SHORT)
     return this.#bytes
   }
 
@@ -61,3 +58,4 @@ export class KeptBody {
 }
 
 const TOO_MANY = new Uint8Array(BODY_BYTES_MAX + 1)
+const CUT_SHORT = new TextEncoder().encode('{')

@@ -18,7 +18,7 @@ import type { ShardHost } from '../node-watch.ts'
 import type { NodeAddress, Owners } from '../shard-owners.ts'
 import { secretLost, type Unanswered } from './entry-answers.ts'
 import { HOLD_MS_MAX, type Holding } from './holding.ts'
-import { type CallOutcome, isFeed, isSafe, type OwnedRequest, type OwnerCalls, UNKNOWN } from './owner-calls.ts'
+import { type CallOutcome, isFeed, isSafe, type OwnedRequest, type OwnerCalls } from './owner-calls.ts'
 
 export interface OwnerRouteOptions {
   readonly owners: Owners
@@ -170,7 +170,7 @@ export class OwnerRoute {
       if (isOperatorSession) await this.#options.refreshSession(request)
       if (!isSafe(request)) await body.lend()
     } catch {
-      // The database is away, or the client: it is tried again while there is time.
+      // The database is away: it is tried again while there is time.
       return 'not_done'
     }
     return this.ifDecided(params, await answer(request), term)
@@ -209,8 +209,7 @@ export class OwnerRoute {
     let parent = traceparentIn(request)
     return async (node) => {
       // While it arrives, the connection may be closed for being idle.
-      const bytes = isSafe(request) ? null : await body.bytes().catch(() => undefined)
-      if (bytes === undefined) return UNKNOWN
+      const bytes = isSafe(request) ? null : await body.bytes()
       count(1)
       if (tracer === null || tracer === undefined) return send(node, bytes, onEnd)
       const span = tracer.start('hop', parent)

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { connect } from 'node:net'
 import { HOP_HEADER } from '../../../src/cluster/forward/hop.ts'
 import { noAnswer } from '../../../src/http/answer.ts'
 import { NOT_OWNER_STATUS } from '../../../src/http/problem-of.ts'
+import { readJson } from '../../../src/http/read-request.ts'
 import { addSecret, EntryCluster, keyOf, OPERATOR_TOKEN } from '../../support/entry-nodes.ts'
 import { eventually } from '../../support/eventually.ts'
 import { sendRaw } from '../../support/raw-http.ts'
@@ -465,6 +467,31 @@ describe.each(['nodes', 'workers'] as const)('%s', (kind) => {
       expect((await reported(await fetch(a.url + PATH, { headers: AUTHORIZATION }))).by).toBe('b')
       expect(b.asks).toHaveLength(1)
     },
+  )
+
+  test.each(['Content-Length: 100\r\n\r\n{"n":', 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"n":\r\n'])(
+    'of a write whose body is cut short the owner gets what it refuses, so that the attempt is counted and recorded: %j',
+    async (rest) => {
+      const { a, b } = two('b')
+      const bodies: unknown[] = []
+      b.app = async (request) => {
+        const read = await readJson(request)
+        bodies.push(read.kind === 'refused' ? read.problem.code : read.value)
+        return new Response()
+      }
+      for (const { url } of [b, a]) {
+        const socket = connect(Number(new URL(url).port), '127.0.0.1')
+        socket.write(
+          `POST ${PATH} HTTP/1.1\r\nHost: h\r\nAuthorization: ${AUTHORIZATION.authorization}\r\nContent-Type: application/json\r\n${rest}`,
+        )
+        await Bun.sleep(50)
+        socket.destroy()
+        await eventually('it is refused', () => bodies.length > 0, 5_000)
+        expect(bodies.splice(0)).toEqual(['VALIDATION'])
+      }
+      expect(a.entry.stats.holding + b.entry.stats.holding).toBe(0)
+    },
+    20_000,
   )
 
   test('a write is completed though its client has gone', async () => {
