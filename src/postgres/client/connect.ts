@@ -36,11 +36,19 @@ interface Profile {
 /** How long a look-up, a list or a portal write may take; also the server's timeout for the statement. */
 export const QUERY_DEADLINE_MS = 5_000
 
-/**
- * Of every connection. Our statements forbid plans that read whole tables by giving them an enormous cost, which PostgreSQL then takes for
- * a reason to compile: a refused booking took 100 ms instead of 5 on a server with `jit = on`, its default.
- */
-const SESSION = { jit: 'off' } as const
+/** Of every connection, whatever the server, the database or the role has set. */
+const SESSION = {
+  // Our statements forbid plans that read whole tables by giving them an enormous cost, which PostgreSQL then takes for a reason to compile:
+  // a refused booking took 100 ms instead of 5 on a server with `jit = on`, its default.
+  jit: 'off',
+  // How values are written as text: bytes in another form would be read as other bytes, and a chain would continue from a wrong link (J7).
+  bytea_output: 'hex',
+  DateStyle: 'ISO',
+  extra_float_digits: 1,
+  // How our statements are read, and what they see while they wait for locks.
+  standard_conforming_strings: 'on',
+  default_transaction_isolation: 'read committed',
+} as const
 
 const PROFILES: Record<Purpose, Profile> = {
   journal: {

@@ -28,6 +28,32 @@ describe('a connection', () => {
     expect(row).toEqual({ ...settings, name: `nightledger ${purpose}` })
   })
 
+  test('reads what was written, however the database writes values for others', async () => {
+    const other = await testDatabase({ template: 'empty' })
+    for (const setting of [
+      "bytea_output = 'escape'",
+      "DateStyle = 'SQL, DMY'",
+      'extra_float_digits = -3',
+      'standard_conforming_strings = off',
+      "default_transaction_isolation = 'serializable'",
+    ])
+      await other.sql.unsafe(
+        `do $$ begin execute format('alter database %I set ${setting.replaceAll("'", "''")}', current_database()); end $$`,
+      )
+    const sql = connect(other.url, { purpose: 'queries' })
+    const [row] = await sql`
+      select '\\x5c00ff'::bytea as bytes, timestamptz '2027-03-01 10:15:00Z' as at, date '2027-03-02'::text as day,
+             1764412345678901::float8 as number, current_setting('transaction_isolation') as isolation`
+    await sql.end()
+    await other.drop()
+    expect([Buffer.from(row?.['bytes'] as Uint8Array).toString('hex'), row?.['at'], row?.['day']]).toEqual([
+      '5c00ff',
+      new Date('2027-03-01T10:15:00Z'),
+      '2027-03-02',
+    ])
+    expect([row?.['number'], row?.['isolation']]).toEqual([1_764_412_345_678_901, 'read committed'])
+  })
+
   test('for the journal is one at a time, and a statement over its time ends as one that was too slow', async () => {
     const sql = connect(database.url, { purpose: 'journal' })
     expect(sql.options.max).toBe(1)
