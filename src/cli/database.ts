@@ -4,7 +4,7 @@ import { parseSecretKey } from '../app/config.ts'
 import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
 import { checkServer } from '../postgres/client/check-server.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
-import { isSameDatabase, parseDatabaseUrl } from '../postgres/client/database-url.ts'
+import { DatabaseUrlError, isSameDatabase, parseDatabaseUrl } from '../postgres/client/database-url.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { grantRoles } from '../postgres/schema/roles.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
@@ -18,10 +18,13 @@ export const OWNER_NEEDED =
 
 /**
  * As the owner of the tables.
- * @throws UsageError with the text when there is none, or when the variables name two databases: one of them is not the one that is meant
+ * @throws UsageError with the text when there is none, when a variable is not the URL of a database, or when the variables name two
+ *   databases: one of them is not the one that is meant
  */
 export function databaseUrl({ env }: Terminal, without: string): string {
   const { DATABASE_URL: service, MIGRATION_DATABASE_URL: owner } = env
+  mustBeUrl('DATABASE_URL', service)
+  mustBeUrl('MIGRATION_DATABASE_URL', owner)
   const url = owner || service
   if (!url) throw new UsageError(without)
   if (owner && service && !isSameDatabase(owner, service))
@@ -29,6 +32,15 @@ export function databaseUrl({ env }: Terminal, without: string): string {
       'DATABASE_URL and MIGRATION_DATABASE_URL name different databases. Set both to the one that is meant. Nothing was changed.',
     )
   return url
+}
+
+function mustBeUrl(name: string, text: string | undefined): void {
+  try {
+    if (text && parseDatabaseUrl(text) === null)
+      throw new DatabaseUrlError('is not a URL such as postgres://user:password@host:5432/database.')
+  } catch (error) {
+    throw error instanceof DatabaseUrlError ? new UsageError(`${name} ${error.message} Nothing was changed.`) : error
+  }
 }
 
 /**

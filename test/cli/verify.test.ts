@@ -33,7 +33,13 @@ describe('verify ends with 4, not as if something differed, when', () => {
   })
 
   test('it meets a fault of the program, which is shown with its stack', async () => {
-    const { code, stderr } = await verify({ DATABASE_URL: 'no address', ...KEY }, '--database')
+    const env = {
+      DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+      get SECRET_KEY(): string {
+        throw new Error('a fault')
+      },
+    }
+    const { code, stderr } = await verify(env, '--database')
     expect([code, stderr]).toEqual([4, expect.stringContaining('verify.ts')])
   })
 })
@@ -43,5 +49,23 @@ test('verify --database without DATABASE_URL, or without SECRET_KEY, is wrong us
   expect(await verify({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, '--database')).toMatchObject({
     code: 2,
     stderr: 'Cannot verify: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.\n',
+  })
+})
+
+describe.each([
+  [['verify', '--database']],
+  [['migrate']],
+  [['erasures', 'export']],
+  [['after-restore', '--no-erasures']],
+  [['rotate-secret-key']],
+  [['journal', 'archive', '--month', '2026-01', '--out', '/nowhere']],
+  [['audit', 'export', '--agency', 'harbour', '--out', '/nowhere']],
+])('%p names the variable that is not the URL of a database, and what would be', (args) => {
+  test.each([
+    ['DATABASE_URL', 'no address', 'is not a URL such as postgres://user:password@host:5432/database'],
+    ['MIGRATION_DATABASE_URL', 'postgres://u:p%@db/n', 'write %25 for a %'],
+  ])('%s', async (name, url, reason) => {
+    const { code, stderr } = await cliWith({ DATABASE_URL: 'postgres://u@127.0.0.1:1/n', ...KEY, [name]: url })(...args)
+    expect([code, stderr]).toEqual([2, expect.stringMatching(new RegExp(`^${name} .*${reason}.*\n$`))])
   })
 })

@@ -46,6 +46,8 @@ const UNSAFE_MODES = ['allow', 'prefer']
 export function parseDatabaseUrl(text: string): DatabaseUrl | null {
   const [, scheme, authority = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(text) ?? []
   const login = authority.slice(0, authority.lastIndexOf('@') + 1)
+  if (!isDecodable(authority) || !isDecodable(rest.replace(/[?#].*/s, '')))
+    throw new DatabaseUrlError('has a % that encodes nothing: write %25 for a % in a name or a password.')
   const hosts = authority.slice(login.length).split(',').map(parseHost)
   if (scheme === undefined || !hosts.every((host) => host !== null)) return null
   // Any host will do: which one is connected to is chosen each time.
@@ -73,6 +75,16 @@ export function hostsText(hosts: readonly Host[]): string {
 
 export function hostText({ name, port }: Host): string {
   return `${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
+/** Generated passwords have a % that nobody encoded. */
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function parseHost(text: string): Host | null {

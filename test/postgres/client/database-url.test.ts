@@ -36,6 +36,14 @@ describe('DATABASE_URL', () => {
     expect([url, database]).toEqual(['postgres://u:p%40w@localhost/na%20me?search_path=x', 'na me'])
   })
 
+  test.each(['u:hunter2%@db/n', 'u:hunter2%zz@db/n', 'u%:hunter2@db/n', 'u:hunter2%ff@db/n', 'u@d%b/n', 'u@db/n%'])(
+    '%s has a % that encodes nothing, and is refused without its password',
+    (rest) => {
+      expect(() => parseDatabaseUrl(`postgres://${rest}`)).toThrow('has a % that encodes nothing: write %25')
+      expect(() => parseDatabaseUrl(`postgres://${rest}`)).not.toThrow('hunter2')
+    },
+  )
+
   test.each([
     ['', null],
     ['?sslmode=disable', null],
