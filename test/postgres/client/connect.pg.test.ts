@@ -54,6 +54,17 @@ describe('a connection', () => {
     expect([row?.['number'], row?.['isolation']]).toEqual([1_764_412_345_678_901, 'read committed'])
   })
 
+  test('of a migration has no timeout, even where the database gives one to others', async () => {
+    const other = await testDatabase({ template: 'empty' })
+    await other.sql.unsafe(
+      `do $$ begin execute format('alter database %I set statement_timeout = 10', current_database()); end $$`,
+    )
+    const sql = connect(other.url, { purpose: 'admin' })
+    await sql`select pg_sleep(0.05)`
+    await sql.end()
+    await other.drop()
+  })
+
   test('for the journal is one at a time, and a statement over its time ends as one that was too slow', async () => {
     const sql = connect(database.url, { purpose: 'journal' })
     expect(sql.options.max).toBe(1)
