@@ -8,16 +8,18 @@
  */
 import type { BookingCommands } from '../core/bookings/booking-commands.ts'
 import type { GuestList } from '../core/bookings/booking-lists.ts'
+import { WriteError } from '../core/bookings/write-error.ts'
 import type { Agency } from '../core/catalogue/agency.ts'
 import type { Catalogue } from '../core/catalogue/catalogue.ts'
 import type { Instant } from '../core/domain/booking.ts'
 import type { Night } from '../core/domain/night.ts'
-import { CorruptLedgerError } from '../core/journal/journal-error.ts'
+import { CorruptLedgerError, JournalError } from '../core/journal/journal-error.ts'
 import type { Caller, KeepChange } from '../core/journal/record.ts'
 import type { UnitAddress } from '../core/journal/recovery.ts'
 import type { UnitDirectory } from '../core/units/unit-directory.ts'
-import { assert } from '../lib/assert.ts'
+import { AssertionError, assert } from '../lib/assert.ts'
 import { KeyedTurns } from '../lib/queues.ts'
+import { reasonOf } from '../lib/reason-of.ts'
 import { type AgencyOutcome, done, NOT_FOUND } from './store-retries.ts'
 
 /** What an erasure takes away. Numbers only: they are kept with its answer. */
@@ -98,7 +100,7 @@ export class GuestErasures {
 
   /**
    * Erasing a second time completes what an interrupted erasure has left, and changes nothing else.
-   * @throws JournalError, WriteError, MailboxFullError: if the erasure was begun, `completeBegun` finishes it later
+   * @throws JournalError, WriteError: if the erasure was begun (`started`), `completeBegun` finishes it later
    */
   erase(agency: Agency, guestId: string, caller: Caller, keep?: KeepChange<Erasure>): Promise<AgencyOutcome<Erasure>> {
     const { rows, guests, commands, todayOf } = this.#options
@@ -109,10 +111,7 @@ export class GuestErasures {
       const erasureAt = (at: Instant): Erasure => ({ guestId, erasedAt: before?.at ?? at, ...counted })
       const guest = { guestId, isErased: before?.isLogged ?? false }
       await commands.eraseGuest(agency, guest, caller, keep && ((at) => keep(erasureAt(at))))
-      const begun = await rows.find(agency.id, guestId)
-      assert(begun !== null, 'Cannot complete an erasure: its row is missing')
-      await this.#complete(begun)
-      return done(erasureAt(begun.at))
+      return done(erasureAt(await afterBegin(this.#completeNow(agency.id, guestId))))
     })
   }
 
@@ -148,6 +147,14 @@ export class GuestErasures {
       const begun = await this.#options.rows.find(agency.id, guestId)
       if (begun !== null && !begun.isComplete) await this.#complete(begun)
     })
+  }
+
+  /** @returns when it was begun */
+  async #completeNow(agencyId: string, guestId: string): Promise<Instant> {
+    const begun = await this.#options.rows.find(agencyId, guestId)
+    assert(begun !== null, 'Cannot complete an erasure: its row is missing')
+    await this.#complete(begun)
+    return begun.at
   }
 
   /** @param caller of the entry, if the log has none */
@@ -187,6 +194,19 @@ export class GuestErasures {
       if (!(error instanceof CorruptLedgerError)) throw error
       await erase()
     }
+  }
+}
+
+/**
+ * For what follows once the guest is gone. Its errors say that nothing was changed, which is not true here any more. Another node can
+ * complete the erasure, and gets the request.
+ */
+async function afterBegin<T>(rest: Promise<T>): Promise<T> {
+  try {
+    return await rest
+  } catch (error) {
+    if (error instanceof AssertionError || (error instanceof JournalError && error.kind === 'not_owner')) throw error
+    throw new WriteError('started', `Cannot complete the erasure of a guest: ${reasonOf(error)}`, { cause: error })
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { ConfigError } from '../../src/app/config.ts'
 import { openErasuresFile } from '../../src/app/erasures-file.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { failureOf } from '../../src/http/problem-of.ts'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { cliWith } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
@@ -145,12 +146,17 @@ test('a list that cannot be written leaves the erasure begun, and the next attem
   const failing = await openTestLedger({
     on: source.database,
     listErasure: async () => {
-      throw new Error('No space left on device')
+      throw Object.assign(new Error('ENOSPC: No space left on device'), { code: 'ENOSPC' })
     },
   })
   const again = failing.ledger.catalogue.agencyById(agency.id)
   if (again === null) throw new Error('Cannot find the agency of the test')
-  await expect(failing.ledger.guestErasures.erase(again, guestId, CALLER)).rejects.toThrow('No space left')
+  const error = await failing.ledger.guestErasures.erase(again, guestId, CALLER).catch((thrown: unknown) => thrown)
+  expect([String(error), failureOf(error).problem.title]).toEqual([
+    expect.stringContaining('No space left'),
+    'The change was started but not completed: repeat the request',
+  ])
+  expect(await guestsOf(source.database)).toBe(0)
   await failing.close()
   source = await openTestLedger({ on: source.database, listErasure: await openErasuresFile(file) })
   await eventually('it is completed at start', async () => readFileSync(file, 'utf8').includes(guestId))
