@@ -5,12 +5,17 @@ const EVERY_MS = 60_000
 /** After a failure: what keeps a vacuum from running is not over in a minute. */
 const AFTER_FAILURE_MS = 600_000
 
-/** Every minute and at start: completes erasures that were interrupted, and vacuums once for all that happened together. */
+/**
+ * Every minute and at start: completes erasures that were interrupted, and vacuums once for all that happened together. A vacuum that fails,
+ * which it always does where the role may not, delays the next one only, and no erasure.
+ */
 export class ErasureRounds {
   readonly #options: ConstructorParameters<typeof ErasureRounds>[0]
   #cancel: (() => void) | null = null
   #round: Promise<boolean> = Promise.resolve(true)
   #stopped = false
+  /** Of `monotonicMs`. */
+  #noVacuumBefore = Number.NEGATIVE_INFINITY
 
   constructor(options: {
     readonly clock: Clock
@@ -54,13 +59,12 @@ export class ErasureRounds {
 
   async #vacuumIfDue(isDone: boolean): Promise<void> {
     const { clock, isVacuumDue, vacuum, onFailure } = this.#options
-    let pauseMs = isDone ? EVERY_MS : AFTER_FAILURE_MS
     try {
-      if (!this.#stopped && (await isVacuumDue())) await vacuum()
+      if (!this.#stopped && clock.monotonicMs() >= this.#noVacuumBefore && (await isVacuumDue())) await vacuum()
     } catch (error) {
       onFailure(error)
-      pauseMs = AFTER_FAILURE_MS
+      this.#noVacuumBefore = clock.monotonicMs() + AFTER_FAILURE_MS
     }
-    if (!this.#stopped) this.#cancel = clock.after(pauseMs, () => this.start())
+    if (!this.#stopped) this.#cancel = clock.after(isDone ? EVERY_MS : AFTER_FAILURE_MS, () => this.start())
   }
 }

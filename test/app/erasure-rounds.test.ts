@@ -13,7 +13,9 @@ const erasure = (guestId: string): BegunErasure => ({
 })
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-function roundsOf(change: { begun?: BegunErasure[]; isVacuumDue?: boolean; failing?: string } = {}) {
+function roundsOf(
+  change: { begun?: BegunErasure[]; isVacuumDue?: boolean; failing?: string; isVacuumFailing?: boolean } = {},
+) {
   const clock = new FakeClock()
   const did: string[] = []
   const rounds = new ErasureRounds({
@@ -24,7 +26,10 @@ function roundsOf(change: { begun?: BegunErasure[]; isVacuumDue?: boolean; faili
       if (change.failing === guestId) throw new Error('away')
     },
     isVacuumDue: async () => change.isVacuumDue ?? false,
-    vacuum: async () => void did.push('vacuum'),
+    vacuum: async () => {
+      did.push('vacuum')
+      if (change.isVacuumFailing === true) throw new Error('may not')
+    },
     onFailure: (error) => did.push(String(error)),
   })
   const after = async (ms: number) => {
@@ -60,4 +65,18 @@ test('an erasure that fails does not hold up those after it or the vacuum, and t
   expect(did).toEqual(round)
   await after(1)
   expect(did).toEqual([...round, ...round])
+})
+
+test('a vacuum that fails is tried again later, and erasures are completed every minute all the same', async () => {
+  const { rounds, did, after } = roundsOf({ begun: [erasure('one')], isVacuumDue: true, isVacuumFailing: true })
+  rounds.start()
+  await settled()
+  const failed = ['complete one', 'vacuum', 'Error: may not']
+  expect(did).toEqual(failed)
+  for (let minute = 1; minute < 10; minute++) await after(MINUTE_MS)
+  expect(did).toEqual([...failed, ...Array.from({ length: 9 }, () => 'complete one')])
+  did.length = 0
+  await after(MINUTE_MS)
+  expect(did).toEqual(failed)
+  await rounds.stop()
 })
