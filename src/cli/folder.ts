@@ -3,7 +3,7 @@
  * objects) or `.csv` (a line of names, then a line each). What is missing is empty. The members are the portal's own.
  */
 
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { stringify } from 'csv-stringify/sync'
@@ -97,7 +97,10 @@ function typed(record: Readonly<Record<string, string>>, members: readonly Flag[
 
 export type Format = 'json' | 'csv'
 
-/** @throws CliError when the folder cannot be written */
+/**
+ * In place of what an earlier export has written there.
+ * @throws CliError when the folder cannot be written
+ */
 export function writeFolder(
   path: string,
   content: { readonly agency: Json } & { readonly [P in Part]: readonly Json[] },
@@ -110,6 +113,9 @@ export function writeFolder(
     files[`${part}.${format}`] = format === 'json' ? `${JSON.stringify(rows, null, 2)}\n` : csvText(rows)
   }
   writeFiles(path, files)
+  // What an earlier export has left would be read as a part of this one: guests who were erased since, or a part in the other format too.
+  const earlier = PARTS.flatMap((part) => [`${part}.json`, `${part}.csv`]).filter((name) => files[name] === undefined)
+  for (const name of earlier) rmSync(join(path, name), { force: true })
 }
 
 /**

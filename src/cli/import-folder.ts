@@ -102,19 +102,13 @@ export async function importSteps(
 ): Promise<{ done: Step[]; refused: Refusal[] }> {
   const done: Step[] = []
   const refused: Refusal[] = []
-  for (const part of ORDER) {
-    const waiting = steps.filter((step) => step.part === part)
-    const progress = new Progress(terminal, part, waiting.length)
+  const carryOut = async (name: string, waiting: readonly Step[], send: (step: Step) => Promise<void>) => {
+    const progress = new Progress(terminal, name, waiting.length)
     const next = waiting.values()
     const work = async () => {
       for (const step of next) {
         try {
-          const answer = await client.send(step.method, path + step.path, step.body)
-          if (step.holdExpiresAt !== undefined) {
-            const { id } = answer['booking'] as Json
-            await client.send('PATCH', `${path}/bookings/${id}`, { holdExpiresAt: step.holdExpiresAt })
-          }
-          done.push(step)
+          await send(step)
         } catch (error) {
           if (!(error instanceof RefusedError) || error.status >= 500 || error.status === 401) throw error
           refused.push({ at: step.at, reason: `${error.code}: ${error.body['title']}` })
@@ -124,6 +118,29 @@ export async function importSteps(
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
   }
+  for (const part of ORDER) {
+    await carryOut(
+      part,
+      steps.filter((step) => step.part === part),
+      async (step) => {
+        // A unit that is only to be archived.
+        const isEmpty = step.archives !== undefined && Object.keys(step.body).length === 0
+        const answer = isEmpty ? {} : await client.send(step.method, path + step.path, step.body)
+        if (step.holdExpiresAt !== undefined) {
+          const { id } = answer['booking'] as Json
+          await client.send('PATCH', `${path}/bookings/${id}`, { holdExpiresAt: step.holdExpiresAt })
+        }
+        done.push(step)
+      },
+    )
+  }
+  await carryOut(
+    'archived units',
+    done.filter(({ archives }) => archives !== undefined),
+    async ({ archives }) => {
+      await client.send('PATCH', `${path}${archives}`, { status: 'archived' })
+    },
+  )
   return { done, refused }
 }
 

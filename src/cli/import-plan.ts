@@ -30,6 +30,8 @@ export interface Step {
   readonly body: Json
   /** To be sent once the booking exists: the exact expiry of a hold. */
   readonly holdExpiresAt?: string
+  /** Path of a unit to be archived once the bookings are made: an archived one takes none. */
+  readonly archives?: string
 }
 
 export interface Refusal {
@@ -71,9 +73,14 @@ function planUnits(rows: readonly Row[], existing: Existing, draft: Draft, membe
     // In a file an empty cell means the default, except where nothing is a value.
     const body = picked(values, members, ({ isNullable }, value) => value !== null || isNullable)
     const unit = known.get(values['slug'])
-    if (unit === undefined)
-      draft.steps.push({ at, kind: 'create', part: 'units', method: 'POST', path: '/units', body })
-    else pushChange(draft, at, 'units', `/units/${encodeURIComponent(String(values['slug']))}`, changesOf(body, unit))
+    const path = `/units/${encodeURIComponent(String(values['slug']))}`
+    const { status, ...others } = unit === undefined ? body : changesOf(body, unit)
+    const isArchived = status === 'archived'
+    const now = isArchived || status === undefined ? others : { ...others, status }
+    const step = { at, part: 'units', ...(isArchived && { archives: path }) } as const
+    if (unit === undefined) draft.steps.push({ ...step, kind: 'create', method: 'POST', path: '/units', body: now })
+    else if (isArchived) draft.steps.push({ ...step, kind: 'change', method: 'PATCH', path, body: now })
+    else pushChange(draft, at, 'units', path, now)
   }
 }
 
@@ -117,40 +124,81 @@ function planBookings(
   { bookings, guests: ofGuest }: FolderMembers,
 ): void {
   const members = bookings.filter(({ name }) => !OWN_RULE.includes(name))
-  const byId = new Map(existing.bookings.map((booking) => [booking['id'], booking]))
-  const byRef = new Map(existing.bookings.map((booking) => [refOf(booking['source'], booking['sourceRef']), booking]))
   const guests = new Map(
     folder.guests.flatMap(({ values }) => [values['id'], values['email']].map((key) => [key, values] as const)),
   )
-  const planned = new Map<string, string>()
+  const differences = (values: Json, known: Json) =>
+    members.filter(({ name }) => differsFrom(values, known, name)).map(({ name }) => name)
+  const rows = folder.bookings.map((row): BookingRow => {
+    const source = row.values['source'] ?? 'import'
+    const sourceRef = row.values['sourceRef'] ?? `import:${row.values['id'] ?? hashOf(row.values)}`
+    return { ...row, source, sourceRef, ref: refOf(source, sourceRef) }
+  })
+  const knownOf = knownBookings(rows, existing.bookings, differences)
+  const live = new Map(rows.filter((row) => isLive(row) && knownOf.has(row)).map(({ ref, at }) => [ref, at] as const))
   const nights = new Nights()
-  for (const row of folder.bookings) {
-    const { at, values } = row
-    const source = values['source'] ?? 'import'
-    const sourceRef = values['sourceRef'] ?? `import:${values['id'] ?? hashOf(values)}`
-    const ref = refOf(source, sourceRef)
-    const known = byId.get(values['id']) ?? byRef.get(ref)
+  for (const row of rows) {
+    const { at, values, source, sourceRef, ref } = row
+    const known = knownOf.get(row)
     if (known !== undefined) {
-      const differs = members.filter(({ name }) => differsFrom(values, known, name)).map(({ name }) => name)
+      const differs = differences(values, known)
       if (differs.length === 0) draft.unchanged += 1
       else draft.different.push({ at, reason: `${known['id']} already exists with a different ${differs.join(', ')}` })
       continue
     }
-    const first = planned.get(ref)
-    if (first !== undefined) {
+    const first = live.get(ref)
+    if (isLive(row) && first !== undefined) {
       draft.refused.push({ at, reason: `has the same source and sourceRef as ${first}` })
       continue
     }
-    planned.set(ref, at)
+    if (isLive(row)) live.set(ref, at)
     const step = bookingStep(row, { source, sourceRef }, guests, existing.now, { members, ofGuest })
     if ('reason' in step) {
       draft.refused.push(step)
       continue
     }
-    const overlap = values['status'] === 'cancelled' ? null : nights.take(at, values)
+    const overlap = isLive(row) ? nights.take(at, values) : null
     if (overlap === null) draft.steps.push(step)
     else draft.refused.push({ at, reason: `overlaps with ${overlap}` })
   }
+}
+
+interface BookingRow extends Row {
+  readonly source: unknown
+  readonly sourceRef: unknown
+  readonly ref: string
+}
+
+function isLive({ values }: Row): boolean {
+  return values['status'] !== 'cancelled'
+}
+
+/**
+ * The booking that each row is, if there is one: with its id, or else with its reference. A stay that was cancelled and booked again has the
+ * same reference twice, so each row is first the booking that it equals.
+ */
+function knownBookings(
+  rows: readonly BookingRow[],
+  bookings: readonly Json[],
+  differences: (values: Json, known: Json) => readonly string[],
+): ReadonlyMap<Row, Json> {
+  const byId = new Map(bookings.map((booking) => [booking['id'], booking]))
+  const byRef = Map.groupBy(bookings, (booking) => refOf(booking['source'], booking['sourceRef']))
+  const known = new Map<Row, Json>()
+  const taken = new Set<Json>()
+  const take = (find: (row: BookingRow) => Json | undefined) => {
+    for (const row of rows) {
+      const booking = known.has(row) ? undefined : find(row)
+      if (booking === undefined) continue
+      known.set(row, booking)
+      taken.add(booking)
+    }
+  }
+  const ofRef = ({ ref }: BookingRow) => (byRef.get(ref) ?? []).filter((booking) => !taken.has(booking))
+  take(({ values }) => byId.get(values['id']))
+  take((row) => ofRef(row).find((booking) => differences(row.values, booking).length === 0))
+  take((row) => ofRef(row)[0])
+  return known
 }
 
 function bookingStep(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cliOn } from '../support/cli-terminal.ts'
@@ -266,6 +266,63 @@ describe('an export', () => {
       expect((await service.get(`/agencies/${copy}/units/sea-view/restrictions`)).body).toEqual(restrictions)
     },
   )
+
+  test('takes the place of an earlier one in the folder: nobody is left in it who was erased since', async () => {
+    writeCsv()
+    await cli('import', folder)
+    const out = join(folder, 'out')
+    await cli('export', out, '--agency', slug, '--format', 'csv')
+    const { guests } = (await service.get(`/agencies/${slug}/guests`)).body
+    for (const { id } of guests)
+      await service.ask(`/agencies/${slug}/guests/${id}/erase`, undefined, { method: 'POST' })
+    await cli('export', out, '--agency', slug, '--format', 'csv')
+    expect(readdirSync(out)).not.toContain('guests.csv')
+    await cli('export', out, '--agency', slug)
+    expect(readdirSync(out).filter((name) => name.endsWith('.csv'))).toEqual([])
+    expect((await cli('import', out)).code).toBe(0)
+  })
+
+  test('with an archived unit, and a stay that was cancelled and booked again, is read back as a whole', async () => {
+    writeCsv()
+    write(
+      'bookings.csv',
+      `id,unit,arrival,departure,type,status,source,sourceRef
+1,sea-view,2090-06-01,2090-06-04,guest,cancelled,airbnb,HM1
+2,sea-view,2090-06-02,2090-06-05,guest,confirmed,airbnb,HM1
+3,garden,2090-06-02,2090-06-05,guest,confirmed,airbnb,HM2
+`,
+    )
+    const first = await cli('import', folder)
+    expect([first.code, first.stdout]).toEqual([0, expect.stringContaining('bookings: 3 created')])
+    await service.ask(`/agencies/${slug}/units/garden`, { status: 'archived' }, { method: 'PATCH' })
+    const out = join(folder, 'out')
+    await cli('export', out, '--agency', slug)
+
+    const copy = `${slug}-copy`
+    const copied = await cli('import', out, '--agency', copy)
+    expect([copied.code, copied.stderr]).toEqual([0, ''])
+    const { bookings } = (await service.get(`/agencies/${copy}/bookings`)).body
+    expect(bookings.map(({ unitSlug, status }: Record<string, string>) => `${unitSlug} ${status}`).toSorted()).toEqual([
+      'garden confirmed',
+      'sea-view cancelled',
+      'sea-view confirmed',
+    ])
+    expect((await service.get(`/agencies/${copy}/units/garden`)).body.unit.status).toBe('archived')
+    for (const of of [slug, copy])
+      expect((await cli('import', out, '--agency', of)).stdout).toContain(
+        '0 created, 0 changed, 8 unchanged, 0 different, 0 refused',
+      )
+    // A second stay with the reference is none of these.
+    const rows = JSON.parse(readFileSync(join(out, 'bookings.json'), 'utf8'))
+    const other = { ...rows[0], id: 'other', arrival: '2090-07-01', departure: '2090-07-02', status: 'confirmed' }
+    writeFileSync(
+      join(out, 'bookings.json'),
+      JSON.stringify([{ ...other, sourceRef: 'HM1', unit: 'sea-view' }, ...rows]),
+    )
+    expect((await cli('import', out, '--agency', copy)).stderr).toContain(
+      'bookings.json [0]  has the same source and sourceRef as',
+    )
+  })
 
   test('of nothing is a folder that imports as nothing', async () => {
     await cli('import', folder)
