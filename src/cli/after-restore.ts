@@ -3,7 +3,7 @@ import { assert } from '../lib/assert.ts'
 import { instantText } from '../lib/clock.ts'
 import type { Sql } from '../postgres/client/connect.ts'
 import { type RepeatedErasures, restoredMoment } from '../postgres/stores/listed-erasures.ts'
-import { databaseUrl, OWNER_NEEDED, onDatabase } from './database.ts'
+import { databaseUrl, mustFit, OWNER_NEEDED, onDatabase } from './database.ts'
 import { type ErasuresOption, erasuresSentence, listedErasures, withErasures } from './erasures.ts'
 import { type Columns, table } from './table.ts'
 import type { Terminal } from './terminal.ts'
@@ -87,6 +87,7 @@ export function afterRestore(program: Command, terminal: Terminal): void {
   withErasures(command).action(async (options: AfterRestoreOptions) => {
     const url = databaseUrl(terminal, 'Cannot prepare the restored database: DATABASE_URL is not set.')
     const { outcome, credentials } = await onDatabase(url, async (sql) => {
+      await mustFit(sql)
       const repeatListed = await listedErasures(sql, options)
       const moment = await restoredMoment(sql)
       if (options.revokeAccess === true) await revokeAccess(sql)

@@ -5,7 +5,8 @@ import { secretKeyCheck } from '../events/webhooks/re-encrypt.ts'
 import { checkServer } from '../postgres/client/check-server.ts'
 import { connect, type Sql } from '../postgres/client/connect.ts'
 import { DatabaseUrlError, isSameDatabase, parseDatabaseUrl } from '../postgres/client/database-url.ts'
-import { migrate } from '../postgres/schema/migrate.ts'
+import { checkSchema, MigrationError, migrate, schemaVersion } from '../postgres/schema/migrate.ts'
+import { MIGRATIONS } from '../postgres/schema/migrations.ts'
 import { grantRoles } from '../postgres/schema/roles.ts'
 import { ensureMonths } from '../postgres/stores/postgres-months.ts'
 import { storedCheck } from '../postgres/stores/stored-key-check.ts'
@@ -46,12 +47,13 @@ function mustBeUrl(name: string, text: string | undefined): void {
 /**
  * SECRET_KEY. A key that is missing or malformed is refused before the database is asked anything.
  * @param cannot begins the message, such as `Cannot verify`
- * @throws UsageError when there is none, or it is not the key of this database
+ * @throws UsageError when there is none, or it is not the key of this database; as `mustFit`
  */
 export async function secretKeyFor(sql: Sql, { env }: Terminal, cannot: string): Promise<Uint8Array> {
   const key = parseSecretKey(env['SECRET_KEY'] ?? '')
   if (key === null)
     throw new UsageError(`${cannot}: SECRET_KEY is not set, or is not 32 bytes in hexadecimal or base64.`)
+  await mustFit(sql)
   const check = await storedCheck(sql)
   if (check !== null && check !== secretKeyCheck(key))
     throw new UsageError(`${cannot}: SECRET_KEY does not match this database.`)
@@ -72,6 +74,23 @@ export async function onDatabase<T>(
   } finally {
     await sql.end({ timeout: 1 })
   }
+}
+
+/**
+ * Before a command reads or changes the tables of a ledger.
+ * @throws CliError when this program does not work on the schema of the database
+ */
+export async function mustFit(sql: Sql): Promise<void> {
+  try {
+    await checkSchema(sql)
+  } catch (error) {
+    throw error instanceof MigrationError ? new CliError(error.message) : error
+  }
+  const version = await schemaVersion(sql)
+  if (version < MIGRATIONS.length)
+    throw new CliError(
+      `The schema of the database is at version ${version}, and this program needs version ${MIGRATIONS.length}. Run nightledger migrate first. Nothing was changed.`,
+    )
 }
 
 /** `migrate`: connects to the database instead of the service. */

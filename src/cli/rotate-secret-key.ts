@@ -8,7 +8,7 @@ import { PostgresJournalStore } from '../postgres/stores/postgres-journal-store.
 import { PostgresWriters, servingNodes } from '../postgres/stores/postgres-writers.ts'
 import { rotateSecrets, sealedSecrets } from '../postgres/stores/sealed-secrets.ts'
 import { storedCheck } from '../postgres/stores/stored-key-check.ts'
-import { databaseUrl, OWNER_NEEDED, onDatabase } from './database.ts'
+import { databaseUrl, mustFit, OWNER_NEEDED, onDatabase } from './database.ts'
 import { CliError, UsageError } from './exit-codes.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -42,11 +42,10 @@ export function rotateSecretKey(program: Command, terminal: Terminal): void {
       const url = databaseUrl(terminal, 'Cannot change the key: DATABASE_URL is not set.')
       const to = keyOf(terminal.env, 'SECRET_KEY')
       const from = options.oldKeyLost === true ? null : keyOf(terminal.env, 'SECRET_KEY_OLD')
-      const outcome = await onDatabase(
-        url,
-        (sql) => (from === null ? useFromNowOn(sql, { url, key: to }) : rotate(sql, { from, to })),
-        reasonOf,
-      )
+      const outcome = await onDatabase(url, async (sql) => {
+        await mustFit(sql)
+        return from === null ? useFromNowOn(sql, { url, key: to }) : rotate(sql, { from, to })
+      })
       terminal.out(options.json === true ? `${JSON.stringify(outcome)}\n` : sentence(outcome))
     })
 }
@@ -107,15 +106,6 @@ function sentence({ endpoints, changed, lost }: Outcome): string {
   const all = `The database now uses SECRET_KEY. Endpoints that lost their secret: ${lost.length} of ${endpoints}.\n`
   if (lost.length === 0) return all
   return `${all}Rotate the secret of each with nightledger webhooks rotate-secret ID --overlap-hours 0:\n${lost.join('\n')}\n`
-}
-
-/** SQLSTATEs of a missing table and a missing function: the schema is of an earlier version, or there is none. */
-const NOT_MIGRATED: readonly string[] = ['42P01', '42883']
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const isOlder = 'code' in error && NOT_MIGRATED.includes(String(error.code))
-  return isOlder ? `Cannot change the key: ${error.message}. Run nightledger migrate first.` : error.message
 }
 
 function keyOf(env: Env, name: 'SECRET_KEY' | 'SECRET_KEY_OLD'): Uint8Array {

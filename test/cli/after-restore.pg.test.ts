@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { runCli } from '../../src/cli/run-cli.ts'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
+import { cliWith } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { holding } from '../support/held-lock.ts'
 import { openTestLedger } from '../support/ledger.ts'
@@ -221,4 +222,27 @@ test('no number and no version is given twice, also if the same moment is restor
     while (secondsSince2026() <= lastVersion) await Bun.sleep(50)
   }
   await source.drop()
+})
+
+test('commands that work on the database change nothing on a schema that is not that of this program, and say what to do', async () => {
+  const [none, newer] = await Promise.all([testDatabase({ template: 'empty' }), testDatabase()])
+  await newer.sql`insert into schema_migration (version, name, checksum, runs_from) values (2, 'later', 'x', 2)`
+  const historyId = async () => (await newer.sql`select history_id, (select max(epoch) from shard) from ledger`)[0]
+  const before = await historyId()
+  for (const [command, code] of [
+    [['after-restore', '--no-erasures'], 1],
+    [['rotate-secret-key', '--old-key-lost'], 1],
+    [['journal', 'archive', '--month', '2026-01', '--out', '/nowhere'], 1],
+    [['audit', 'export', '--agency', 'harbour', '--out', '/nowhere'], 1],
+    [['verify', '--database'], 4],
+  ] as const) {
+    const run = async ({ url }: TestDatabase) => {
+      const { code, stderr } = await cliWith({ DATABASE_URL: url, SECRET_KEY: 'ab'.repeat(32) })(...command)
+      return [code, stderr]
+    }
+    expect(await run(none)).toEqual([code, expect.stringMatching(/is at version 0, .* Run nightledger migrate first/)])
+    expect(await run(newer)).toEqual([code, expect.stringContaining('only programs that know version 2 or newer')])
+  }
+  expect(await historyId()).toEqual(before)
+  await Promise.all([none.drop(), newer.drop()])
 })
