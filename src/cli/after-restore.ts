@@ -183,6 +183,10 @@ function reportOf(
     },
     { kind: 'counted requests', did: 'those since do not count towards the quotas' },
     { kind: 'erased guests', did: erasuresSentence(erasures) },
+    {
+      kind: 'erased texts',
+      did: 'those of single bookings that were erased since are there again: erase them again (bookings erase-texts)',
+    },
   ]
 }
 

@@ -124,7 +124,14 @@ test('each kind of what a restore gives up is named with what was done about it,
   expect(outcome.report.map(({ kind }: { kind: string }) => kind)).toEqual([
     ...['bookings and guests', 'sequence numbers', 'booking versions', 'cursors and history'],
     ...['webhooks', 'webhook secrets', 'sessions', 'API keys', 'access tokens', 'people'],
-    ...['calendar addresses', 'suspended agencies', 'kept answers', 'counted requests', 'erased guests'],
+    ...[
+      'calendar addresses',
+      'suspended agencies',
+      'kept answers',
+      'counted requests',
+      'erased guests',
+      'erased texts',
+    ],
   ])
   const text = await afterRestoreOf(restored)
   expect(text).toContain('Its log is empty')
