@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadSecrets, SecretsError } from '../../src/app/secrets.ts'
@@ -38,5 +38,25 @@ describe('loadSecrets', () => {
     expect(() => loadSecrets({ dataDir: folder, ...none })).toThrow(SecretsError)
     expect(() => loadSecrets({ dataDir: folder, ...none })).toThrow(join(folder, 'secret-key'))
     expect(readFileSync(join(folder, 'secret-key'), 'utf8')).toBe('short\n')
+  })
+
+  test('a key that is missing beside the database is reported, not replaced', () => {
+    mkdirSync(join(folder, 'postgres'))
+    expect(() => loadSecrets({ dataDir: folder, ...none })).toThrow(SecretsError)
+    expect(() => loadSecrets({ dataDir: folder, ...none })).toThrow(`${join(folder, 'secret-key')} is missing`)
+    expect(readdirSync(folder)).toEqual(['postgres'])
+    const secretKey = new Uint8Array(32)
+    expect(loadSecrets({ dataDir: folder, portalTokens: null, secretKey }).secretKey).toBe(secretKey)
+  })
+
+  test('a data folder that cannot be made is named, with the variable', () => {
+    const file = join(folder, 'file')
+    writeFileSync(file, '')
+    for (const dataDir of [file, join(file, 'below'), '/proc/none']) {
+      expect(() => loadSecrets({ dataDir, ...none })).toThrow(SecretsError)
+      expect(() => loadSecrets({ dataDir, ...none })).toThrow(
+        new RegExp(`^Cannot use the data folder ${RegExp.escape(dataDir)}: .* Set DATA_DIR to a folder`),
+      )
+    }
   })
 })

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { loadSecrets } from '../../src/app/secrets.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
 import { findCluster } from '../../src/postgres/embedded/cluster.ts'
 import { startEmbedded } from '../../src/postgres/embedded/embedded.ts'
@@ -196,6 +197,7 @@ describe('SIGTERM while it starts a PostgreSQL of its own', () => {
   })
 
   test('stops the one that runs already, though the database is not ready yet', async () => {
+    loadSecrets({ dataDir, portalTokens: null, secretKey: null })
     const server = await startEmbedded({ dataDir, onStep: () => {} })
     const sql = connect(server.ownerUrl, { purpose: 'admin' })
     // Every login to the database waits: the server runs, but the service has not connected yet.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { withDeadline } from '../../lib/deadline.ts'
-import { keepPrivateFile, makeFolder } from '../../lib/private-file.ts'
+import { keepPrivateFile, makeFolder, readIfPresent } from '../../lib/private-file.ts'
 import { connect, type Sql } from '../client/connect.ts'
 import { createCluster, findCluster, removeDrafts, SERVICE_ROLE, SUPERUSER, servicePassword } from './cluster.ts'
 import { EmbeddedError, takeDataDir } from './data-dir-lock.ts'
@@ -81,7 +81,13 @@ async function bringUp(
   const known = findCluster(folder)
   const account = serverAccount({ cluster: known, onStep })
   const binaries = postgresBinaries(programs, { account, onStep })
-  const password = keepPrivateFile(join(folder, 'postgres-password'), () => randomBytes(24).toString('hex'))
+  const passwordFile = join(folder, 'postgres-password')
+  // The server would refuse a new one, as long as one waits for it.
+  if (known !== null && readIfPresent(passwordFile) === null)
+    throw new EmbeddedError(
+      `Cannot log in to the database in ${folder}: ${passwordFile} is missing. Restore the file from a backup of the folder.`,
+    )
+  const password = keepPrivateFile(passwordFile, () => randomBytes(24).toString('hex'))
   if (known === null) grantAccess(folder, account)
   const cluster = known ?? (await createCluster(folder, { binaries, account, password, onStep }))
   const urlAt = (port: number, database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`

@@ -231,6 +231,18 @@ describe('a Postgres of our own', () => {
     expect(existsSync(join(dataDir, 'service.lock'))).toBe(false)
   })
 
+  test('does not start, nor make a password, when the one of its database is missing', async () => {
+    await (await start()).stop()
+    const password = join(dataDir, 'postgres-password')
+    const kept = readFileSync(password)
+    rmSync(password)
+    const failure = await start().catch((error: Error) => error.message)
+    expect(failure).toContain(`${password} is missing`)
+    expect([existsSync(password), existsSync(join(dataDir, 'service.lock'))]).toEqual([false, false])
+    writeFileSync(password, kept)
+    await (await start()).stop()
+  })
+
   test('says what the server said when it does not start', async () => {
     await (await start()).stop()
     writeFileSync(join(cluster, 'postgresql.auto.conf'), 'no_such_setting = 1\n')
