@@ -39,8 +39,10 @@ export function exportFolder(program: Command, terminal: Terminal): void {
         progress.step()
       }
       const feeTypes = await client.all(`${path}/fee-types`, 'feeTypes')
-      const guests = await client.all(`${path}/guests`, 'guests')
       const bookings = await client.all(`${path}/bookings`, 'bookings')
+      // After the bookings: a guest who is missing here was erased meanwhile, and is not the guest of a booking any more.
+      const guests = await client.all(`${path}/guests`, 'guests')
+      const guestIds = new Set(guests.map(({ id }) => id))
       writeFolder(
         folder,
         {
@@ -50,7 +52,7 @@ export function exportFolder(program: Command, terminal: Terminal): void {
           restrictions,
           'fee-types': feeTypes.map(({ id: _feeId, ...feeType }) => feeType),
           guests,
-          bookings: bookings.map(bookingRow),
+          bookings: bookings.map((booking) => bookingRow(booking, guestIds)),
         },
         options.format as Format,
       )
@@ -71,8 +73,8 @@ export function exportFolder(program: Command, terminal: Terminal): void {
   )
 }
 
-function bookingRow(booking: Json): Json {
-  const guest = booking['guest'] as Json | null
-  const all: Json = { ...booking, unit: booking['unitSlug'], guest: guest === null ? null : guest['id'] }
+function bookingRow(booking: Json, guestIds: ReadonlySet<unknown>): Json {
+  const guestId = (booking['guest'] as Json | null)?.['id']
+  const all: Json = { ...booking, unit: booking['unitSlug'], guest: guestIds.has(guestId) ? guestId : null }
   return Object.fromEntries(BOOKING.map((name) => [name, all[name] ?? null]))
 }

@@ -6,6 +6,8 @@ export type Json = Record<string, unknown>
 
 export const DEADLINE_MS = 60_000
 const PAGE_SIZE = 200
+/** Of a list that changes while it is read. */
+const READINGS_MAX = 5
 
 /** The portal API over HTTP (docs/design.md#portal-api). */
 export class PortalClient {
@@ -53,18 +55,32 @@ export class PortalClient {
     }
   }
 
-  /** Every element of a list, page after page. */
-  async *each(path: string, collection: string): AsyncGenerator<Json> {
+  /** Every element of a list, page after page. @param onTotal called with how many there are, for each page */
+  async *each(path: string, collection: string, onTotal: (total: number) => void = () => {}): AsyncGenerator<Json> {
     for (let page = 1; ; page++) {
       const joint = path.includes('?') ? '&' : '?'
       const answer = await this.get(`${path}${joint}page=${page}&pageSize=${PAGE_SIZE}`)
+      onTotal(Number(answer['totalItems']))
       yield* answer[collection] as Json[]
       if (page >= Number(answer['pageCount'])) return
     }
   }
 
+  /**
+   * Every element of a list, each once. Pages are counted from the beginning of a list that others may change meanwhile: an element that is
+   * added moves another one to the next page, where it is read again, and one that is removed moves another one to a page that was read
+   * before. Then all pages are read again; after some times it is what was read of each element last.
+   */
   async all(path: string, collection: string): Promise<Json[]> {
-    return Array.fromAsync(this.each(path, collection))
+    const found = new Map<unknown, Json>()
+    for (let reading = 1; ; reading++) {
+      const totals = new Set<number>()
+      const elements = await Array.fromAsync(this.each(path, collection, (total) => totals.add(total)))
+      const ids = new Set(elements.map(({ id }) => id))
+      if (totals.size === 1 && totals.has(elements.length) && ids.size === elements.length) return elements
+      for (const element of elements) found.set(element['id'], element)
+      if (reading === READINGS_MAX) return [...found.values()]
+    }
   }
 }
 

@@ -324,6 +324,38 @@ describe('an export', () => {
     )
   })
 
+  test('refers to no guest that it does not have, whoever comes and goes while it is made', async () => {
+    writeCsv()
+    await cli('import', folder)
+    const { guests } = (await service.get(`/agencies/${slug}/guests`)).body
+    const ana = guests.find(({ email }: { email: string | null }) => email === 'ana@example.com')
+    let isChanged = false
+    const change = async () => {
+      isChanged = true
+      const guest = { firstName: 'New', lastName: 'Guest', email: 'new@example.com' }
+      const stay = { unit: 'garden', arrival: '2090-11-01', departure: '2090-11-03', guest }
+      await service.ask(`/agencies/${slug}/bookings`, stay)
+      await service.ask(`/agencies/${slug}/guests/${ana.id}/erase`, undefined, { method: 'POST' })
+    }
+    const between = Bun.serve({
+      port: 0,
+      fetch: async (request) => {
+        const { pathname, search } = new URL(request.url)
+        const answer = await fetch(`${service.url}${pathname}${search}`, { headers: request.headers })
+        const body = await answer.text()
+        if (!isChanged && /\/(guests|bookings)$/.test(pathname)) await change()
+        return new Response(body, { status: answer.status })
+      },
+    })
+    const out = join(folder, 'out')
+    const exported = await cliOn({ url: `http://127.0.0.1:${between.port}` })('export', out, '--agency', slug)
+    await between.stop(true)
+    expect([exported.code, isChanged]).toEqual([0, true])
+    const copied = await cli('import', out, '--agency', `${slug}-copy`)
+    expect([copied.code, copied.stderr.replace(/^unused .*\n/gm, '')]).toEqual([0, ''])
+    expect(JSON.stringify(await service.get(`/agencies/${slug}-copy/guests`))).not.toContain('ana@example.com')
+  })
+
   test('of nothing is a folder that imports as nothing', async () => {
     await cli('import', folder)
     const out = join(folder, 'out')

@@ -35,3 +35,42 @@ test('a token that was never accepted is not tried again', async () => {
   await expect(client.get('/me')).rejects.toThrow('Too many')
   expect(requests()).toBe(1)
 })
+
+/** A service with a list of 500, whose elements change after the first page of the first reading. */
+function listing(change: (list: { id: number }[]) => void) {
+  const list = Array.from({ length: 500 }, (_, id) => ({ id }))
+  let requests = 0
+  server = Bun.serve({
+    port: 0,
+    fetch: ({ url }) => {
+      const parameters = new URL(url).searchParams
+      const [page, pageSize] = [Number(parameters.get('page')), Number(parameters.get('pageSize'))]
+      const things = list.slice((page - 1) * pageSize, page * pageSize)
+      const answer = { things, totalItems: list.length, pageCount: Math.ceil(list.length / pageSize) }
+      requests += 1
+      if (requests === 1) change(list)
+      return Response.json(answer)
+    },
+  })
+  const client = new PortalClient({ url: `http://127.0.0.1:${server.port}`, token: 'hp_live_x' })
+  const ids = async () => (await client.all('/things', 'things')).map(({ id }) => id)
+  return { list, ids, requests: () => requests }
+}
+
+test.each([
+  ['is removed', (list) => void list.shift()],
+  ['is added', (list) => void list.unshift({ id: 500 })],
+  ['is moved to its end', (list) => list.push(...list.splice(0, 1))],
+  ['is moved to its beginning', (list) => list.unshift(...list.splice(499, 1))],
+] satisfies [string, (list: { id: number }[]) => void][])(
+  'a list of which an element %s while it is read is read as a whole, each element once',
+  async (_, change) => {
+    const { list, ids } = listing(change)
+    expect((await ids()).toSorted()).toEqual(list.map(({ id }) => id).toSorted())
+  },
+)
+
+test('a list that stays is read once', async () => {
+  const { ids, requests } = listing(() => {})
+  expect([(await ids()).length, requests()]).toEqual([500, 3])
+})
