@@ -90,9 +90,15 @@ async function explained(serving: () => Promise<void>): Promise<void> {
     await serving()
   } catch (error) {
     const isExplained = EXPLAINED.some((kind) => error instanceof kind)
-    console.error(isExplained && error instanceof Error ? error.message : error)
+    console.error(isExplained && error instanceof Error ? error.message : (connectionFault(error) ?? error))
     process.exit(1)
   }
+}
+
+/** SQLSTATE 53300: the first connection was made, and another one is refused. Null: it is something else. */
+function connectionFault(error: unknown): string | null {
+  if (!(error instanceof Error && 'code' in error && error.code === '53300')) return null
+  return `Cannot start: the database refuses further connections (${error.message}). Run nightledger doctor, which says how many this service needs, and how to get them.`
 }
 
 interface RunOptions {

@@ -91,6 +91,21 @@ describe('a process that cannot serve ends, and the one that serves continues:',
 
   test('a setting is wrong', () => expectLeftAlone({ MAILBOX_MAX: 'many' }, 'MAILBOX_MAX'))
 
+  test('there are too few connections for it', async () => {
+    const limit = (n: number) =>
+      database.sql.unsafe(
+        `do $$ begin execute format('alter database %I connection limit ${n}', current_database()); end $$`,
+      )
+    const [row] =
+      await database.sql`select count(*)::int as open from pg_stat_activity where datname = current_database()`
+    await limit(row?.['open'] + 2)
+    try {
+      await expectLeftAlone({}, 'Cannot start: the database refuses further connections (too many connections')
+    } finally {
+      await limit(-1)
+    }
+  })
+
   test('its user may not read what it needs', async () => {
     await database.sql.unsafe(`
       create role second_${process.pid} login password 'second';
