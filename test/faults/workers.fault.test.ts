@@ -113,9 +113,12 @@ describe('a service with workers', () => {
         expect(first).toEqual({ status: 200, worker: expect.stringMatching(/^worker-[123]$/) })
         const forwarded = async () =>
           (await scrape(service.adminUrl)).value('nightledger_cluster_requests_total', { outcome: 'forwarded' })
-        const before = await forwarded()
-        for (let i = 0; i < 30; i++) expect(await read()).toEqual(first)
-        expect(await forwarded()).toBe(before)
+        // On a busy machine the proxy can miss a worker's probe, and passes it over for a moment.
+        await eventually('no request is forwarded', async () => {
+          const before = await forwarded()
+          for (let i = 0; i < 30; i++) expect(await read()).toEqual(first)
+          return (await forwarded()) === before
+        })
         const worker = Number(first.worker?.slice('worker-'.length))
         process.kill(service.workers().get(worker) ?? 0, 'SIGKILL')
         let isClosed = false

@@ -73,7 +73,6 @@ const WRITES: Record<string, string> = {
     'removes what is due by the month, whichever process does it; it waits for others that do',
   'postgres-retention-rows.ts: insert into agency_retention': 'audited',
   'postgres-retention-rows.ts: insert into audit_line': 'checked',
-  'postgres-sandbox-clocks.ts: delete from idempotency': 'checked',
   'postgres-sandbox-clocks.ts: update agency': 'checked',
   'postgres-sandbox-rows.ts: end_sandbox()': 'function',
   'postgres-sender-store.ts: claim_deliveries()': 'sender',
