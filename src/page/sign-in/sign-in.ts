@@ -71,7 +71,7 @@ export async function resumeSession(): Promise<boolean> {
   }
 }
 
-addEventListener('storage', ({ key }) => {
+window.addEventListener('storage', ({ key }) => {
   if (key === SIGNED_IN_KEY) void followSignIn()
 })
 
