@@ -150,6 +150,12 @@ describe('a link from the provider', () => {
     expect(await linkOf(browserOf('Ana@example.com'))).not.toBeNull()
   })
 
+  test('lets nobody in whose browser comes from another sign-in, though the provider named the same address there', async () => {
+    const [secret = ''] = await signIn.linksOf('Ana@example.com', browserOf('Ana@example.com'))
+    for (const browser of [browserOf('Ana@example.com'), '', null])
+      expect(await signIn.findLink(secret, browser)).toBeNull()
+  })
+
   test.each([
     ['another address', 'ana@example.org'],
     ['none', null],
