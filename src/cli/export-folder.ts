@@ -28,6 +28,8 @@ export function exportFolder(program: Command, terminal: Terminal): void {
       const { client } = session
       const path = await session.agencyPath()
       const { id: _id, status: _status, createdAt: _at, ...agency } = (await client.get(path))['agency'] as Json
+      // Before the units: one that is made meanwhile may have bookings at once.
+      const bookings = await client.all(`${path}/bookings`, 'bookings')
       const units = await client.all(`${path}/units`, 'units')
       const rates: Json[] = []
       const restrictions: Json[] = []
@@ -39,7 +41,6 @@ export function exportFolder(program: Command, terminal: Terminal): void {
         progress.step()
       }
       const feeTypes = await client.all(`${path}/fee-types`, 'feeTypes')
-      const bookings = await client.all(`${path}/bookings`, 'bookings')
       // After the bookings: a guest who is missing here was erased meanwhile, and is not the guest of a booking any more.
       const guests = await client.all(`${path}/guests`, 'guests')
       const guestIds = new Set(guests.map(({ id }) => id))

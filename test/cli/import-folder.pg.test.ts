@@ -324,18 +324,27 @@ describe('an export', () => {
     )
   })
 
-  test('refers to no guest that it does not have, whoever comes and goes while it is made', async () => {
+  test('refers to no guest and no unit that it does not have, whatever comes and goes while it is made', async () => {
     writeCsv()
     await cli('import', folder)
     const { guests } = (await service.get(`/agencies/${slug}/guests`)).body
     const ana = guests.find(({ email }: { email: string | null }) => email === 'ana@example.com')
-    let isChanged = false
+    let [isChanged, isExtended] = [false, false]
+    const statuses: number[] = []
+    const ask = async (path: string, json?: unknown) => {
+      statuses.push((await service.ask(`/agencies/${slug}/${path}`, json, { method: 'POST' })).status)
+    }
+    const extend = async () => {
+      isExtended = true
+      await ask('units', { slug: 'annex', name: 'Annex', basePrice: 9_000 })
+      await ask('bookings', { unit: 'annex', arrival: '2090-12-01', departure: '2090-12-03' })
+    }
     const change = async () => {
       isChanged = true
       const guest = { firstName: 'New', lastName: 'Guest', email: 'new@example.com' }
       const stay = { unit: 'garden', arrival: '2090-11-01', departure: '2090-11-03', guest }
-      await service.ask(`/agencies/${slug}/bookings`, stay)
-      await service.ask(`/agencies/${slug}/guests/${ana.id}/erase`, undefined, { method: 'POST' })
+      await ask('bookings', stay)
+      await ask(`guests/${ana.id}/erase`)
     }
     const between = Bun.serve({
       port: 0,
@@ -343,6 +352,7 @@ describe('an export', () => {
         const { pathname, search } = new URL(request.url)
         const answer = await fetch(`${service.url}${pathname}${search}`, { headers: request.headers })
         const body = await answer.text()
+        if (!isExtended && /\/(units|bookings)$/.test(pathname)) await extend()
         if (!isChanged && /\/(guests|bookings)$/.test(pathname)) await change()
         return new Response(body, { status: answer.status })
       },
@@ -350,7 +360,7 @@ describe('an export', () => {
     const out = join(folder, 'out')
     const exported = await cliOn({ url: `http://127.0.0.1:${between.port}` })('export', out, '--agency', slug)
     await between.stop(true)
-    expect([exported.code, isChanged]).toEqual([0, true])
+    expect([exported.code, statuses]).toEqual([0, [201, 201, 201, 200]])
     const copied = await cli('import', out, '--agency', `${slug}-copy`)
     expect([copied.code, copied.stderr.replace(/^unused .*\n/gm, '')]).toEqual([0, ''])
     expect(JSON.stringify(await service.get(`/agencies/${slug}-copy/guests`))).not.toContain('ana@example.com')
