@@ -77,7 +77,7 @@ export class PortalClient {
       const totals = new Set<number>()
       const elements = await Array.fromAsync(this.each(path, collection, (total) => totals.add(total)))
       const ids = new Set(elements.map(({ id }) => id))
-      if (totals.size === 1 && totals.has(elements.length) && ids.size === elements.length) return elements
+      if (totals.size === 1 && totals.has(ids.size)) return elements
       for (const element of elements) found.set(element['id'], element)
       if (reading === READINGS_MAX) return [...found.values()]
     }

@@ -36,8 +36,8 @@ test('a token that was never accepted is not tried again', async () => {
   expect(requests()).toBe(1)
 })
 
-/** A service with a list of 500, whose elements change after the first page of the first reading. */
-function listing(change: (list: { id: number }[]) => void) {
+/** A service with a list of 500, whose elements change after the first page of the first reading, or after each page. */
+function listing(change: (list: { id: number }[]) => void, { isEndless = false } = {}) {
   const list = Array.from({ length: 500 }, (_, id) => ({ id }))
   let requests = 0
   server = Bun.serve({
@@ -48,7 +48,7 @@ function listing(change: (list: { id: number }[]) => void) {
       const things = list.slice((page - 1) * pageSize, page * pageSize)
       const answer = { things, totalItems: list.length, pageCount: Math.ceil(list.length / pageSize) }
       requests += 1
-      if (requests === 1) change(list)
+      if (requests === 1 || isEndless) change(list)
       return Response.json(answer)
     },
   })
@@ -73,4 +73,13 @@ test.each([
 test('a list that stays is read once', async () => {
   const { ids, requests } = listing(() => {})
   expect([(await ids()).length, requests()]).toEqual([500, 3])
+})
+
+test('a list that changes all the time is read five times, and has every element that was there throughout', async () => {
+  const all = Array.from({ length: 500 }, (_, id) => id)
+  let next = 500
+  const { ids, requests } = listing((list) => void list.unshift({ id: next++ }), { isEndless: true })
+  const read = await ids()
+  expect([new Set(read).size, requests()]).toEqual([read.length, 5 * 3])
+  expect(all.filter((id) => !read.includes(id))).toEqual([])
 })
