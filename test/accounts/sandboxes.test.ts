@@ -215,6 +215,19 @@ test('a sandbox is made beside agencies of other processes, whose slugs only the
   expect(await made.make(AGENCY, CALLER)).toMatchObject({ kind: 'done', value: { slug: `${SANDBOX.slug}-3` } })
 })
 
+test('a sandbox is not made under another slug by a process that has lost the agency meanwhile', async () => {
+  catalogue.forget(SANDBOX.id)
+  const slugs: string[] = []
+  const create = async ({ slug }: NewAgency) => {
+    slugs.push(slug)
+    term += 1
+    return slugs.length > 1 ? done({ ...SANDBOX, slug }) : refused({ code: 'SLUG_TAKEN', slug })
+  }
+  const made = new Sandboxes({ ...options, agencies: { create, change: async () => NOT_FOUND } })
+  await expect(made.make(AGENCY, CALLER)).rejects.toMatchObject({ kind: 'not_owner' })
+  expect(slugs).toEqual([SANDBOX.slug])
+})
+
 describe('a sandbox that is found only when another one is created, because the database was away after its making', () => {
   let made: Sandboxes
 
