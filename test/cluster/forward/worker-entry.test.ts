@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,6 +46,12 @@ test('the socket of a process that was killed is replaced; a file that is none i
   rmSync(folder, { recursive: true })
 })
 
+/** How many sockets listen there, also if no file leads to them any more (unix(7)). */
+function listenersAt(path: string): number {
+  const sockets = readFileSync('/proc/net/unix', 'utf8').split('\n')
+  return sockets.filter((line) => line.endsWith(` ${path}`) && line.split(' ')[3] === '00010000').length
+}
+
 test('a socket that somebody has removed is made again, with its folder; the connections that there were stay', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'worker-'))
   const path = join(folder, 'sockets', 's')
@@ -64,7 +70,7 @@ test('a socket that somebody has removed is made again, with its folder; the con
     await clock.advance(1_000)
     const again = await reconnect()
     again.terminate()
-    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect([statSync(path).mode & 0o777, listenersAt(path)]).toEqual([0o600, 1])
   }
   expect([statSync(join(folder, 'sockets')).mode & 0o777, closed]).toEqual([0o700, 0])
   earlier.terminate()
