@@ -46,8 +46,8 @@ const SOCKET_PATH_MAX = 107
 export async function serveWithWorkers(config: Config, { takesOver }: { takesOver: boolean }): Promise<void> {
   const log = openLog(config.logLevel)
   if (config.databaseUrl === null) await mustHavePostgres()
-  const port = await unusedPort(config)
-  const lock = lockAddress(config.host, port)
+  const { port, address } = await unusedPort(config)
+  const lock = lockAddress(address, port)
   const folder = openSocketFolder(config)
   const admin = config.admin === null ? null : openAdmin(config.admin, () => new IdleMetrics().text('starting'))
   const parent = new Parent(config, { log, folder, port, admin, lock })
@@ -271,24 +271,30 @@ function openSocketFolder({ dataDir, workers }: Config): string {
  * ends with the process.
  * @throws ListenError
  */
-function lockAddress(host: string, port: number): { stop(): void } {
+function lockAddress(address: string, port: number): { stop(): void } {
   try {
     return Bun.listen({
-      unix: `\0nightledger-port-${port}-${host}`.slice(0, SOCKET_PATH_MAX),
+      unix: `\0nightledger-port-${port}-${address}`,
       socket: { open: (socket) => socket.terminate(), data: () => {} },
     })
   } catch (cause) {
     throw new ListenError(
-      `Cannot listen on ${host}:${port}: another nightledger with WORKERS is starting there. Stop it, or set PORT to a different port.`,
+      `Cannot listen on ${address}:${port}: another nightledger with WORKERS is starting there. Stop it, or set PORT to a different port.`,
       { cause },
     )
   }
 }
 
-/** Nobody else listens there: the workers share the port among themselves. Chooses one for 0. @throws ListenError */
-async function unusedPort({ host, port }: Config): Promise<number> {
+/**
+ * Nobody else listens there: the workers share the port among themselves. Chooses one for 0.
+ * @returns `address`: what the host stands for, which has several names
+ * @throws ListenError
+ */
+async function unusedPort({ host, port }: Config): Promise<{ port: number; address: string }> {
   const probe = new Listener({ host, port }, () => new Response(null, { status: 503 }))
-  const found = probe.port
+  // Bun's types have no such property.
+  const { address: bound } = (probe.server ?? {}) as { readonly address?: { readonly address: string } | null }
+  const found = { port: probe.port, address: bound?.address ?? host }
   await probe.server?.stop(true)
   return found
 }

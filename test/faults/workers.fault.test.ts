@@ -246,6 +246,23 @@ describe('a service with workers', () => {
     expect(third).toContain(`Cannot listen on 127.0.0.2:${port}: another program is listening there`)
   })
 
+  test.each(['127.0.0.1', 'localhost'])(
+    'does not start while another one starts at the same address, by whatever name: %s',
+    async (HOST) => {
+      const PORT = String(freePort())
+      // As the other one has it from before its workers listen until it ends.
+      using _ = Bun.listen({ unix: `\0nightledger-port-${PORT}-127.0.0.1`, socket: { data: () => {} } })
+      const env = { ...credentialsFor(database.url), DATA_DIR: newFolder(), WORKERS: '2', PORT, HOST }
+      const outcome = await startListening(env).then((service) => {
+        started.add(service)
+        return 'it started'
+      }, String)
+      expect(outcome).toContain(
+        `Cannot listen on 127.0.0.1:${PORT}: another nightledger with WORKERS is starting there`,
+      )
+    },
+  )
+
   test('ends when another service takes over by force, and serves nothing meanwhile', async () => {
     const first = await start()
     await new Load(() => first.baseUrl).book()
