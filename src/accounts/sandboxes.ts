@@ -109,16 +109,15 @@ export class Sandboxes {
   }
 
   /**
-   * Writes to the sandbox of an agency once it is not being made, reset or deleted; it is not until that is written. A request by the path
-   * of the sandbox itself is among the writes that its end waits for, and must not wait for the end.
+   * Writes to the sandbox of an agency once it is not being made, reset or deleted; it is not until that is written. By the path of the
+   * sandbox itself, the turn is another one: such a write is among those that the end waits for, and must not wait for the end.
    * @returns null: it has none
    */
   write<T>(agency: Agency, write: (sandbox: Sandbox) => Promise<T>): Promise<T | null> {
-    const attempt = async () => {
+    return this.#turns.run(agency.id, async () => {
       const sandbox = this.of(agency)
-      return sandbox === null ? null : await write(sandbox)
-    }
-    return isSandbox(agency) ? attempt() : this.#turns.run(agency.id, attempt)
+      return sandbox === null ? null : write(sandbox)
+    })
   }
 
   /** When the next hold expires or the next failed webhook is sent again, by its clock; null when nothing waits. */

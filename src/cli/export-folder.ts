@@ -41,7 +41,7 @@ export function exportFolder(program: Command, terminal: Terminal): void {
         progress.step()
       }
       const feeTypes = await client.all(`${path}/fee-types`, 'feeTypes')
-      // After the bookings: a guest who is missing here was erased meanwhile, and is not the guest of a booking any more.
+      // After the bookings: one who is missing here was, nearly always, erased meanwhile. An import would refuse their bookings.
       const guests = await client.all(`${path}/guests`, 'guests')
       const guestIds = new Set(guests.map(({ id }) => id))
       writeFolder(

@@ -143,7 +143,7 @@ export function problemAnswer(
   return new Response(problemBody(problem, ids), { status: problem.status, headers })
 }
 
-/** Never reaches a client. */
+/** Is only between processes of the service. */
 const NO_ANSWER_HEADER = 'X-Nightledger-No-Answer'
 
 /** An answer that never arrives: the connection is closed before its first byte. */
