@@ -80,6 +80,31 @@ function directoryOf({ states }: Pick<World, 'states'>) {
 
 const CLOCK = { now: () => MOMENT.now }
 
+/** Every stay of two in a window, the cheapest first. */
+const SEARCH = {
+  adults: 2,
+  children: 0,
+  extraBed: false,
+  city: null,
+  area: null,
+  bedrooms: null,
+  maxTotal: null,
+  each: 'stay',
+  sort: 'total',
+  page: { offset: 0, limit: 10 },
+} as const satisfies Omit<OfferSearchParams, 'window'>
+
+/** Of units without bookings. */
+function statesOf(units: readonly Unit[]): Map<string, UnitState> {
+  return new Map(
+    units.map((unit) => {
+      const state = UnitState.empty(unit.id)
+      state.apply({ kind: 'unit_set', unit }, 1)
+      return [unit.id, state]
+    }),
+  )
+}
+
 /** Every stay of every unit, each booked and quoted on its own. */
 function bruteForce({ units, states, feeTypes }: World, params: OfferSearchParams): Offer[] {
   const { window, children, extraBed } = params
@@ -157,16 +182,8 @@ test('new rates, restrictions, bookings and fees are in the next search', async 
   const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }), CLOCK)
   const request: OfferSearchParams = {
     window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 2 },
-    adults: 2,
-    children: 0,
-    extraBed: false,
-    city: null,
-    area: null,
-    bedrooms: null,
-    maxTotal: null,
-    each: 'stay',
+    ...SEARCH,
     sort: 'arrival',
-    page: { offset: 0, limit: 10 },
   }
   const totals = async (inventory: Inventory) =>
     (await search.page(AGENCY, inventory, request)).rows.map(({ arrival, total }) => [arrival - ABOUT, total])
@@ -207,26 +224,12 @@ test('the advance notice of each unit is measured from its own check-in time', a
   const units = ['15:00', '00:00', '10:00'].map((checkinTime, i) =>
     sampleUnit({ id: sampleId('unt', i), name: `Unit ${i}`, checkinTime, rules: sampleRules({ restrictions }) }),
   )
-  const states = new Map(
-    units.map((unit) => {
-      const state = UnitState.empty(unit.id)
-      state.apply({ kind: 'unit_set', unit }, 1)
-      return [unit.id, state]
-    }),
-  )
+  const states = statesOf(units)
   const from = night('2027-01-01')
   const { rows } = await new OfferSearch(directoryOf({ states }), CLOCK).page(AGENCY, new Inventory(units, []), {
     window: { from, to: addNights(from, 1), nights: 1 },
-    adults: 2,
-    children: 0,
-    extraBed: false,
-    city: null,
-    area: null,
-    bedrooms: null,
-    maxTotal: null,
-    each: 'stay',
+    ...SEARCH,
     sort: 'name',
-    page: { offset: 0, limit: 10 },
   })
   expect(rows.map(({ unit }) => unit.name)).toEqual(['Unit 0', 'Unit 2'])
 })
@@ -243,27 +246,12 @@ describe('a large agency', () => {
         rules: generatedRules(random, ABOUT, { minStay: 1 }),
       }),
     )
-    const states = new Map(
-      units.map((unit) => {
-        const state = UnitState.empty(unit.id)
-        state.apply({ kind: 'unit_set', unit }, 1)
-        return [unit.id, state]
-      }),
-    )
-    return { units, states }
+    return { units, states: statesOf(units) }
   })()
   const inventory = new Inventory(world.units, [])
   const request: OfferSearchParams = {
     window: { from: ABOUT, to: addNights(ABOUT, 92), nights: 2 },
-    adults: 2,
-    children: 0,
-    extraBed: false,
-    city: null,
-    area: null,
-    bedrooms: null,
-    maxTotal: null,
-    each: 'stay',
-    sort: 'total',
+    ...SEARCH,
     page: { offset: 0, limit: 200 },
   }
 
@@ -307,13 +295,7 @@ describe('a large agency', () => {
       const restrictions = { rows, advanceNoticeHours: null, bookingWindowDays: null }
       return { ...unit, rules: { ...unit.rules, restrictions } }
     })
-    const states = new Map(
-      units.map((unit) => {
-        const state = UnitState.empty(unit.id)
-        state.apply({ kind: 'unit_set', unit }, 1)
-        return [unit.id, state]
-      }),
-    )
+    const states = statesOf(units)
     const search = new OfferSearch(directoryOf({ states }), CLOCK)
     const slicesOf = async () => {
       let slices = 0
@@ -374,21 +356,10 @@ describe('a large agency', () => {
 
 test('a stay of given dates up to 366 nights is the only one of its window', async () => {
   const unit = sampleUnit()
-  const state = UnitState.empty(unit.id)
-  state.apply({ kind: 'unit_set', unit }, 1)
-  const search = new OfferSearch(directoryOf({ states: new Map([[unit.id, state]]) }), CLOCK)
+  const search = new OfferSearch(directoryOf({ states: statesOf([unit]) }), CLOCK)
   const found = await search.page(AGENCY, new Inventory([unit], []), {
     window: { from: ABOUT, to: addNights(ABOUT, 366), nights: 366 },
-    adults: 2,
-    children: 0,
-    extraBed: false,
-    city: null,
-    area: null,
-    bedrooms: null,
-    maxTotal: null,
-    each: 'stay',
-    sort: 'total',
-    page: { offset: 0, limit: 10 },
+    ...SEARCH,
   })
   expect(found).toMatchObject({ rows: [{ unit, arrival: ABOUT as Night, total: 366 * 10_000 + 5_000 }], total: 1 })
 })
@@ -409,16 +380,7 @@ test('A1: one search of an agency runs at a time, so that of others is not behin
   )
   const request: OfferSearchParams = {
     window: { from: ABOUT, to: addNights(ABOUT, 3), nights: 3 },
-    adults: 2,
-    children: 0,
-    extraBed: false,
-    city: null,
-    area: null,
-    bedrooms: null,
-    maxTotal: null,
-    each: 'stay',
-    sort: 'total',
-    page: { offset: 0, limit: 10 },
+    ...SEARCH,
   }
   const inventory = new Inventory([unit], [])
   const own = [1, 2, 3].map(() => search.page(AGENCY, inventory, request))

@@ -12,7 +12,11 @@ const noon = (day: number) => (day - SCALE.firstDay) * 40 + 20
 const hit = (x: number, row = 0) => hitAt(x, row * 38 + 10, SCALE, staysOfRow)
 
 /** Presses at the first place, and moves to each of the others. */
-function drag(places: readonly (readonly [x: number, row: number])[], isDragAllowed = true): Gesture {
+function drag(...places: readonly (readonly [x: number, row: number])[]): Gesture {
+  return dragged(places, true)
+}
+
+function dragged(places: readonly (readonly [x: number, row: number])[], isDragAllowed: boolean): Gesture {
   let gesture = IDLE
   places.forEach(([x, row], i) => {
     const at = { x, y: row * 38 + 10 }
@@ -42,144 +46,59 @@ describe('what is under the pointer', () => {
 
 describe('dragging over free days', () => {
   test('selects from the day of the press to the day of the pointer', () => {
-    expect(
-      release(
-        drag([
-          [noon(94), 0],
-          [noon(97), 0],
-        ]),
-      ),
-    ).toEqual({
+    expect(release(drag([noon(94), 0], [noon(97), 0]))).toEqual({
       kind: 'create',
       ghost: { row: 0, arrival: 94, departure: 97 },
     })
   })
 
   test('backwards means the same', () => {
-    expect(
-      ghostOf(
-        drag([
-          [noon(97), 0],
-          [noon(94), 0],
-        ]),
-      ),
-    ).toEqual({ row: 0, arrival: 94, departure: 97 })
+    expect(ghostOf(drag([noon(97), 0], [noon(94), 0]))).toEqual({ row: 0, arrival: 94, departure: 97 })
   })
 
   test('within a day selects its night', () => {
-    expect(
-      ghostOf(
-        drag([
-          [noon(94) - 10, 0],
-          [noon(94) + 5, 0],
-        ]),
-      ),
-    ).toEqual({ row: 0, arrival: 94, departure: 95 })
+    expect(ghostOf(drag([noon(94) - 10, 0], [noon(94) + 5, 0]))).toEqual({ row: 0, arrival: 94, departure: 95 })
   })
 
   test('stays in the row where it began', () => {
-    expect(
-      ghostOf(
-        drag([
-          [noon(94), 0],
-          [noon(96), 1],
-        ]),
-      ),
-    ).toMatchObject({ row: 0 })
+    expect(ghostOf(drag([noon(94), 0], [noon(96), 1]))).toMatchObject({ row: 0 })
   })
 })
 
 describe('dragging a stay', () => {
   test('moves it by whole days, and keeps its nights', () => {
-    expect(
-      release(
-        drag([
-          [noon(101), 0],
-          [noon(105), 1],
-        ]),
-      ),
-    ).toMatchObject({
+    expect(release(drag([noon(101), 0], [noon(105), 1]))).toMatchObject({
       kind: 'change',
       ghost: { row: 1, arrival: 104, departure: 107 },
     })
   })
 
   test('means nothing where it was', () => {
-    expect(
-      release(
-        drag([
-          [noon(101), 0],
-          [noon(105), 0],
-          [noon(101), 0],
-        ]),
-      ).kind,
-    ).toBe('none')
+    expect(release(drag([noon(101), 0], [noon(105), 0], [noon(101), 0])).kind).toBe('none')
   })
 
   test('by an end changes that end, and leaves at least a night', () => {
     const departure = noon(103) - 3
-    expect(
-      ghostOf(
-        drag([
-          [departure, 0],
-          [noon(106), 0],
-        ]),
-      ),
-    ).toEqual({ row: 0, arrival: 100, departure: 106 })
-    expect(
-      ghostOf(
-        drag([
-          [departure, 0],
-          [noon(92), 0],
-        ]),
-      ),
-    ).toEqual({ row: 0, arrival: 100, departure: 101 })
-    expect(
-      ghostOf(
-        drag([
-          [noon(100) + 3, 0],
-          [noon(120), 0],
-        ]),
-      ),
-    ).toEqual({ row: 0, arrival: 102, departure: 103 })
+    expect(ghostOf(drag([departure, 0], [noon(106), 0]))).toEqual({ row: 0, arrival: 100, departure: 106 })
+    expect(ghostOf(drag([departure, 0], [noon(92), 0]))).toEqual({ row: 0, arrival: 100, departure: 101 })
+    expect(ghostOf(drag([noon(100) + 3, 0], [noon(120), 0]))).toEqual({ row: 0, arrival: 102, departure: 103 })
   })
 
   test('by an end does not change the unit', () => {
-    expect(
-      ghostOf(
-        drag([
-          [noon(103) - 3, 0],
-          [noon(106), 1],
-        ]),
-      ),
-    ).toMatchObject({ row: 0 })
+    expect(ghostOf(drag([noon(103) - 3, 0], [noon(106), 1]))).toMatchObject({ row: 0 })
   })
 })
 
 describe('what is no drag', () => {
   test('a hand that trembles: the press is a click', () => {
-    expect(
-      release(
-        drag([
-          [noon(101), 0],
-          [noon(101) + 8, 0],
-        ]),
-      ).kind,
-    ).toBe('pick')
-    expect(
-      release(
-        drag([
-          [noon(94), 0],
-          [noon(94) + 4, 0],
-        ]),
-      ).kind,
-    ).toBe('pick')
+    expect(release(drag([noon(101), 0], [noon(101) + 8, 0])).kind).toBe('pick')
+    expect(release(drag([noon(94), 0], [noon(94) + 4, 0])).kind).toBe('pick')
   })
 
   test('a finger, and a role that may not write: however far it goes', () => {
     expect(
       release(
-        drag(
+        dragged(
           [
             [noon(101), 0],
             [noon(110), 1],
@@ -190,7 +109,7 @@ describe('what is no drag', () => {
     ).toBe('pick')
     expect(
       ghostOf(
-        drag(
+        dragged(
           [
             [noon(94), 0],
             [noon(97), 0],
