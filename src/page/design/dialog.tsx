@@ -92,45 +92,57 @@ export function SidePanel(props: Omit<DialogProps, 'isSide' | 'width'>) {
   return <Dialog {...props} isSide />
 }
 
-/** Asks before something that cannot be undone. `action` says what happens: "Revoke key", never "OK". */
-export function ConfirmDialog({
-  title,
-  children,
-  action,
-  tone = 'danger',
-  isBusy = false,
-  problem = null,
-  onConfirm,
-  onClose,
-}: {
-  title: string
-  /** What follows from it. */
-  children: ComponentChildren
-  action: string
+interface FormDialogProps extends Omit<DialogProps, 'footer' | 'isSide' | 'onClose' | 'onSubmit'> {
+  /** What the submit button says. */
+  action: ComponentChildren
+  /** What the button that leaves everything as it is says. */
+  cancel?: string
   tone?: 'danger' | 'primary'
   isBusy?: boolean
-  problem?: Problem | null
-  onConfirm: () => void
+  isDisabled?: boolean
+  onSubmit: () => void
   onClose: () => void
-}) {
+}
+
+/** A dialog that is a form: a button that submits, and one that closes. */
+export function FormDialog({
+  action,
+  cancel = 'Cancel',
+  tone = 'primary',
+  isBusy = false,
+  isDisabled = false,
+  ...dialog
+}: FormDialogProps) {
   return (
     <Dialog
-      title={title}
-      width="s"
-      onClose={onClose}
-      onSubmit={onConfirm}
+      {...dialog}
       footer={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone={tone} isBusy={isBusy}>
+          <Button onClick={dialog.onClose}>{cancel}</Button>
+          <Button type="submit" tone={tone} isBusy={isBusy} disabled={isDisabled}>
             {action}
           </Button>
         </>
       }
-    >
+    />
+  )
+}
+
+/** Asks before something that cannot be undone. `action` says what happens: "Revoke key", never "OK"; `children` what follows from it. */
+export function ConfirmDialog({
+  children,
+  problem = null,
+  onConfirm,
+  ...dialog
+}: Omit<FormDialogProps, 'cancel' | 'isDisabled' | 'onSubmit' | 'width'> & {
+  problem?: Problem | null
+  onConfirm: () => void
+}) {
+  return (
+    <FormDialog tone="danger" {...dialog} width="s" onSubmit={onConfirm}>
       {children}
       <ErrorNote problem={problem} />
-    </Dialog>
+    </FormDialog>
   )
 }
 

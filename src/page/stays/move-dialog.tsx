@@ -2,8 +2,7 @@ import './move-dialog.css'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { useSession } from '../data/use-session.ts'
-import { Button } from '../design/button.tsx'
-import { Dialog } from '../design/dialog.tsx'
+import { FormDialog } from '../design/dialog.tsx'
 import { ErrorNote } from '../design/feedback.tsx'
 import { DateInput, FieldRow, FieldSet, Radio, Select } from '../design/inputs.tsx'
 import { QuoteLines } from '../design/quote-lines.tsx'
@@ -106,24 +105,15 @@ export function MoveDialog(props: MoveDialogProps) {
   )
 
   return (
-    <Dialog
+    <FormDialog
       title={`${title}: ${name}`}
       onClose={onClose}
       onSubmit={() => !isSame && onConfirm(to, isPriced && after !== before ? pricing : 'reprice')}
-      footer={
-        <>
-          <Button onClick={onClose}>{isConflict ? 'Discard' : 'Cancel'}</Button>
-          <Button
-            type="submit"
-            tone="primary"
-            isBusy={props.isBusy === true}
-            // Until the price of what is asked for is shown, nobody can agree to it.
-            disabled={isSame || isWaiting || problem !== null}
-          >
-            {isSame ? 'Change stay' : isConflict ? `${title} anyway` : title}
-          </Button>
-        </>
-      }
+      action={isSame ? 'Change stay' : isConflict ? `${title} anyway` : title}
+      cancel={isConflict ? 'Discard' : 'Cancel'}
+      isBusy={props.isBusy === true}
+      // Until the price of what is asked for is shown, nobody can agree to it.
+      isDisabled={isSame || isWaiting || problem !== null}
     >
       {props.notice}
       {areFieldsOpen && fields}
@@ -171,7 +161,7 @@ export function MoveDialog(props: MoveDialogProps) {
           {fields}
         </details>
       )}
-    </Dialog>
+    </FormDialog>
   )
 }
 

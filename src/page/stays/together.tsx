@@ -7,7 +7,7 @@ import { useResource } from '../data/use-resource.ts'
 import { useSession } from '../data/use-session.ts'
 import { StatusBadge } from '../design/badge.tsx'
 import { Button } from '../design/button.tsx'
-import { Dialog } from '../design/dialog.tsx'
+import { FormDialog } from '../design/dialog.tsx'
 import { ErrorNote, LoadStatus } from '../design/feedback.tsx'
 import { TextInput } from '../design/inputs.tsx'
 import { toast } from '../design/toast.tsx'
@@ -108,19 +108,15 @@ function CancelGroup({ groupId, left, onDone, onClose }: CancelGroupProps) {
     },
   })
   return (
-    <Dialog
+    <FormDialog
       title={`Cancel ${what}`}
       width="s"
       onClose={onClose}
       onSubmit={() => void write.run(reason)}
-      footer={
-        <>
-          <Button onClick={onClose}>Keep them</Button>
-          <Button type="submit" tone="danger" isBusy={write.isRunning}>
-            Cancel {what}
-          </Button>
-        </>
-      }
+      action={`Cancel ${what}`}
+      cancel="Keep them"
+      tone="danger"
+      isBusy={write.isRunning}
     >
       <p>All of these are cancelled at once. Their nights become free immediately. This cannot be undone.</p>
       <ul class="together-list">
@@ -132,6 +128,6 @@ function CancelGroup({ groupId, left, onDone, onClose }: CancelGroupProps) {
       </ul>
       <TextInput label="Reason" isOptional value={reason} maxLength={255} onChange={setReason} />
       <ErrorNote problem={write.problem} />
-    </Dialog>
+    </FormDialog>
   )
 }

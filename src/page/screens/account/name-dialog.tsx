@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Problem } from '../../api/problem.ts'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
 import { TextInput } from '../../design/inputs.tsx'
 
@@ -35,19 +34,14 @@ export function NameDialog({
     if (name.trim() !== '') onSave(name.trim())
   }
   return (
-    <Dialog
+    <FormDialog
       title={title}
       width="s"
       onClose={onClose}
       onSubmit={submit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isBusy} disabled={isDisabled}>
-            {action}
-          </Button>
-        </>
-      }
+      action={action}
+      isBusy={isBusy}
+      isDisabled={isDisabled}
     >
       {children}
       <TextInput
@@ -59,6 +53,6 @@ export function NameDialog({
         error={isSubmitted && name.trim() === '' ? 'Enter a name.' : problem?.of('name')}
       />
       <ErrorNote problem={problem?.of('name') === undefined ? problem : null} />
-    </Dialog>
+    </FormDialog>
   )
 }

@@ -6,8 +6,7 @@ import { answerOf, client } from '../../api/client.ts'
 import { type Problem, problemOf } from '../../api/problem.ts'
 import { useMutation, type WriteHeaders } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { relativeTime } from '../../format/instants.ts'
 import { type ActorWords, actorWords, changedMembers } from '../../history/history-words.ts'
@@ -165,23 +164,20 @@ export function ActionDialog({
 }) {
   const { isRunning, problem, conflict } = write
   return (
-    <Dialog
+    <FormDialog
       title={title}
       width={width}
       onClose={onClose}
       onSubmit={onSubmit}
-      footer={
-        <>
-          <Button onClick={onClose}>{conflict === null ? 'Back' : 'Discard'}</Button>
-          <Button type="submit" tone={tone} isBusy={isRunning} disabled={!canSubmit}>
-            {conflict === null ? action : `${action} anyway`}
-          </Button>
-        </>
-      }
+      action={conflict === null ? action : `${action} anyway`}
+      cancel={conflict === null ? 'Back' : 'Discard'}
+      tone={tone}
+      isBusy={isRunning}
+      isDisabled={!canSubmit}
     >
       {children}
       <ChangedMeanwhile conflict={conflict} />
       <ErrorNote problem={problem} />
-    </Dialog>
+    </FormDialog>
   )
 }

@@ -4,7 +4,7 @@ import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
 import { Button } from '../../design/button.tsx'
 import { Card } from '../../design/card.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { TextArea } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -59,21 +59,16 @@ function NotesDialog({ booking, onClose }: { booking: Booking; onClose: () => vo
   const isConflict = problem?.code === 'NOTES_CHANGED'
   const now = isConflict ? ((problem.body['notes'] as string | null) ?? null) : seen
   return (
-    <Dialog
+    <FormDialog
       title={`Notes: ${stayName(booking)}`}
       onClose={onClose}
       onSubmit={() => {
         setSeen(now)
         void write.run({ notes: notes.trim(), replaces: now })
       }}
-      footer={
-        <>
-          <Button onClick={onClose}>{isConflict ? 'Discard' : 'Cancel'}</Button>
-          <Button type="submit" tone="primary" isBusy={write.isRunning}>
-            {isConflict ? 'Save anyway' : 'Save notes'}
-          </Button>
-        </>
-      }
+      action={isConflict ? 'Save anyway' : 'Save notes'}
+      cancel={isConflict ? 'Discard' : 'Cancel'}
+      isBusy={write.isRunning}
     >
       <TextArea
         label="Notes"
@@ -93,6 +88,6 @@ function NotesDialog({ booking, onClose }: { booking: Booking; onClose: () => vo
       ) : (
         <ErrorNote problem={problem} />
       )}
-    </Dialog>
+    </FormDialog>
   )
 }

@@ -2,8 +2,7 @@ import { useState } from 'preact/hooks'
 import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { Checkbox, FieldRow, MoneyInput, NumberInput, Select, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -84,18 +83,12 @@ export function FeeDialog({
     else void run(body)
   }
   return (
-    <Dialog
+    <FormDialog
       title={fee === null ? 'Add fee' : `Edit ${fee.label}`}
       onClose={onClose}
       onSubmit={submit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning}>
-            {fee === null ? 'Add fee' : 'Save fee'}
-          </Button>
-        </>
-      }
+      action={fee === null ? 'Add fee' : 'Save fee'}
+      isBusy={isRunning}
     >
       <TextInput
         label="Name"
@@ -144,7 +137,7 @@ export function FeeDialog({
       />
       <Example draft={draft} isComplete={missing.amount === undefined && missing.pct === undefined} example={example} />
       <ErrorNote problem={problem} />
-    </Dialog>
+    </FormDialog>
   )
 }
 

@@ -3,8 +3,7 @@ import { answerOf, client } from '../../api/client.ts'
 import type { Schema } from '../../api/schema.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
 import { Checkbox, FieldRow, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -42,7 +41,7 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
   const isTaken = problem?.code === 'EMAIL_TAKEN'
   const isNameMissing = typed.firstName.trim() === '' && typed.lastName.trim() === ''
   return (
-    <Dialog
+    <FormDialog
       title="Edit contact details"
       onClose={onClose}
       onSubmit={() => {
@@ -50,14 +49,8 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
         if (Object.keys(change).length === 0) onClose()
         else void run(change)
       }}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning}>
-            Save
-          </Button>
-        </>
-      }
+      action="Save"
+      isBusy={isRunning}
     >
       <FieldRow>
         <TextInput
@@ -122,7 +115,7 @@ export function EditGuest({ guest, onClose }: { guest: Guest; onClose: () => voi
         onChange={setKept}
       />
       <ErrorNote problem={isTaken || (problem?.fields.length ?? 0) > 0 ? null : problem} />
-    </Dialog>
+    </FormDialog>
   )
 }
 

@@ -3,8 +3,7 @@ import { answerOf, client } from '../../api/client.ts'
 import type { Schema } from '../../api/schema.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
 import { Checkbox, DateInput, FieldSet, Select, TextInput } from '../../design/inputs.tsx'
 import { CodeBlock, SecretDialog } from '../../design/secret-dialog.tsx'
@@ -77,19 +76,7 @@ function KeyForm({
     void run({ name: name.trim() === '' ? null : name.trim(), scopes: [...scopes], expiresAt })
   }
   return (
-    <Dialog
-      title="Create API key"
-      onClose={onClose}
-      onSubmit={submit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning}>
-            Create key
-          </Button>
-        </>
-      }
-    >
+    <FormDialog title="Create API key" onClose={onClose} onSubmit={submit} action="Create key" isBusy={isRunning}>
       <TextInput
         label="Name"
         isOptional
@@ -124,6 +111,6 @@ function KeyForm({
         />
       )}
       <ErrorNote problem={problem} />
-    </Dialog>
+    </FormDialog>
   )
 }

@@ -3,8 +3,7 @@ import { answerOf, client } from '../../api/client.ts'
 import type { Schema } from '../../api/schema.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { type PersonRole, roleLabel, useSession } from '../../data/use-session.ts'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
 import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
 import { SecretDialog } from '../../design/secret-dialog.tsx'
@@ -81,18 +80,12 @@ function TokenForm({
     void run({ name: name.trim(), role, expiresAt })
   }
   return (
-    <Dialog
+    <FormDialog
       title="Create access token"
       onClose={onClose}
       onSubmit={submit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning}>
-            Create token
-          </Button>
-        </>
-      }
+      action="Create token"
+      isBusy={isRunning}
     >
       <TextInput
         label="Name"
@@ -115,6 +108,6 @@ function TokenForm({
         />
       )}
       <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
-    </Dialog>
+    </FormDialog>
   )
 }

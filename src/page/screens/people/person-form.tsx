@@ -4,8 +4,7 @@ import { answerOf, client } from '../../api/client.ts'
 import type { Problem } from '../../api/problem.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { type PersonRole, useSession } from '../../data/use-session.ts'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -129,19 +128,7 @@ function PersonForm({
     if (name.trim() !== '') onSave({ name: name.trim(), email: email.trim() === '' ? null : email.trim(), role })
   }
   return (
-    <Dialog
-      title={title}
-      onClose={onClose}
-      onSubmit={submit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isBusy}>
-            {action}
-          </Button>
-        </>
-      }
-    >
+    <FormDialog title={title} onClose={onClose} onSubmit={submit} action={action} isBusy={isBusy}>
       <TextInput
         label="Name"
         hint="The audit trail shows it next to everything this person does."
@@ -174,6 +161,6 @@ function PersonForm({
         </Note>
       )}
       <ErrorNote problem={nameError === undefined && emailError === undefined ? problem : null} />
-    </Dialog>
+    </FormDialog>
   )
 }

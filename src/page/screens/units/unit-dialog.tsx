@@ -4,8 +4,7 @@ import { answerOf, client } from '../../api/client.ts'
 import type { Problem } from '../../api/problem.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
 import { Checkbox, FieldRow, FieldSet, MoneyInput, NumberInput, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -42,20 +41,7 @@ export function NewUnit({ onClose }: { onClose: () => void }) {
     void run({ ...bodyOf(draft), basePrice, minStay })
   }
   return (
-    <Dialog
-      title="Add unit"
-      width="l"
-      onClose={onClose}
-      onSubmit={submit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning}>
-            Add unit
-          </Button>
-        </>
-      }
-    >
+    <FormDialog title="Add unit" width="l" onClose={onClose} onSubmit={submit} action="Add unit" isBusy={isRunning}>
       <UnitFields
         draft={draft}
         onChange={change}
@@ -82,7 +68,7 @@ export function NewUnit({ onClose }: { onClose: () => void }) {
         />
       </FieldRow>
       {problem?.code !== 'SLUG_TAKEN' && <ErrorNote problem={problem} />}
-    </Dialog>
+    </FormDialog>
   )
 }
 
@@ -116,19 +102,13 @@ export function EditUnit({ unit, onClose }: { unit: Unit; onClose: () => void })
     else void run(change)
   }
   return (
-    <Dialog
+    <FormDialog
       title={`Edit ${unit.name}`}
       width="l"
       onClose={onClose}
       onSubmit={submit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning}>
-            Save unit
-          </Button>
-        </>
-      }
+      action="Save unit"
+      isBusy={isRunning}
     >
       <UnitFields
         draft={draft}
@@ -138,7 +118,7 @@ export function EditUnit({ unit, onClose }: { unit: Unit; onClose: () => void })
         slugHint="If you change it, partners can no longer find the unit by the old one."
       />
       {problem?.code !== 'SLUG_TAKEN' && <ErrorNote problem={problem} />}
-    </Dialog>
+    </FormDialog>
   )
 }
 

@@ -7,7 +7,7 @@ import { useSession } from '../../data/use-session.ts'
 import { attemptWords, type Delivery, isAccepted } from '../../deliveries/delivery-list.tsx'
 import { type Endpoint, endpointName, isWaiting, waitingText } from '../../deliveries/endpoints.tsx'
 import { Button } from '../../design/button.tsx'
-import { ConfirmDialog, Dialog } from '../../design/dialog.tsx'
+import { ConfirmDialog, Dialog, FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note, Skeleton } from '../../design/feedback.tsx'
 import { FieldSet, Radio } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -101,18 +101,12 @@ export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: (
     },
   })
   return (
-    <Dialog
+    <FormDialog
       title={`Switch on ${endpointName(endpoint)}`}
       onClose={onClose}
       onSubmit={() => void run({ status: 'active', pending })}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning}>
-            {pending === 'resend' ? 'Switch on and send' : 'Switch on and drop'}
-          </Button>
-        </>
-      }
+      action={pending === 'resend' ? 'Switch on and send' : 'Switch on and drop'}
+      isBusy={isRunning}
     >
       <p>
         {isWaiting(endpoint)
@@ -138,7 +132,7 @@ export function SwitchOn({ endpoint, onClose }: { endpoint: Endpoint; onClose: (
         </div>
       </FieldSet>
       <ErrorNote problem={problem} />
-    </Dialog>
+    </FormDialog>
   )
 }
 

@@ -4,8 +4,7 @@ import type { Problem } from '../../api/problem.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
 import { type Endpoint, type EndpointEvent, EVENT_CHOICES, endpointName } from '../../deliveries/endpoints.tsx'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote, Note } from '../../design/feedback.tsx'
 import { Checkbox, FieldSet, TextInput } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
@@ -125,18 +124,13 @@ function EndpointDialog({
   const [events, setEvents] = useState(initial.events)
   const draft = { url: url.trim(), description: description.trim() || null, events }
   return (
-    <Dialog
+    <FormDialog
       title={title}
       onClose={onClose}
       onSubmit={() => onSubmit(draft)}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning} disabled={draft.url === '' || events.length === 0}>
-            {action}
-          </Button>
-        </>
-      }
+      action={action}
+      isBusy={isRunning}
+      isDisabled={draft.url === '' || events.length === 0}
     >
       <TextInput
         label="Address"
@@ -167,7 +161,7 @@ function EndpointDialog({
         </Note>
       )}
       <ErrorNote problem={(problem?.fields.length ?? 0) > 0 ? null : problem} />
-    </Dialog>
+    </FormDialog>
   )
 }
 

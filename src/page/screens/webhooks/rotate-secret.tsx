@@ -3,8 +3,7 @@ import { answerOf, client } from '../../api/client.ts'
 import { useMutation } from '../../data/use-mutation.ts'
 import { useSession } from '../../data/use-session.ts'
 import { type Endpoint, endpointName } from '../../deliveries/endpoints.tsx'
-import { Button } from '../../design/button.tsx'
-import { Dialog } from '../../design/dialog.tsx'
+import { FormDialog } from '../../design/dialog.tsx'
 import { ErrorNote } from '../../design/feedback.tsx'
 import { Select } from '../../design/inputs.tsx'
 import { SecretDialog } from '../../design/secret-dialog.tsx'
@@ -43,24 +42,18 @@ export function RotateSecret({ endpoint, onClose }: { endpoint: Endpoint; onClos
       <SigningSecret title={`New secret for ${endpointName(endpoint)}`} secret={rotated.secret} onClose={onClose} />
     )
   return (
-    <Dialog
+    <FormDialog
       title={`Rotate the secret for ${endpointName(endpoint)}`}
       width="s"
       onClose={onClose}
       onSubmit={() => void run({ overlapHours: Number(overlap) })}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" tone="primary" isBusy={isRunning}>
-            Rotate secret
-          </Button>
-        </>
-      }
+      action="Rotate secret"
+      isBusy={isRunning}
     >
       <p>The new secret is shown once. Set it at the receiver while both are in use, so that no message is rejected.</p>
       <Select label="Keep signing with the old secret" value={overlap} onChange={setOverlap} options={OVERLAPS} />
       <ErrorNote problem={problem} />
-    </Dialog>
+    </FormDialog>
   )
 }
 
