@@ -1,7 +1,7 @@
 /** One operation of an HTTP surface, defined once: its route validates with it, and its OpenAPI description is made from it. */
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { RequiredRole, Scope } from '../core/catalogue/agency.ts'
-import type { ProblemCode } from './problems.ts'
+import type { ProblemCode } from './problem-table.ts'
 
 export interface Operation<Q extends TObject = TObject, B extends TSchema = TSchema> {
   /** The `operationId`. */

@@ -17,7 +17,8 @@ import { isDatabaseFailure } from '../lib/deadline.ts'
 import { NoPlaceError } from '../lib/queues.ts'
 import { VerificationError, type VerificationErrorKind } from '../verify/findings.ts'
 import { IdempotencyFullError } from './idempotent-writes.ts'
-import { invalid, notFound, PROBLEMS, type Problem, problem, refusedStays } from './problems.ts'
+import { PROBLEMS } from './problem-table.ts'
+import { invalid, notFound, type Problem, problem, refusedStays } from './problems.ts'
 
 /** The answer to another request with an `Idempotency-Key` that has been used (docs/design.md#additive-headers). */
 export const IDEMPOTENCY_KEY_REUSED = problem(

@@ -4,7 +4,8 @@
  */
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { BodyOf, Operation, PathOf, QueryOf } from '../operation.ts'
-import type { PROBLEMS, ProblemBody, ProblemCode, REFUSED_STAYS } from '../problems.ts'
+import type { PROBLEMS, ProblemCode } from '../problem-table.ts'
+import type { ProblemBody, REFUSED_STAYS } from '../problems.ts'
 import type { SurfaceDescription } from './surface-description.ts'
 
 /**

@@ -1,7 +1,8 @@
 /** An operation as its surface's OpenAPI document describes it. */
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { isWrite, type Operation, pathParameters } from '../operation.ts'
-import { PROBLEMS, type ProblemCode, REFUSED_STAYS } from '../problems.ts'
+import { PROBLEMS, type ProblemCode } from '../problem-table.ts'
+import { REFUSED_STAYS } from '../problems.ts'
 import { BODY_BYTES_MAX, TOO_LARGE } from '../read-request.ts'
 import type { SurfaceDescription } from './surface-description.ts'
 

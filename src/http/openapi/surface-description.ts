@@ -1,5 +1,5 @@
 import type { Operation, PathParameter } from '../operation.ts'
-import type { ProblemCode } from '../problems.ts'
+import type { ProblemCode } from '../problem-table.ts'
 
 /** What an OpenAPI document says about a surface as a whole, and how it describes each of its operations. */
 export interface SurfaceDescription {

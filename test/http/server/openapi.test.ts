@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { partnerDocument } from '../../../src/api/partner/partner-surface.ts'
-import { PROBLEMS } from '../../../src/http/problems.ts'
+import { PROBLEMS } from '../../../src/http/problem-table.ts'
 import type { Document } from '../../support/conformity.ts'
 
 /* biome-ignore-start lint/suspicious/noExplicitAny: the document is walked as it comes */

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { partnerDocument } from '../../../src/api/partner/partner-surface.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import { isWrite } from '../../../src/http/operation.ts'
-import { PROBLEMS } from '../../../src/http/problems.ts'
+import { PROBLEMS } from '../../../src/http/problem-table.ts'
 import { actionWords, OUTCOMES } from '../../../src/page/history/history-words.ts'
 
 /** Of the partner's: asking for a price is no write. */
