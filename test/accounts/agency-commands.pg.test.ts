@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { AgencyCommands } from '../../src/accounts/agency-commands.ts'
 import type { AgencyStore } from '../../src/accounts/agency-store.ts'
 import { FeeCommands } from '../../src/accounts/fee-commands.ts'
@@ -9,12 +9,11 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { JournalError } from '../../src/core/journal/journal-error.ts'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { PostgresAgencyStore } from '../../src/postgres/stores/postgres-agency-store.ts'
-import { openTestLedger, type TestLedger } from '../support/ledger.ts'
+import { openTestLedger } from '../support/ledger.ts'
 import { CALLER, sampleId } from '../support/samples.ts'
 
 const AUDIT_SUSPENSION = sampleId('aud', 'suspension')
 
-let service: TestLedger
 let agency: Agency
 let lostReply: AgencyStore
 
@@ -24,9 +23,7 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   return result?.status === 'rejected' ? result.reason : null
 }
 
-beforeAll(async () => {
-  service = await openTestLedger()
-})
+const service = await openTestLedger()
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency()

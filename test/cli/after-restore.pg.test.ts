@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { runCli } from '../../src/cli/run-cli.ts'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { cliWith } from '../support/cli-terminal.ts'
@@ -12,10 +12,7 @@ import { CALLER, night, requestFor, sampleId, sampleUnit } from '../support/samp
 import { verifyDatabase } from '../support/verify-database.ts'
 import { bookedId } from '../verify/support/lived-ledger.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const afterRestore = () => afterRestoreOf(database)

@@ -1,39 +1,33 @@
 /** `audit export` and `audit verify`: a history that anyone can check without the service. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { CheckpointSigner } from '../../src/events/checkpoints/checkpoint-note.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
 import { cliWith } from '../support/cli-terminal.ts'
-import { openTestLedger, type TestLedger } from '../support/ledger.ts'
+import { openTestLedger } from '../support/ledger.ts'
 import { TEST_SECRET_KEY } from '../support/service-process.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-let source: TestLedger
-let agency: Agency
 const folder = temporaryFolder('audit')
-let cli: ReturnType<typeof cliWith>
 
-beforeAll(async () => {
-  source = await openTestLedger()
-  cli = cliWith({ DATABASE_URL: source.database.url, SECRET_KEY: TEST_SECRET_KEY })
-  agency = await source.agency({ slug: 'harbour' })
-  const other = await source.agency()
-  const [unit, foreign] = [await source.unit(agency), await source.unit(other)]
-  for (let day = 1; day <= 7; day++) {
-    await source.book(agency, unit, `2030-01-0${day}`, `2030-01-0${day + 1}`)
-    await source.book(other, foreign, `2030-01-0${day}`, `2030-01-0${day + 1}`)
-  }
-  await makeCheckpoints(source.database.sql)
-  // Three days, of three, three and two entries.
-  await source.database.sql`
-    update journal j set at = timestamptz '2026-03-01 12:00Z' + (n.place / 3) * interval '1 day' from (
-      select seq, row_number() over (order by seq)::int - 1 as place from journal where agency_id = (select agency_id from agency where slug = 'harbour')) n
-    where j.seq = n.seq and j.agency_id = (select agency_id from agency where slug = 'harbour')`
-  await source.database.sql`delete from checkpoint`
-  await makeCheckpoints(source.database.sql)
-})
+const source = await openTestLedger()
+const cli = cliWith({ DATABASE_URL: source.database.url, SECRET_KEY: TEST_SECRET_KEY })
+const agency = await source.agency({ slug: 'harbour' })
+const other = await source.agency()
+const [unit, foreign] = [await source.unit(agency), await source.unit(other)]
+for (let day = 1; day <= 7; day++) {
+  await source.book(agency, unit, `2030-01-0${day}`, `2030-01-0${day + 1}`)
+  await source.book(other, foreign, `2030-01-0${day}`, `2030-01-0${day + 1}`)
+}
+await makeCheckpoints(source.database.sql)
+// Three days, of three, three and two entries.
+await source.database.sql`
+  update journal j set at = timestamptz '2026-03-01 12:00Z' + (n.place / 3) * interval '1 day' from (
+    select seq, row_number() over (order by seq)::int - 1 as place from journal where agency_id = (select agency_id from agency where slug = 'harbour')) n
+  where j.seq = n.seq and j.agency_id = (select agency_id from agency where slug = 'harbour')`
+await source.database.sql`delete from checkpoint`
+await makeCheckpoints(source.database.sql)
 afterAll(() => source.close())
 
 const exported = async (name: string, ...args: string[]) => {

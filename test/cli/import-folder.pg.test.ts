@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cliOn } from '../support/cli-terminal.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
-let cli: ReturnType<typeof cliOn>
-let root: string
 let count = 0
 let slug: string
 let folder: string
 
-beforeAll(async () => {
-  service = await startTestService()
-  cli = cliOn(service)
-  root = mkdtempSync(join(tmpdir(), 'nightledger-import-'))
-})
+const service = await startTestService()
+const cli = cliOn(service)
+const root = mkdtempSync(join(tmpdir(), 'nightledger-import-'))
 afterAll(async () => {
   await service.close()
   rmSync(root, { recursive: true, force: true })

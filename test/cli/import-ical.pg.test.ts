@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { AIRBNB, GOOGLE, VRBO } from '../events/ical/channel-feeds.ts'
 import { cliOn } from '../support/cli-terminal.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
-let cli: ReturnType<typeof cliOn>
 let agency: Agency
-let folder: string
 
-beforeAll(async () => {
-  service = await startTestService()
-  cli = cliOn(service)
-  folder = mkdtempSync(join(tmpdir(), 'nightledger-ical-'))
-})
+const service = await startTestService()
+const cli = cliOn(service)
+const folder = mkdtempSync(join(tmpdir(), 'nightledger-ical-'))
 afterAll(async () => {
   await service.close()
   rmSync(folder, { recursive: true, force: true })

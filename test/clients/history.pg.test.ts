@@ -4,7 +4,7 @@ import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { asNight, formatNight } from '../../src/core/domain/night.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 import { AllClients, CLIENTS, type ClientName } from './support/all-clients.ts'
 import type { Step } from './support/conformance-cases.ts'
@@ -18,15 +18,11 @@ interface Partner {
   readonly checkpoint: string
 }
 
-let database: TestDatabase
 let service: TestService
 let proxy: FaultProxy
-let clients: AllClients
-beforeAll(async () => {
-  database = await testDatabase()
-  clients = await AllClients.start()
-  await open()
-})
+const database = await testDatabase()
+const clients = await AllClients.start()
+await open()
 afterAll(async () => {
   await clients?.stop()
   await close()

@@ -3,19 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { partnerDocument } from '../../src/api/partner/partner-surface.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 import { AllClients, CLIENTS } from './support/all-clients.ts'
 import type { Outcome, Played, Step } from './support/conformance-cases.ts'
 import { type Fault, FaultProxy } from './support/fault-proxy.ts'
 
-let service: TestService
-let proxy: FaultProxy
-let clients: AllClients
-beforeAll(async () => {
-  service = await startTestService()
-  proxy = await FaultProxy.start(service.url)
-  clients = await AllClients.start()
-})
+const service = await startTestService()
+const proxy = await FaultProxy.start(service.url)
+const clients = await AllClients.start()
 afterAll(async () => {
   proxy?.stop()
   await clients?.stop()

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { Alone } from '../../src/cluster/alone.ts'
 import { PostgresWriters } from '../../src/postgres/stores/postgres-writers.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const watch = { onWaiting: () => {}, onDraining: () => {}, onTurn: () => {}, onFailure: () => {} }

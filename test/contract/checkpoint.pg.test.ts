@@ -1,6 +1,5 @@
 /** The history that partners can check: signed checkpoints, and the proofs that go with them (docs/partner-additions.md#14-checkpoints). */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { CheckpointSigner, isSignedBy, readCheckpoint } from '../../src/events/checkpoints/checkpoint-note.ts'
 import { Checkpoints } from '../../src/events/checkpoints/checkpoints.ts'
 import { isIncluded } from '../../src/events/checkpoints/merkle-tree.ts'
@@ -8,18 +7,12 @@ import { leafHash } from '../../src/lib/merkle-hash.ts'
 import { PostgresCheckpointRows } from '../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { isConsistent, makeCheckpoints } from '../support/checkpoints.ts'
 import { send } from '../support/http-call.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
-let agency: Agency
-let key: string
-
-beforeAll(async () => {
-  service = await startTestService()
-  agency = await service.agency()
-  key = (await service.key(agency)).secret
-  await service.unit(agency, { slug: 'sea-view' })
-})
+const service = await startTestService()
+const agency = await service.agency()
+const key = (await service.key(agency)).secret
+await service.unit(agency, { slug: 'sea-view' })
 afterAll(() => service.close())
 
 async function book(arrival: string, departure: string): Promise<string> {

@@ -1,20 +1,17 @@
 /** See docs/contract.md#errors, docs/contract.md#limits, docs/contract.md#conventions and docs/contract.md#versioning: one test per row that a REST request can show. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { CALLER, night, requestFor, sampleRules } from '../support/samples.ts'
-import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
+import { type PartnerCall, startTestService } from '../support/test-service.ts'
 
-let service: TestService
 let agency: Agency
 let unit: Unit
 let key: string
 
-beforeAll(async () => {
-  service = await startTestService()
-})
+const service = await startTestService()
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency()

@@ -1,23 +1,15 @@
 /* The contract's chapter Events and the webhook rows of its Limits, a row a test. How deliveries are made is in test/webhooks/. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { FoundOutcome } from '../../src/core/bookings/booking-turns.ts'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
-import type { Unit } from '../../src/core/domain/unit.ts'
 import { DAY_MS, HOUR_MS } from '../../src/lib/clock.ts'
 import { type FiredEvent, firedEvents } from '../support/fired-events.ts'
-import { openTestLedger, type TestLedger } from '../support/ledger.ts'
+import { openTestLedger } from '../support/ledger.ts'
 import { CALLER, requestFor } from '../support/samples.ts'
 
-let test_: TestLedger
-let agency: Agency
-let unit: Unit
-let other: Unit
-beforeAll(async () => {
-  test_ = await openTestLedger()
-  agency = await test_.agency()
-  unit = await test_.unit(agency)
-  other = await test_.unit(agency)
-})
+const test_ = await openTestLedger()
+const agency = await test_.agency()
+const unit = await test_.unit(agency)
+const other = await test_.unit(agency)
 afterAll(() => test_.close())
 
 function idOf(outcome: FoundOutcome): string {

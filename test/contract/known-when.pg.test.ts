@@ -1,6 +1,6 @@
 /** See docs/partner-additions.md#10-what-was-known-when: a test per sentence, and generated changes. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { keepMonthEnds } from '../../src/app/month-archive.ts'
 import { ENTRIES_PER_PART } from '../../src/core/bookings/units-as-of.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
@@ -14,18 +14,15 @@ import { rounds } from '../support/long-run.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { testDatabase } from '../support/postgres.ts'
 import { night, sampleId, sampleRules } from '../support/samples.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
 let now = Date.now()
 let agency: Agency
 let key: string
 let seaView: Unit
 let garden: Unit
 
-beforeAll(async () => {
-  service = await startTestService({ clock: clockAt(() => now), limits: { snapshotEvery: 4 } })
-})
+const service = await startTestService({ clock: clockAt(() => now), limits: { snapshotEvery: 4 } })
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency()

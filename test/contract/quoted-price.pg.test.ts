@@ -1,19 +1,16 @@
 /** See docs/partner-additions.md#5-book-at-the-price-that-was-shown: a test per sentence, and a race. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { CALLER, sampleRules } from '../support/samples.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
 let agency: Agency
 let key: string
 let unit: Unit
 
-beforeAll(async () => {
-  service = await startTestService()
-})
+const service = await startTestService()
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency()

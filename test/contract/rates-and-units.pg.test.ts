@@ -1,20 +1,17 @@
 /** See docs/partner-additions.md#9-changes-of-rates-and-units: one test per sentence. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
 let agency: Agency
 let unit: Unit
 let key: string
 let cursor: string
 
-beforeAll(async () => {
-  service = await startTestService()
-})
+const service = await startTestService()
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency()

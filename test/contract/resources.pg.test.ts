@@ -1,10 +1,8 @@
 /** See docs/contract.md#resources-and-their-fields: one test per row of each table. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { BOOKING_STATUSES, BOOKING_TYPES } from '../../src/core/domain/booking.ts'
 import { UNIT_STATUSES } from '../../src/core/domain/unit.ts'
-import type { TestKey } from '../support/ledger.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
 const isString = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && Number.isFinite(value)
@@ -18,42 +16,37 @@ const oneOf = (values: readonly string[]) => (value: unknown) => values.includes
 
 const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings', 'read:guests', 'write:bookings']
 
-let service: TestService
-let agency: Agency
-let key: TestKey
 // biome-ignore lint/suspicious/noExplicitAny: bodies as they come
 const seen: Record<string, any> = {}
 
-beforeAll(async () => {
-  service = await startTestService()
-  agency = await service.agency({ name: 'Harbour Stays', currency: 'CHF', timezone: 'Europe/Zurich' })
-  key = await service.key(agency)
-  await service.unit(agency, {
-    ...{ slug: 'sea-view', city: null, sizeSqm: null, building: 'B', bathrooms: 1.5 },
-    registrationNumber: '00123/AL',
-  })
-  await service.feeType(agency, { label: 'Linen & towels' })
-  await service.feeType(agency, { kind: 'percent', amount: null, basisPoints: 1_250 })
-  await service.feeType(agency, { label: 'Old', active: false })
-  const made = await service.call('/bookings', {
-    key: key.secret,
-    json: {
-      unit: 'sea-view',
-      arrival: '2027-03-01',
-      departure: '2027-03-04',
-      sourceRef: 'A-1',
-      notes: 'late',
-      guest: { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' },
-    },
-  })
-  const read = (path: string) => service.call(path, { key: key.secret }).then(({ body }) => body)
-  seen['me'] = await read('/me')
-  seen['Unit'] = (await read('/units/sea-view')).unit
-  seen['Booking'] = (await read(`/bookings/${made.body.booking.id}`)).booking
-  const guestId = (await read('/guests')).guests[0].id
-  seen['Guest'] = (await read(`/guests/${guestId}`)).guest
-  seen['FeeTypes'] = (await read('/fee-types')).feeTypes
+const service = await startTestService()
+const agency = await service.agency({ name: 'Harbour Stays', currency: 'CHF', timezone: 'Europe/Zurich' })
+const key = await service.key(agency)
+await service.unit(agency, {
+  ...{ slug: 'sea-view', city: null, sizeSqm: null, building: 'B', bathrooms: 1.5 },
+  registrationNumber: '00123/AL',
 })
+await service.feeType(agency, { label: 'Linen & towels' })
+await service.feeType(agency, { kind: 'percent', amount: null, basisPoints: 1_250 })
+await service.feeType(agency, { label: 'Old', active: false })
+const made = await service.call('/bookings', {
+  key: key.secret,
+  json: {
+    unit: 'sea-view',
+    arrival: '2027-03-01',
+    departure: '2027-03-04',
+    sourceRef: 'A-1',
+    notes: 'late',
+    guest: { firstName: 'Ana', lastName: 'Reis', email: 'ana@example.com' },
+  },
+})
+const read = (path: string) => service.call(path, { key: key.secret }).then(({ body }) => body)
+seen['me'] = await read('/me')
+seen['Unit'] = (await read('/units/sea-view')).unit
+seen['Booking'] = (await read(`/bookings/${made.body.booking.id}`)).booking
+const guestId = (await read('/guests')).guests[0].id
+seen['Guest'] = (await read(`/guests/${guestId}`)).guest
+seen['FeeTypes'] = (await read('/fee-types')).feeTypes
 afterAll(() => service.close())
 
 type Row = readonly [field: string, is: (value: unknown) => boolean]

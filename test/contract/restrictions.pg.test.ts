@@ -1,10 +1,9 @@
 /** Restrictions, from the portal to the answers to partners (docs/partner-additions.md#8-restrictions): a test per sentence. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { type Clock, DAY_MS, dayOf, systemClock } from '../../src/lib/clock.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
 let agency: Agency
 let key: string
 let portal: string
@@ -13,9 +12,7 @@ let portal: string
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
 
-beforeAll(async () => {
-  service = await startTestService({ clock })
-})
+const service = await startTestService({ clock })
 afterAll(() => service.close())
 beforeEach(async () => {
   shiftMs = 0

@@ -1,5 +1,5 @@
 /** How a sandbox ends, and what becomes of everything that is in progress meanwhile (docs/design.md#sandbox). */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { KeyCommands } from '../../src/accounts/key-commands.ts'
 import { makeSecret } from '../../src/accounts/secrets.ts'
 import { successLine } from '../../src/core/bookings/durable-writes.ts'
@@ -17,12 +17,9 @@ import { holding } from '../support/held-lock.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { CALLER } from '../support/samples.ts'
 import { TEST_SECRET_KEY } from '../support/service-process.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
+const service = await startTestService()
 afterAll(() => service.close())
 
 /** A live agency with a unit, and its sandbox. */

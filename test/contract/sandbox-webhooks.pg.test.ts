@@ -1,21 +1,17 @@
 /** Webhooks of a sandbox (docs/partner-additions.md#12-sandbox), with the real service and its sender. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { startSender } from '../support/running-sender.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 
-let service: TestService
-let sending: Awaited<ReturnType<typeof startSender>>
 /** The bodies that the receivers have got. */
 const sent: string[] = []
 
-beforeAll(async () => {
-  service = await startTestService()
-  sending = await startSender(service, async (_, { body }) => {
-    sent.push(body)
-    return { outcome: { kind: 'answered', httpStatus: 204 }, durationMs: 1 }
-  })
+const service = await startTestService()
+const sending = await startSender(service, async (_, { body }) => {
+  sent.push(body)
+  return { outcome: { kind: 'answered', httpStatus: 204 }, durationMs: 1 }
 })
 afterAll(async () => {
   await sending.stop()

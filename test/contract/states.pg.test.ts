@@ -1,23 +1,18 @@
 /** See docs/contract.md#states-and-transitions: one test per row. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { HOUR_MS } from '../../src/lib/clock.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { firedEvents } from '../support/fired-events.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
-let key: string
-let agencyId: string
 let month = 0
 
-beforeAll(async () => {
-  service = await startTestService()
-  const agency = await service.agency({ defaultHoldHours: 5 })
-  agencyId = agency.id
-  key = (await service.key(agency)).secret
-  await service.unit(agency, { slug: 'sea-view' })
-})
+const service = await startTestService()
+const agency = await service.agency({ defaultHoldHours: 5 })
+const agencyId = agency.id
+const key = (await service.key(agency)).secret
+await service.unit(agency, { slug: 'sea-view' })
 afterAll(() => service.close())
 
 /** Nights of a month that no other test of this file uses. */

@@ -1,24 +1,16 @@
 /** What becomes of a request's `traceparent`: docs/operating.md#traces. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
-import type { Unit } from '../../src/core/domain/unit.ts'
+import { afterAll, expect, test } from 'bun:test'
 import { childOf, traceIdOf } from '../../src/lib/traceparent.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 const TRACE = traceIdOf(TRACEPARENT)
 
-let service: TestService
-let agency: Agency
-let unit: Unit
-let key: { readonly key: ApiKey; readonly secret: string }
-beforeAll(async () => {
-  service = await startTestService()
-  agency = await service.agency()
-  unit = await service.unit(agency, { slug: 'sea-view' })
-  key = await service.key(agency)
-})
+const service = await startTestService()
+const agency = await service.agency()
+const unit = await service.unit(agency, { slug: 'sea-view' })
+const key = await service.key(agency)
 afterAll(() => service.close())
 
 const stay = (month: string) => ({ unit: 'sea-view', arrival: `2027-${month}-01`, departure: `2027-${month}-04` })

@@ -1,5 +1,5 @@
 /** The demo agency: its key, and an access token for each role. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,15 +13,11 @@ import { linkOfDemoOwner } from '../../src/demo/demo-owner.ts'
 import { ensureDemo } from '../../src/demo/ensure-demo.ts'
 import { PostgresCatalogueStore } from '../../src/postgres/stores/postgres-catalogue-store.ts'
 import { demoOptions } from '../support/demo-database.ts'
-import { openTestLedger, type TestLedger } from '../support/ledger.ts'
+import { openTestLedger } from '../support/ledger.ts'
 import { CALLER } from '../support/samples.ts'
 
-let opened: TestLedger
-let dataDir: string
-beforeAll(async () => {
-  opened = await openTestLedger()
-  dataDir = mkdtempSync(join(tmpdir(), 'nightledger-demo-'))
-})
+const opened = await openTestLedger()
+const dataDir = mkdtempSync(join(tmpdir(), 'nightledger-demo-'))
 afterAll(async () => {
   await opened.close()
   rmSync(dataDir, { recursive: true, force: true })

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { runChecks } from '../../src/app/checks/run-checks.ts'
 import { VARIABLES } from '../../src/app/config.ts'
 import { cliWith } from '../support/cli-terminal.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { credentialsFor } from '../support/service-process.ts'
 import { sectionOf, shellBlocksOf } from '../support/shell-blocks.ts'
 
@@ -13,10 +13,7 @@ const DOCUMENT = readFileSync('docs/operating/doctor.md', 'utf8')
 const FOLDER = 'src/app/checks'
 const SOURCES = readdirSync(FOLDER).map((name) => readFileSync(`${FOLDER}/${name}`, 'utf8'))
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 test('every command of the document runs', async () => {

@@ -1,7 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../src/core/catalogue/agency.ts'
-import type { Booking } from '../../src/core/domain/booking.ts'
-import type { Unit } from '../../src/core/domain/unit.ts'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { SNAPSHOT_FORMAT } from '../../src/core/journal/snapshot-codec.ts'
 import { AssertionError } from '../../src/lib/assert.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
@@ -9,7 +6,7 @@ import { seedsOf } from '../sim/seeds.ts'
 import { eventually } from '../support/eventually.ts'
 import { openTestLedger } from '../support/ledger.ts'
 import { rounds } from '../support/long-run.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor } from '../support/samples.ts'
 import { startTestService, type TestService } from '../support/test-service.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
@@ -25,41 +22,28 @@ const KINDS: readonly Kind[] = ['unit_set', 'booking_created', 'booking_changed'
 const TABLES = ['journal', 'snapshot', 'booking', 'unit']
 const WINDOW = 'from=2027-03-01&to=2027-04-01'
 
-let database: TestDatabase
-let agency: Agency
-let key: string
-let elsewhere: string
-let damaged: Unit
-let cancelled: Booking
-
-beforeAll(async () => {
-  database = await testDatabase()
-  const ledger = await openTestLedger({ on: database })
-  agency = await ledger.agency()
-  key = (await ledger.key(agency)).secret
-  const other = await ledger.agency()
-  elsewhere = (await ledger.key(other)).secret
-  await ledger.unit(other, { slug: 'far' })
-  damaged = await ledger.unit(agency, { slug: 'damaged' })
-  const whole = await ledger.unit(agency, { slug: 'whole' })
-  const { commands } = ledger.ledger
-  const changed = await ledger.book(agency, damaged, '2027-03-01', '2027-03-04')
-  const stay = { arrival: changed.arrival + 1, departure: changed.departure + 1 }
-  await commands.change(agency, { bookingId: changed.id, change: stay as never }, CALLER)
-  cancelled = await ledger.book(agency, damaged, '2027-03-10', '2027-03-12')
-  await commands.cancel(agency, { bookingId: cancelled.id, reason: null }, CALLER)
-  for (const unit of [damaged, whole])
-    await commands.book(
-      agency,
-      requestFor(unit, '2027-03-20', '2027-03-22', { status: 'option', holdHours: 1 }),
-      CALLER,
-    )
-  await commands.setUnit(agency, damaged.id, (unit) => ({ ...(unit ?? damaged), name: 'Another name' }), CALLER)
-  await ledger.close()
-  await database.sql`delete from snapshot`
-  await database.sql`update booking set hold_expires_at = now() - interval '1 minute' where status = 'option'`
-  for (const table of TABLES) await database.sql.unsafe(`create table kept_${table} as table ${table}`)
-})
+const database = await testDatabase()
+const ledger = await openTestLedger({ on: database })
+const agency = await ledger.agency()
+const key = (await ledger.key(agency)).secret
+const other = await ledger.agency()
+const elsewhere = (await ledger.key(other)).secret
+await ledger.unit(other, { slug: 'far' })
+const damaged = await ledger.unit(agency, { slug: 'damaged' })
+const whole = await ledger.unit(agency, { slug: 'whole' })
+const { commands } = ledger.ledger
+const changed = await ledger.book(agency, damaged, '2027-03-01', '2027-03-04')
+const stay = { arrival: changed.arrival + 1, departure: changed.departure + 1 }
+await commands.change(agency, { bookingId: changed.id, change: stay as never }, CALLER)
+const cancelled = await ledger.book(agency, damaged, '2027-03-10', '2027-03-12')
+await commands.cancel(agency, { bookingId: cancelled.id, reason: null }, CALLER)
+for (const unit of [damaged, whole])
+  await commands.book(agency, requestFor(unit, '2027-03-20', '2027-03-22', { status: 'option', holdHours: 1 }), CALLER)
+await commands.setUnit(agency, damaged.id, (unit) => ({ ...(unit ?? damaged), name: 'Another name' }), CALLER)
+await ledger.close()
+await database.sql`delete from snapshot`
+await database.sql`update booking set hold_expires_at = now() - interval '1 minute' where status = 'option'`
+for (const table of TABLES) await database.sql.unsafe(`create table kept_${table} as table ${table}`)
 afterAll(() => database.drop())
 
 beforeEach(async () => {

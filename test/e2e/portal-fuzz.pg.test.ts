@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { ROLES } from '../../src/core/catalogue/agency.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
-import { Conformity, type Document, isOfBusyMachine } from '../support/conformity.ts'
+import { Conformity, isOfBusyMachine } from '../support/conformity.ts'
 import { send } from '../support/http-call.ts'
 import { rounds } from '../support/long-run.ts'
 import { RequestGenerator } from '../support/request-generator.ts'
 import { sampleId, sampleRules } from '../support/samples.ts'
 import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
 const REQUESTS = rounds({ push: 4_000, long: 12_000 })
 const AT_ONCE = 32
 const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
-let service: TestService
-let document: Document
 const tokens: string[] = []
 const known: Record<string, string[]> = {
   unitSlug: ['sea-view', 'garden'],
@@ -25,21 +23,19 @@ const known: Record<string, string[]> = {
   'If-Match': ['"1"', ...Array(10).fill('"9"')],
 }
 
-beforeAll(async () => {
-  service = await startTestService()
-  const [agency, other] = [await service.agency(), await service.agency()]
-  known['agencySlug'] = [...Array(8).fill(agency.slug), other.slug, 'nobody']
-  for (const slug of ['sea-view', 'garden'])
-    await service.unit(agency, { slug, rules: sampleRules({ turnoverNights: slug === 'garden' ? 2 : 0 }) })
-  known['feeTypeId'] = [(await service.feeType(agency)).id]
-  const endpoints = `/agencies/${agency.slug}/webhook-endpoints`
-  known['endpointId'] = [(await service.ask(endpoints, { url: 'https://localhost:9/' })).body.webhookEndpoint.id]
-  for (const role of ROLES) tokens.push((await service.accessToken(agency, role)).secret)
-  tokens.push((await service.accessToken(other, 'owner')).secret, TEST_PORTAL_TOKEN, TEST_PORTAL_TOKEN)
-  tokens.push((await service.accessToken(agency, 'owner', { revokedAt: Date.UTC(2026, 0, 2) })).secret)
-  known['asOf'] = [new Date().toISOString(), '2020-01-01T00:00:00+02:00', '2098-01-01T00:00Z']
-  document = (await service.ask('/openapi.json')).body
-})
+const service = await startTestService()
+const [agency, other] = [await service.agency(), await service.agency()]
+known['agencySlug'] = [...Array(8).fill(agency.slug), other.slug, 'nobody']
+for (const slug of ['sea-view', 'garden'])
+  await service.unit(agency, { slug, rules: sampleRules({ turnoverNights: slug === 'garden' ? 2 : 0 }) })
+known['feeTypeId'] = [(await service.feeType(agency)).id]
+const endpoints = `/agencies/${agency.slug}/webhook-endpoints`
+known['endpointId'] = [(await service.ask(endpoints, { url: 'https://localhost:9/' })).body.webhookEndpoint.id]
+for (const role of ROLES) tokens.push((await service.accessToken(agency, role)).secret)
+tokens.push((await service.accessToken(other, 'owner')).secret, TEST_PORTAL_TOKEN, TEST_PORTAL_TOKEN)
+tokens.push((await service.accessToken(agency, 'owner', { revokedAt: Date.UTC(2026, 0, 2) })).secret)
+known['asOf'] = [new Date().toISOString(), '2020-01-01T00:00:00+02:00', '2098-01-01T00:00Z']
+const document = (await service.ask('/openapi.json')).body
 afterAll(() => service.close())
 
 /** Closes the agency to everyone, or takes long; and while a calendar address is being changed, to read it is a 500 by design. */

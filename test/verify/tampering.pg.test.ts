@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { CHAIN_KEY_BYTES, shardOf } from '../../src/core/journal/shard.ts'
 import { makeCheckpoints } from '../support/checkpoints.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { AGENCY } from '../support/samples.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 import { LivedLedger } from './support/lived-ledger.ts'
@@ -13,12 +13,9 @@ import { LivedLedger } from './support/lived-ledger.ts'
 
 const SHARD = shardOf(AGENCY.id)
 
-let database: TestDatabase
 let lived: LivedLedger
 
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 beforeEach(async () => {
   lived = await LivedLedger.open(database)

@@ -1,19 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { idOf, uuidOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { PostgresVerifyStore } from '../../src/postgres/stores/postgres-verify-store.ts'
 import { DIFFERENCES_MAX } from '../../src/verify/findings.ts'
 import type { VerifiedUnit, VerifyStore } from '../../src/verify/verify-store.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { CALLER, sampleId } from '../support/samples.ts'
 import { LivedLedger } from './support/lived-ledger.ts'
 
-let database: TestDatabase
 let lived: LivedLedger
 
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 beforeEach(async () => {
   lived = await LivedLedger.open(database)

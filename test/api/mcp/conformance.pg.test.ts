@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Glob } from 'bun'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
 /*
  * The MCP project's own conformance package, both revisions that it has requirements for, each on its own wire. The package
@@ -102,26 +102,22 @@ interface Check {
   readonly errorMessage?: string
 }
 
-let service: TestService
-let withKey: ReturnType<typeof Bun.serve>
 const folder = mkdtempSync(join(tmpdir(), 'nightledger-conformance-'))
 
-beforeAll(async () => {
-  service = await startTestService()
-  const agency = await service.agency()
-  await service.unit(agency)
-  const { secret } = await service.key(agency)
-  // The package sends no key, so one is put in on the way.
-  withKey = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    fetch: async (request) => {
-      const headers = new Headers(request.headers)
-      headers.set('authorization', `Bearer ${secret}`)
-      const body = request.body === null ? null : await request.arrayBuffer()
-      return fetch(`${service.url}/mcp`, { method: request.method, headers, body })
-    },
-  })
+const service = await startTestService()
+const agency = await service.agency()
+await service.unit(agency)
+const { secret } = await service.key(agency)
+// The package sends no key, so one is put in on the way.
+const withKey = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch: async (request) => {
+    const headers = new Headers(request.headers)
+    headers.set('authorization', `Bearer ${secret}`)
+    const body = request.body === null ? null : await request.arrayBuffer()
+    return fetch(`${service.url}/mcp`, { method: request.method, headers, body })
+  },
 })
 
 afterAll(async () => {

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
 /*
  * The MCP project's client of the revisions after the handshake. Left to itself it begins with server/discover.
  */
 
-let service: TestService
-let secret: string
-
-beforeAll(async () => {
-  service = await startTestService()
-  const agency = await service.agency()
-  await service.unit(agency, { slug: 'sea-view' })
-  secret = (await service.key(agency)).secret
-})
+const service = await startTestService()
+const agency = await service.agency()
+await service.unit(agency, { slug: 'sea-view' })
+const secret = (await service.key(agency)).secret
 
 afterAll(() => service.close())
 

@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
 /*
  * Revision 2026-07-28 on the wire, byte by byte: requests written as the specification shows them (Streamable HTTP, Standard
  * Request Headers), answers compared whole.
  */
 
-let service: TestService
-let secret: string
-
-beforeAll(async () => {
-  service = await startTestService()
-  const agency = await service.agency()
-  const unit = await service.unit(agency, { slug: 'sea-view' })
-  await service.book(agency, unit, '2027-03-02', '2027-03-03')
-  secret = (await service.key(agency, { scopes: ['read:availability'] })).secret
-})
+const service = await startTestService()
+const agency = await service.agency()
+const unit = await service.unit(agency, { slug: 'sea-view' })
+await service.book(agency, unit, '2027-03-02', '2027-03-03')
+const secret = (await service.key(agency, { scopes: ['read:availability'] })).secret
 
 afterAll(() => service.close())
 

@@ -1,5 +1,5 @@
 /** The erasure of a guest: what goes, what stays, and what happens at the same moment. Roles and bounds are tested with those of all routes. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { BookingNotes } from '../../../src/accounts/booking-notes.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
@@ -8,18 +8,15 @@ import { PostgresAgencyBookings } from '../../../src/postgres/stores/postgres-ag
 import { PostgresAgencyStore } from '../../../src/postgres/stores/postgres-agency-store.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { CALLER } from '../../support/samples.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 
-let service: TestService
 let agency: Agency
 let path: string
 let units: Unit[]
 let key: string
 
-beforeAll(async () => {
-  service = await startTestService()
-})
+const service = await startTestService()
 afterAll(async () => {
   expect((await verifyDatabase(service.database.sql)).differences).toEqual([])
   await service.close()

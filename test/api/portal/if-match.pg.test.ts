@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../../src/core/catalogue/agency.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { startTestService } from '../../support/test-service.ts'
 
-let service: TestService
-let agency: Agency
-let a: string
-beforeAll(async () => {
-  service = await startTestService()
-  agency = await service.agency()
-  a = `/agencies/${agency.slug}`
-})
+const service = await startTestService()
+const agency = await service.agency()
+const a = `/agencies/${agency.slug}`
 afterAll(() => service.close())
 
 async function booked(): Promise<{ path: string; id: string }> {

@@ -1,28 +1,22 @@
 /** When a key was last used: in the agency's list of keys, to the minute. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { MINUTE_MS } from '../../../src/lib/clock.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
 const A = '/agencies/harbour'
 
-let service: TestService
-let used: { id: string; secret: string }
-let idle: { id: string; secret: string }
-
-beforeAll(async () => {
-  service = await startTestService()
-  await service.ask('/agencies', {
-    slug: 'harbour',
-    name: 'Harbour Stays',
-    currency: 'EUR',
-    timezone: 'Europe/Lisbon',
-    plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 3 },
-  })
-  used = await newKey()
-  idle = await newKey()
+const service = await startTestService()
+await service.ask('/agencies', {
+  slug: 'harbour',
+  name: 'Harbour Stays',
+  currency: 'EUR',
+  timezone: 'Europe/Lisbon',
+  plan: { apiAccess: true, requestsPerMinute: 60, requestsPerMonth: 3 },
 })
+const used = await newKey()
+const idle = await newKey()
 afterAll(() => service.close())
 
 async function newKey() {

@@ -1,13 +1,10 @@
 /** What is large counts as several requests of its token and agency (src/accounts/token-rate-limit.ts). */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { AGENCY_BUDGET_FACTOR, BODY_BYTES_PER_REQUEST } from '../../../src/accounts/token-rate-limit.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
 const LIMIT = 12
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService({ requestsPerMinute: LIMIT })
-})
+const service = await startTestService({ requestsPerMinute: LIMIT })
 afterAll(() => service.close())
 
 /** How many of these requests pass before the first 429. */

@@ -1,7 +1,6 @@
 /** Passkeys, over HTTP with a software authenticator: signing in, and the passkeys and sessions of one's own. */
-import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { PASSKEYS_PER_PERSON_MAX } from '../../../src/accounts/passkeys.ts'
-import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { type Clock, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { answerWith, type Device, makePasskey } from '../../support/authenticator.ts'
@@ -20,16 +19,12 @@ import {
 } from '../../support/people.ts'
 import { CALLER } from '../../support/samples.ts'
 import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
-let service: TestService
-let agency: Agency
-beforeAll(async () => {
-  service = await startTestService({ clock })
-  agency = await service.agency()
-})
+const service = await startTestService({ clock })
+const agency = await service.agency()
 afterAll(() => service.close())
 
 const as = ({ cookie }: Pick<Joined, 'cookie'>, path: string, json?: unknown, method?: string) =>

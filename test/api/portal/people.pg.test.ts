@@ -1,9 +1,8 @@
 /** The people of an agency: inviting, changing and removing them, and the links that let them in. */
-import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
 import { LINK_READS_PER_MINUTE } from '../../../src/accounts/person-sign-in.ts'
 import type { Session } from '../../../src/accounts/portal-sessions.ts'
 import { WriteError } from '../../../src/core/bookings/write-error.ts'
-import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
 import { REMOVED_PEOPLE_KEPT_MAX } from '../../../src/core/catalogue/people.ts'
 import { type Clock, HOUR_MS, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
@@ -26,18 +25,13 @@ import {
 } from '../../support/people.ts'
 import { CALLER } from '../../support/samples.ts'
 import { TEST_PAGE_URL } from '../../support/service-process.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
-let service: TestService
-let agency: Agency
-let a: string
-beforeAll(async () => {
-  service = await startTestService({ clock })
-  agency = await service.agency()
-  a = `/agencies/${agency.slug}`
-})
+const service = await startTestService({ clock })
+const agency = await service.agency()
+const a = `/agencies/${agency.slug}`
 afterAll(() => service.close())
 
 /** As the page asks for this person. */

@@ -1,5 +1,5 @@
 /** See docs/design.md#rates-preview. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { ratesJson } from '../../../src/http/json/rates-json.ts'
@@ -7,15 +7,12 @@ import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { generatedRules } from '../../support/generated-rules.ts'
 import { night, sampleRules } from '../../support/samples.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
-let service: TestService
 let agency: Agency
 let path: string
 
-beforeAll(async () => {
-  service = await startTestService()
-})
+const service = await startTestService()
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency()

@@ -1,5 +1,5 @@
 /** What restrictions would do, before they are saved (docs/partner-additions.md#8-restrictions). */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { restrictionsJson } from '../../../src/http/json/restrictions-json.ts'
@@ -8,9 +8,8 @@ import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { generatedRestrictions } from '../../support/generated-rules.ts'
 import { AMPLE_PLAN, sampleRules } from '../../support/samples.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
-let service: TestService
 let agency: Agency
 let path: string
 /** Stands still, because notice and window are measured from it. */
@@ -23,9 +22,7 @@ const clock: Clock = {
 const ABOUT = (Math.floor(now / DAY_MS) + 60) as Night
 const day = (n: number) => formatNight(addNights(ABOUT, n))
 
-beforeAll(async () => {
-  service = await startTestService({ clock })
-})
+const service = await startTestService({ clock })
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency({ plan: AMPLE_PLAN })

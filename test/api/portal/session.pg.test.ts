@@ -1,26 +1,21 @@
 /** The sessions of the portal's page, over HTTP: signing in and out, and what a request with the cookie may do. */
-import { afterAll, beforeAll, describe, expect, mock, spyOn, test } from 'bun:test'
+import { afterAll, describe, expect, mock, spyOn, test } from 'bun:test'
 import { connect } from 'node:net'
 import { PortalAccess } from '../../../src/accounts/portal-access.ts'
 import { PortalSessions } from '../../../src/accounts/portal-sessions.ts'
-import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { type Clock, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { sha256Hex, uuidOf } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FROM_THE_PAGE, isCleared, signIn, signOut } from '../../support/page-sessions.ts'
 import { parseAnswers } from '../../support/raw-http.ts'
 import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
 /** Moved on by tests in which something expires. */
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
-let service: TestService
-let agency: Agency
-beforeAll(async () => {
-  service = await startTestService({ clock })
-  agency = await service.agency()
-})
+const service = await startTestService({ clock })
+const agency = await service.agency()
 afterAll(() => service.close())
 
 type Headers = Record<string, string>

@@ -1,14 +1,13 @@
 /** See docs/design.md#tape: a test per sentence. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { type Clock, DAY_MS, systemClock } from '../../../src/lib/clock.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import type { HttpAnswer } from '../../support/http-call.ts'
 import { CALLER, sampleRules } from '../../support/samples.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
-let service: TestService
 let agency: Agency
 let path: string
 let seaView: Unit
@@ -20,9 +19,7 @@ const clock: Clock = {
   after: (ms, task) => systemClock.after(ms, task),
 }
 
-beforeAll(async () => {
-  service = await startTestService({ clock })
-})
+const service = await startTestService({ clock })
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency({ currency: 'JPY', timezone: 'Asia/Tokyo' })

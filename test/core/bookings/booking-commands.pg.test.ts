@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Ledger } from '../../../src/app/ledger.ts'
 import type { FoundOutcome } from '../../../src/core/bookings/booking-turns.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
@@ -9,20 +9,17 @@ import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger, type Reports } from '../../support/open-ledger.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { CALLER, night, requestFor, sampleId, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const AGENCY_B = sampleId('agc', 'b')
 const UNIT_B = sampleId('unt', 'b')
 
-let database: TestDatabase
 let ledger: Ledger & { reports: Reports }
 let agency: Agency
 let unit: Unit
 
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 beforeEach(async () => {
   await emptyTables(database.sql)

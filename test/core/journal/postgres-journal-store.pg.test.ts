@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
 import type { WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
@@ -10,18 +10,15 @@ import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-jour
 import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { agenciesOfShards, batchOf, unitSet } from '../../support/journal-records.ts'
-import { serverUrl, type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { serverUrl, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
 import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
 import { journalStoreContract } from './journal-store.contract.ts'
 
 const UNIT_A = sampleId('unt', 'a')
 
-let database: TestDatabase
 let opened: PostgresJournalStore[] = []
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(async () => {
   await Promise.all(opened.map((store) => store.close()))
   await database.drop()

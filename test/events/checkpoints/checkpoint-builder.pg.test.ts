@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { coveredText, type LinkedEntry, shardOf } from '../../../src/core/journal/shard.ts'
 import {
   CheckpointBuilder,
@@ -18,18 +18,15 @@ import { PostgresVerifyStore } from '../../../src/postgres/stores/postgres-verif
 import { checkpointBuilder, isConsistent, noteUnseen, recentLeaves } from '../../support/checkpoints.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { addAgency, addUnit } from '../../support/open-ledger.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 import { LivedLedger } from '../../verify/support/lived-ledger.ts'
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
-let database: TestDatabase
 let lived: LivedLedger
 
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 beforeEach(async () => {
   await database.sql`truncate checkpoint`

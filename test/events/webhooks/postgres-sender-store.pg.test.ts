@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { SenderReplacedError } from '../../../src/events/webhooks/sender-store.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { connect } from '../../../src/postgres/client/connect.ts'
@@ -6,7 +6,7 @@ import { deliveryBacklog } from '../../../src/postgres/stores/pending-deliveries
 import { PostgresSenderStore } from '../../../src/postgres/stores/postgres-sender-store.ts'
 import { holding } from '../../support/held-lock.ts'
 import { rounds } from '../../support/long-run.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../../support/sample-rows.ts'
 import { sampleId } from '../../support/samples.ts'
 import { type SenderTables, senderStoreContract } from './sender-store.contract.ts'
@@ -14,13 +14,8 @@ import { insertEntries } from './support/insert-entries.ts'
 import { MEMORY_MONTH } from './support/memory-sender-store.ts'
 import { sampleEntry } from './support/sample-entries.ts'
 
-let database: TestDatabase
-let store: PostgresSenderStore
-
-beforeAll(async () => {
-  database = await testDatabase()
-  store = new PostgresSenderStore(database.url)
-})
+const database = await testDatabase()
+const store = new PostgresSenderStore(database.url)
 afterAll(async () => {
   await store.close()
   await database.drop()

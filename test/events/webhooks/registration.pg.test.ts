@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Ledger } from '../../../src/app/ledger.ts'
+import { afterAll, expect, test } from 'bun:test'
 import { openWebhookCommands } from '../../../src/app/open-webhooks.ts'
 import { successLine } from '../../../src/core/bookings/durable-writes.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
@@ -8,7 +7,7 @@ import type { Unit } from '../../../src/core/domain/unit.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { CALLER, night, requestFor, sampleUnit } from '../../support/samples.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 import { makeDeliveries } from './support/make-deliveries.ts'
@@ -21,13 +20,8 @@ const RECEIVER = 'localhost:9000'
 /** Between two bookings of a unit. A writer without a pause would keep ahead of the deliveries that are made for many endpoints. */
 const PAUSE_MS = 40
 
-let database: TestDatabase
-let ledger: Ledger
-
-beforeAll(async () => {
-  database = await testDatabase()
-  ledger = await openTestDatabaseLedger(database.url)
-})
+const database = await testDatabase()
+const ledger = await openTestDatabaseLedger(database.url)
 afterAll(async () => {
   await ledger.close()
   await database.drop()

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Ledger } from '../../../src/app/ledger.ts'
 import { successLine } from '../../../src/core/bookings/durable-writes.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
@@ -22,7 +22,7 @@ import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../../support/open-ledger.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { CALLER, requestFor, sampleId, sampleUnit } from '../../support/samples.ts'
 import { makeDeliveries } from './support/make-deliveries.ts'
 
@@ -33,7 +33,6 @@ const FAIL: AttemptOutcome = { kind: 'timed_out', during: 'answer' }
 const ALLOWED = 'localhost:9000'
 const PAGE = { offset: 0, limit: 100 }
 
-let database: TestDatabase
 let ledger: Ledger
 let agency: Agency
 let unit: Unit
@@ -58,9 +57,7 @@ const NAMES: Record<string, readonly string[] | 'unresolved' | 'timed_out'> = {
   'slow.example': 'timed_out',
 }
 
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 beforeEach(async () => {
   await emptyTables(database.sql)

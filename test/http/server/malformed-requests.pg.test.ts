@@ -1,20 +1,15 @@
 /** What no well-behaved client sends: always the contract's JSON body, never a 5xx, a stack, or a stored half. */
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { type RawAnswer, sendRaw } from '../../support/raw-http.ts'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { startTestService } from '../../support/test-service.ts'
 
-let service: TestService
-let key: string
-let agencyId: string
-beforeAll(async () => {
-  service = await startTestService()
-  const agency = await service.agency()
-  agencyId = agency.id
-  key = (await service.key(agency)).secret
-  await service.unit(agency, { slug: 'sea-view' })
-})
+const service = await startTestService()
+const agency = await service.agency()
+const agencyId = agency.id
+const key = (await service.key(agency)).secret
+await service.unit(agency, { slug: 'sea-view' })
 afterAll(async () => {
   // Nothing of all this was a fault of the service, or left a booking behind.
   expect([service.logged, service.bugs]).toEqual([[], []])

@@ -1,14 +1,8 @@
 /** `GET /metrics` of the real service: it reports what it should, and nothing about any agency or person. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { version } from '../../../package.json'
 import { eventually } from '../../support/eventually.ts'
-import {
-  AGENCY_SLUG,
-  GUEST,
-  type MeteredService,
-  startMeteredService,
-  UNIT_SLUG,
-} from '../../support/metered-service.ts'
+import { AGENCY_SLUG, GUEST, startMeteredService, UNIT_SLUG } from '../../support/metered-service.ts'
 import { TEST_PORTAL_TOKEN, TEST_SECRET_KEY } from '../../support/service-process.ts'
 
 const REQUESTS = 'nightledger_http_requests_total'
@@ -21,11 +15,8 @@ const UNIT = { ...PARTNER, route: '/partner/v1/units/{slug}' }
 const BOOK = { surface: 'partner', method: 'POST', route: '/partner/v1/bookings' }
 const UNKNOWN = { surface: 'none', method: 'any', route: 'unknown' }
 
-let metered: MeteredService
-beforeAll(async () => {
-  // Enough for the tests up to the last, which uses up what is left.
-  metered = await startMeteredService({ requestsPerMinute: 60, requestsPerMonth: 40 }, { LOG_LEVEL: 'debug' })
-})
+// Enough for the tests up to the last, which uses up what is left.
+const metered = await startMeteredService({ requestsPerMinute: 60, requestsPerMonth: 40 }, { LOG_LEVEL: 'debug' })
 afterAll(() => metered.close())
 
 /** How much each sample has grown. */

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { startTestService, type TestService } from '../../support/test-service.ts'
+import { afterAll, expect, test } from 'bun:test'
+import { startTestService } from '../../support/test-service.ts'
 
-let service: TestService
-beforeAll(async () => {
-  service = await startTestService()
-})
+const service = await startTestService()
 afterAll(() => service.close())
 
 test('the README walk: list, availability, quote, book, blocked, conflict, cancel, free, cancel again', async () => {

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { type AddressInfo, createServer } from 'node:net'
 import { checkServer } from '../../../src/postgres/client/check-server.ts'
 import { connect, type Purpose } from '../../../src/postgres/client/connect.ts'
 import { classifyDatabaseError } from '../../../src/postgres/client/database-error.ts'
 import { failedWrite } from '../../../src/postgres/client/failed-write.ts'
 import { eventually } from '../../support/eventually.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase({ template: 'empty' })
-})
+const database = await testDatabase({ template: 'empty' })
 afterAll(() => database.drop())
 
 describe('a connection', () => {

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
-let sql: Sql
-beforeAll(async () => {
-  database = await testDatabase({ template: 'empty' })
-  sql = connect(database.url, { purpose: 'queries', max: 1 })
-})
+const database = await testDatabase({ template: 'empty' })
+const sql = connect(database.url, { purpose: 'queries', max: 1 })
 afterAll(async () => {
   await sql.end({ timeout: 1 })
   await database.drop()

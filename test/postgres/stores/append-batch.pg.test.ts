@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import type { AppendFailure, BatchToAppend, WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import { SHARDS, shardOf } from '../../../src/core/journal/shard.ts'
 import { idOf, systemIds, uuidOf } from '../../../src/lib/ids.ts'
@@ -7,17 +7,13 @@ import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-jour
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
 import { audited, batchOf, booked, together, unitSet, without } from '../../support/journal-records.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
 
 /* The rules that the database itself keeps, whatever the writer believes; see also journal-store.contract.ts. */
 
-let database: TestDatabase
-let store: PostgresJournalStore
-beforeAll(async () => {
-  database = await testDatabase()
-  store = new PostgresJournalStore({ url: database.url, queries: database.sql })
-})
+const database = await testDatabase()
+const store = new PostgresJournalStore({ url: database.url, queries: database.sql })
 afterAll(async () => {
   await store.close()
   await database.drop()

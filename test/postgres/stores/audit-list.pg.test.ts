@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AuditFilter } from '../../../src/accounts/audit-list.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { traceIdOf } from '../../../src/lib/traceparent.ts'
-import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { connect } from '../../../src/postgres/client/connect.ts'
 import { ListReads } from '../../../src/postgres/stores/list-reads.ts'
 import { auditPage, PostgresAuditList } from '../../../src/postgres/stores/postgres-audit-list.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { audited, batchOf, booked, entryOf, unitSet } from '../../support/journal-records.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
 import { AGENCY, CALLER, sampleBooking, sampleId } from '../../support/samples.ts'
 
@@ -28,14 +28,9 @@ const OTHER = sampleId('agc', 'other')
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 const T0 = Date.UTC(2027, 0, 1)
 
-let database: TestDatabase
-let lists: Sql
-let list: PostgresAuditList
-beforeAll(async () => {
-  database = await testDatabase()
-  lists = connect(database.url, { purpose: 'lists' })
-  list = new PostgresAuditList(new ListReads(lists))
-})
+const database = await testDatabase()
+const lists = connect(database.url, { purpose: 'lists' })
+const list = new PostgresAuditList(new ListReads(lists))
 afterAll(async () => {
   await lists.end({ timeout: 0 })
   await database.drop()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { encodeBatch } from '../../../src/core/journal/batch.ts'
 import type { BatchToAppend, NumberedRecord } from '../../../src/core/journal/journal-store.ts'
@@ -8,7 +8,7 @@ import { appendBatch, batchText } from '../../../src/postgres/stores/append-batc
 import { compositeText } from '../../../src/postgres/stores/table.ts'
 import { GUEST_ROW } from '../../../src/postgres/stores/tables.ts'
 import { booked, ENVELOPE, unitSet } from '../../support/journal-records.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { AGENCY, CHAIN_KEYS, sampleId } from '../../support/samples.ts'
 
 const EMPTY = { lastSeq: 0, lastMonth: '2026-01-01', lastLink: NO_LINK }
@@ -19,10 +19,7 @@ const LOG = {
   newestMonth: monthOf(Date.now()),
 }
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const AT = '2027-03-01T10:00:00.123Z'

@@ -2,24 +2,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
-import { connect, type Sql } from '../../../src/postgres/client/connect.ts'
+import { connect } from '../../../src/postgres/client/connect.ts'
 import { migrate } from '../../../src/postgres/schema/migrate.ts'
 import { ListReads } from '../../../src/postgres/stores/list-reads.ts'
 import { foundGuests, PostgresGuestList } from '../../../src/postgres/stores/postgres-guest-list.ts'
 import { rounds } from '../../support/long-run.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
 import { sampleId } from '../../support/samples.ts'
 
 const AGENCY_EXACT = sampleId('agc', 'exact')
 const AGENCY_LARGE = sampleId('agc', 'large')
 
-let database: TestDatabase
-let lists: Sql
-beforeAll(async () => {
-  database = await testDatabase()
-  lists = connect(database.url, { purpose: 'lists' })
-})
+const database = await testDatabase()
+const lists = connect(database.url, { purpose: 'lists' })
 afterAll(async () => {
   await lists.end({ timeout: 0 })
   await database.drop()

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Agency } from '../../../src/core/catalogue/agency.ts'
-import type { Booking } from '../../../src/core/domain/booking.ts'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { PostgresAgencyBookings } from '../../../src/postgres/stores/postgres-agency-bookings.ts'
-import { openTestLedger, type TestLedger } from '../../support/ledger.ts'
+import { openTestLedger } from '../../support/ledger.ts'
 import { CALLER } from '../../support/samples.ts'
 
 /* An id of another form names nothing: it is not found, as one that nobody has, and is no error. */
 
-let service: TestLedger
-let agency: Agency
-let booking: Booking
-beforeAll(async () => {
-  service = await openTestLedger()
-  agency = await service.agency()
-  booking = await service.book(agency, await service.unit(agency), '2027-03-01', '2027-03-04')
-})
+const service = await openTestLedger()
+const agency = await service.agency()
+const booking = await service.book(agency, await service.unit(agency), '2027-03-01', '2027-03-04')
 afterAll(() => service.close())
 
 const OF_ANOTHER_FORM: readonly [string, (id: string) => string][] = [

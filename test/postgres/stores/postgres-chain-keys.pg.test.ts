@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { ChainKeyError, SHARDS } from '../../../src/core/journal/shard.ts'
 import { PostgresChainKeys, sealedChainKeys } from '../../../src/postgres/stores/postgres-chain-keys.ts'
 import { checkSecretKey } from '../../../src/postgres/stores/stored-key-check.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 
 const KEY = new Uint8Array(32).fill(1)
 const OTHER = new Uint8Array(32).fill(2)
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 beforeEach(async () => {
   await database.sql`delete from shard_chain`

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import type { SessionHolder, StoredSession } from '../../../src/accounts/portal-sessions.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
 import { systemIds, uuidOf } from '../../../src/lib/ids.ts'
 import { PostgresSessionRows } from '../../../src/postgres/stores/postgres-session-rows.ts'
 import { agenciesOfShards } from '../../support/journal-records.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
 
 const [A = '', B = ''] = agenciesOfShards(2)
 const SEEN = Date.UTC(2027, 0, 1)
 
-let database: TestDatabase
-let rows: PostgresSessionRows
-beforeAll(async () => {
-  database = await testDatabase()
-  rows = new PostgresSessionRows(database.sql)
-})
+const database = await testDatabase()
+const rows = new PostgresSessionRows(database.sql)
 afterAll(() => database.drop())
 
 async function tokenOf(agencyId: string): Promise<SessionHolder> {

@@ -1,16 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, expect, test } from 'bun:test'
 import { SHARDS } from '../../../src/core/journal/shard.ts'
 import { PostgresShards } from '../../../src/postgres/stores/postgres-shards.ts'
 import { PostgresWriters, workerNode } from '../../../src/postgres/stores/postgres-writers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { holding } from '../../support/held-lock.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
 const opened: PostgresShards[] = []
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterEach(async () => {
   for (const shards of opened.splice(0)) await shards.close()
 })

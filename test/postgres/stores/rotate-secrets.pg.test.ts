@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { reEncrypted } from '../../../src/events/webhooks/re-encrypt.ts'
 import { SecretBox } from '../../../src/events/webhooks/secret-box.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
@@ -10,7 +10,7 @@ import {
 } from '../../../src/postgres/stores/postgres-chain-keys.ts'
 import { RotationError, rotateSecrets, sealedSecrets } from '../../../src/postgres/stores/sealed-secrets.ts'
 import { storedCheck } from '../../../src/postgres/stores/stored-key-check.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../../support/sample-rows.ts'
 import { sampleId } from '../../support/samples.ts'
 
@@ -20,11 +20,8 @@ const ENDPOINT_B = sampleId('whe', 'b')
 const keys = { from: Uint8Array.fromHex('01'.repeat(32)), to: Uint8Array.fromHex('02'.repeat(32)) }
 const boxes = { from: new SecretBox(keys.from), to: new SecretBox(keys.to) }
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await insertAgency(database.sql, AGENCY_A)
-})
+const database = await testDatabase()
+await insertAgency(database.sql, AGENCY_A)
 afterAll(() => database.drop())
 beforeEach(async () => {
   await database.sql`delete from webhook_endpoint`

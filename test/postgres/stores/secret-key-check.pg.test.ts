@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
 import type { Config } from '../../../src/app/config.ts'
 import { openDatabase } from '../../../src/app/open-database.ts'
 import { secretKeyCheck } from '../../../src/events/webhooks/re-encrypt.ts'
 import { SecretBox } from '../../../src/events/webhooks/secret-box.ts'
 import { MigrationError } from '../../../src/postgres/schema/migrate.ts'
 import { checkSecretKey, SecretKeyError, storedCheck } from '../../../src/postgres/stores/stored-key-check.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 import { insertAgency, insertEndpoint } from '../../support/sample-rows.ts'
 import { sampleId } from '../../support/samples.ts'
 
@@ -15,11 +15,8 @@ const ENDPOINT_A = sampleId('whe', 'a')
 const KEY = Uint8Array.fromHex('01'.repeat(32))
 const OTHER = Uint8Array.fromHex('02'.repeat(32))
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await insertAgency(database.sql, AGENCY_A)
-})
+const database = await testDatabase()
+await insertAgency(database.sql, AGENCY_A)
 afterAll(() => database.drop())
 beforeEach(async () => {
   await database.sql`delete from webhook_endpoint`

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import type { FieldKind } from '../../../src/core/journal/fields.ts'
 import type { Column } from '../../../src/postgres/stores/table.ts'
 import * as tables from '../../../src/postgres/stores/tables.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 const TYPE_OF: Record<FieldKind, string> = {

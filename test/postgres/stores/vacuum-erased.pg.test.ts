@@ -1,17 +1,13 @@
 /** The vacuum after erasures: once for many, with the rights of the role that serves. What it leaves is searched in test/faults/. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { connect } from '../../../src/postgres/client/connect.ts'
 import { PostgresErasureRows } from '../../../src/postgres/stores/postgres-erasure-rows.ts'
 import { vacuumErased } from '../../../src/postgres/stores/vacuum-erased.ts'
 import { eventually } from '../../support/eventually.ts'
-import { asService, type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { asService, testDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
-let rows: PostgresErasureRows
-beforeAll(async () => {
-  database = await testDatabase()
-  rows = new PostgresErasureRows(database.sql, { epochOf: () => 0, shards: () => 'all' })
-})
+const database = await testDatabase()
+const rows = new PostgresErasureRows(database.sql, { epochOf: () => 0, shards: () => 'all' })
 afterAll(() => database.drop())
 beforeEach(async () => void (await database.sql`delete from guest_erasure`))
 

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { PostgresWriters } from '../../../src/postgres/stores/postgres-writers.ts'
-import { type TestDatabase, testDatabase } from '../../support/postgres.ts'
+import { testDatabase } from '../../support/postgres.ts'
 
 const WAIT_MS = 300
 /** Of a wait that is cut short, however busy the machine is. */
 const LONG_MS = 10_000
 
-let database: TestDatabase
-let writers: PostgresWriters
-
-beforeAll(async () => {
-  database = await testDatabase()
-  writers = new PostgresWriters(database.sql)
-})
+const database = await testDatabase()
+const writers = new PostgresWriters(database.sql)
 afterAll(() => database.drop())
 beforeEach(async () => {
   await database.sql`update shard set writer_id = null`
