@@ -63,7 +63,7 @@ export class RateLimiter {
     this.#counter = counter
   }
 
-  /** Keys in memory, for the metrics. */
+  /** Keys in memory. */
   get keyCount(): number {
     return this.#young.size + this.#old.size
   }

@@ -175,10 +175,6 @@ export class Figures {
     return { answered, failed }
   }
 
-  get failed(): number {
-    return this.#total.failed
-  }
-
   /** To be called last. */
   end(): Pick<RunFigures, 'total' | 'operations' | 'timeline' | 'unsent'> {
     return {

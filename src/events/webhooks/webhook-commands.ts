@@ -273,10 +273,6 @@ export class WebhookCommands {
     return this.#rows.deliveriesOfBooking(agencyId, bookingId, page)
   }
 
-  findDelivery(agencyId: string, deliveryId: string): Promise<WebhookDelivery | null> {
-    return this.#rows.findDelivery(agencyId, deliveryId)
-  }
-
   /**
    * Sends a delivery again, whatever its status: the same id and bytes, on a new schedule that starts now. If the
    * endpoint is disabled, the delivery is held until it is enabled.

@@ -52,10 +52,6 @@ export class ChartRows {
     return this.#byId.get(id) ?? null
   }
 
-  isInFlight(id: string): boolean {
-    return this.#expected.has(id)
-  }
-
   all(): IterableIterator<Stay> {
     return this.#byId.values()
   }

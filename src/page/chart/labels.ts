@@ -55,11 +55,6 @@ export class DayWords {
     return this.#medium(day)
   }
 
-  /** 5 May */
-  short(day: Day): string {
-    return this.#short(day)
-  }
-
   /** Wed */
   weekday(day: Day): string {
     return this.#weekday(day)

@@ -232,7 +232,7 @@ describe('registering', () => {
     expect(await commands.find(AGENCY_B, endpoint.id)).toBeNull()
     expect(await commands.list(AGENCY_B)).toEqual([])
     expect(await commands.deliveries(AGENCY_B, endpoint.id, PAGE)).toBeNull()
-    expect(await commands.findDelivery(AGENCY_B, delivery?.id ?? '')).toBeNull()
+    expect(await rows.findDelivery(AGENCY_B, delivery?.id ?? '')).toBeNull()
     for (const outcome of [
       await commands.change(AGENCY_B, endpoint.id, { url: 'https://hooks.example/x' }, line()),
       await commands.change(AGENCY_B, endpoint.id, { url: 'https://inside.example/' }, line()),
@@ -389,7 +389,7 @@ describe('an event', () => {
     await sendDue()
     await commands.resend(agency.id, failed?.id ?? '', line())
     await sendDue()
-    const delivery = await commands.findDelivery(agency.id, failed?.id ?? '')
+    const delivery = await rows.findDelivery(agency.id, failed?.id ?? '')
     expect(delivery).toMatchObject({ status: 'delivered', nextAttemptAt: null })
     expect(delivery?.attempts.map(({ attempt, httpStatus }) => [attempt, httpStatus])).toEqual([
       [1, null],
@@ -456,7 +456,7 @@ describe('a disabled endpoint', () => {
     const dropped = (await commands.deliveries(agency.id, id, PAGE))?.rows.find(({ status }) => status === 'dropped')
     await commands.resend(agency.id, dropped?.id ?? '', line())
     await sendDue()
-    expect((await commands.findDelivery(agency.id, dropped?.id ?? ''))?.status).toBe('delivered')
+    expect((await rows.findDelivery(agency.id, dropped?.id ?? ''))?.status).toBe('delivered')
   })
 
   test('enabling an active endpoint drops nothing', async () => {
@@ -531,7 +531,7 @@ describe('a change', () => {
     expect(posted).toEqual([])
     expect(await commands.find(agency.id, endpoint.id)).toBeNull()
     expect(await commands.delete(agency.id, endpoint.id, line())).toBeNull()
-    expect((await commands.findDelivery(agency.id, pending?.id ?? ''))?.status).toBe('dropped')
+    expect((await rows.findDelivery(agency.id, pending?.id ?? ''))?.status).toBe('dropped')
     expect(await commands.resend(agency.id, pending?.id ?? '', line())).toEqual({
       kind: 'refused',
       refusal: 'endpoint_deleted',
