@@ -36,6 +36,8 @@ import { keptPart, type PartRow, partIn, partOf, resendStatement } from './resen
 import { selected, wordsText } from './table.ts'
 import { ENDPOINT } from './tables.ts'
 
+type EndpointWrite = Omit<Parameters<typeof auditedWrite>[1], 'epoch'>
+
 /** The agency's endpoints and their deliveries. The sender's statements are in postgres-sender-store.ts. */
 export class PostgresEndpointRows implements EndpointRows {
   readonly #sql: Sql
@@ -320,25 +322,11 @@ export class PostgresEndpointRows implements EndpointRows {
     await this.#write({ agencyId, audit, before, change })
   }
 
-  #write<R extends object>(write: {
-    agencyId: string
-    audit: ChangeLine
-    change: Fragment
-    before?: Fragment
-    alone?: boolean
-    answerBody?: Fragment
-  }): Promise<R | null> {
+  #write<R extends object>(write: EndpointWrite): Promise<R | null> {
     return auditedWrite<R>(this.#sql, { ...write, epoch: this.#epochOf(write.agencyId) })
   }
 
-  async #endpointWrite(write: {
-    agencyId: string
-    audit: ChangeLine
-    change: Fragment
-    before?: Fragment
-    alone?: boolean
-    answerBody?: Fragment
-  }): Promise<StoredEndpoint | null> {
+  async #endpointWrite(write: EndpointWrite): Promise<StoredEndpoint | null> {
     const row = await this.#write<EndpointRow>(write)
     return row === null ? null : endpointOf(row)
   }
