@@ -3,10 +3,7 @@
 import { assert } from '../../lib/assert.ts'
 import { leafHash } from '../../lib/merkle-hash.ts'
 import {
-  type Booking,
   type BookingFacts,
-  type BookingStatus,
-  type BookingType,
   type DateSpan,
   isUnitSet,
   type LedgerEvent,
@@ -20,21 +17,15 @@ import { formatNight, type Night } from '../domain/night.ts'
 import type { Restrictions } from '../domain/restrictions.ts'
 import type { Rates, Unit, UnitRules } from '../domain/unit.ts'
 import {
-  bigint,
-  boolean,
-  decodeNight,
-  decoderOf,
-  type Encoded,
-  encoderOf,
-  type Field,
-  id,
-  instant,
-  integer,
-  night,
-  nullable,
-  SharedValues,
-  text,
-} from './fields.ts'
+  decodeLoggedBooking,
+  type EncodedBooking,
+  encodeBooking,
+  type LoggedBooking,
+  loggedBooking,
+  loggedDifference,
+  withCreatedAt,
+} from './booking-codec.ts'
+import { decodeNight, SharedValues } from './fields.ts'
 import { CorruptLedgerError } from './journal-error.ts'
 import type { Entry, Envelope } from './record.ts'
 import { coveredText, type Link, type LinkedEntry, type Month, NO_LINK, nextLink } from './shard.ts'
@@ -251,11 +242,6 @@ function dateOrNull(value: unknown): Night | null {
   return value === null ? null : decodeNight(value)
 }
 
-function withCreatedAt(after: Partial<LoggedBooking>): Partial<LoggedBooking> {
-  const { createdAt = after.updatedAt } = after
-  return createdAt === undefined ? after : { ...after, createdAt }
-}
-
 /** A unit without a registration number is encoded without the member, as before units had one. */
 function encodeUnit(unit: Unit): Json {
   return { ...unit, registrationNumber: unit.registrationNumber ?? undefined, rules: encodeRules(unit.rules) }
@@ -320,85 +306,3 @@ export function decodeRestrictions(json: Json): Restrictions {
 const SHARED_MAX = 1_000
 const adjustments = new SharedValues<Rates['weekdayAdjustments']>(SHARED_MAX)
 const discounts = new SharedValues<Rates['lengthOfStayDiscounts']>(SHARED_MAX)
-
-type FieldsOf<T> = { readonly [N in keyof T]: Field<T[N]> }
-
-/** What an entry's payload says of a booking; which booking and unit it is, the entry says itself. */
-const LOGGED_FIELDS = {
-  type: text<BookingType>(),
-  status: text<BookingStatus>(),
-  source: text(),
-  arrival: night(),
-  departure: night(),
-  adults: integer(),
-  children: integer(),
-  extraBed: boolean(),
-  totalAmount: bigint(),
-  holdExpiresAt: nullable(instant()),
-  expectedUntil: nullable(night()),
-  cancelledAt: nullable(instant()),
-  createdAt: instant(),
-  updatedAt: instant(),
-  version: integer(),
-  groupId: nullable(text()),
-} as const satisfies FieldsOf<Omit<BookingFacts, 'id' | 'unitId'>>
-
-/** The fields of a booking as its row stores them. A field that `Booking` has and this lacks does not compile. */
-export const BOOKING_FIELDS = {
-  id: id('bkg'),
-  unitId: id('unt'),
-  ...LOGGED_FIELDS,
-  groupId: nullable(id('grp')),
-  sourceRef: nullable(text()),
-  cancelReason: nullable(text()),
-} as const satisfies FieldsOf<Booking>
-
-/** A booking as its row stores it. Its ids are text; only the row has them as UUIDs. */
-type EncodedBooking = Encoded<typeof BOOKING_FIELDS>
-
-export const encodeBooking: (booking: Booking) => EncodedBooking = encoderOf(BOOKING_FIELDS)
-
-type LoggedBooking = Encoded<typeof LOGGED_FIELDS>
-const LOGGED_NAMES = Object.keys(LOGGED_FIELDS) as (keyof LoggedBooking)[]
-const decodeLogged = decoderOf(LOGGED_FIELDS)
-
-/** What is logged of a booking, for JSON: members without a value are undefined, and so left out. In the order of the declaration. */
-function loggedBooking(booking: EncodedBooking): {
-  readonly [N in keyof LoggedBooking]: LoggedBooking[N] | undefined
-} {
-  return {
-    type: booking.type,
-    status: booking.status,
-    source: booking.source,
-    arrival: booking.arrival,
-    departure: booking.departure,
-    adults: booking.adults,
-    children: booking.children,
-    extraBed: booking.extraBed,
-    totalAmount: booking.totalAmount,
-    holdExpiresAt: booking.holdExpiresAt ?? undefined,
-    expectedUntil: booking.expectedUntil ?? undefined,
-    cancelledAt: booking.cancelledAt ?? undefined,
-    createdAt: booking.createdAt,
-    updatedAt: booking.updatedAt,
-    version: booking.version,
-    groupId: booking.groupId ?? undefined,
-  }
-}
-
-/** The members of `before` that `after` has with another value, or lacks. */
-function loggedDifference(before: EncodedBooking, after: EncodedBooking): Partial<LoggedBooking> {
-  const logged: Record<string, unknown> = {}
-  for (const name of LOGGED_NAMES) if (before[name] !== after[name]) logged[name] = before[name]
-  return logged
-}
-
-/** @throws CorruptLedgerError when a value is missing or has another form */
-function decodeLoggedBooking(
-  logged: Partial<LoggedBooking>,
-  ids: { readonly id: string; readonly unitId: string },
-): BookingFacts {
-  const stored: Record<string, unknown> = {}
-  for (const name of LOGGED_NAMES) stored[name] = logged[name] ?? (LOGGED_FIELDS[name].isNullable ? null : undefined)
-  return { ...ids, ...decodeLogged(stored as LoggedBooking) }
-}

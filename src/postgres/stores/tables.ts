@@ -7,7 +7,7 @@ import type { AccessToken, Agency, ApiKey, Plan, Role, Scope } from '../../core/
 import type { Person } from '../../core/catalogue/people.ts'
 import type { WebhookEventKind } from '../../core/domain/booking.ts'
 import type { FeeType, Unit, UnitRules, UnitStatus } from '../../core/domain/unit.ts'
-import { BOOKING_FIELDS } from '../../core/journal/entry-codec.ts'
+import { BOOKING_FIELDS } from '../../core/journal/booking-codec.ts'
 import {
   bigint,
   boolean,

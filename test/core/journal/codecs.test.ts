@@ -12,8 +12,8 @@ import {
 import { addNights } from '../../../src/core/domain/night.ts'
 import type { Restrictions } from '../../../src/core/domain/restrictions.ts'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
+import { BOOKING_FIELDS } from '../../../src/core/journal/booking-codec.ts'
 import {
-  BOOKING_FIELDS,
   decodeAnyEntry,
   decodeEntry,
   type EncodedEntry,

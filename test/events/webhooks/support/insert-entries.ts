@@ -1,4 +1,4 @@
-import { encodeBooking } from '../../../../src/core/journal/entry-codec.ts'
+import { encodeBooking } from '../../../../src/core/journal/booking-codec.ts'
 import { systemIds, uuidOf } from '../../../../src/lib/ids.ts'
 import type { Sql } from '../../../../src/postgres/client/connect.ts'
 import { inserted } from '../../../../src/postgres/stores/table.ts'
