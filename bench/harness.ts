@@ -136,10 +136,6 @@ export class Harness {
     throw new Error('Cannot measure: the checkpoints of what was seeded are not built')
   }
 
-  get servicePid(): number {
-    return this.#service.pid
-  }
-
   /** Gives a floor the service's own answer to such a request. */
   async prepareFloor(arm: Arm): Promise<void> {
     const { bytes } = sourceOf({ kind: arm.kind, size: this.#size, firstSale: 0 }).next()

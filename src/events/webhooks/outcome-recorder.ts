@@ -37,18 +37,9 @@ export class OutcomeRecorder {
     this.#onReplaced = options.onReplaced
   }
 
-  get waiting(): number {
-    return this.#waiting.length
-  }
-
   add(settled: readonly Settled[]): void {
     this.#waiting.push(...settled)
     this.#inFlight ??= this.#writeAll()
-  }
-
-  /** Resolves when everything added so far is written, or never will be. */
-  async drained(): Promise<void> {
-    await this.#inFlight
   }
 
   async #writeAll(): Promise<void> {
