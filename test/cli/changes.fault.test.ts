@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { programFile } from '../support/bundled-program.ts'
@@ -6,15 +6,12 @@ import { cliWith } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { CALLER } from '../support/samples.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
-import { startTestService, type TestService } from '../support/test-service.ts'
+import { startTestService } from '../support/test-service.ts'
 
-let service: TestService
 let agency: Agency
 let unit: Unit
 let key: string
-beforeAll(async () => {
-  service = await startTestService()
-})
+const service = await startTestService()
 afterAll(() => service.close())
 beforeEach(async () => {
   agency = await service.agency()

@@ -1,19 +1,16 @@
 /** The feed over the ends of processes: a drain, kills, take-overs. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { ChangeFollower } from '../support/change-followers.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { LOAD_AGENCY_IDS, LOAD_SECRET, Load, prepareForLoad } from '../support/load.ts'
 import { rounds } from '../support/long-run.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await prepareForLoad(database.url)
-})
+const database = await testDatabase()
+await prepareForLoad(database.url)
 afterAll(() => database.drop())
 
 const waitingAt = async ({ baseUrl }: ServiceProcess) => {

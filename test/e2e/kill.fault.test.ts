@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { eventually } from '../support/eventually.ts'
 import { expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { rounds } from '../support/long-run.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { startServiceOn } from '../support/service-process.ts'
 
 const ROUNDS = rounds({ push: 2, long: 20 })
 const CLIENTS = 64
 const LOAD_MS = 250
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await prepareForLoad(database.url)
-})
+const database = await testDatabase()
+await prepareForLoad(database.url)
 afterAll(() => database.drop())
 
 test(`kill -9 under load of ${CLIENTS} clients, ${ROUNDS} rounds: nothing acknowledged is lost, nothing is sold twice`, async () => {

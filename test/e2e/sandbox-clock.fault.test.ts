@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { DAY_MS, HOUR_MS, instantText } from '../../src/lib/clock.ts'
 import { systemIds, uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { makeKey } from '../support/fixtures.ts'
 import { holding } from '../support/held-lock.ts'
 import { addAgency, addUnit, openTestDatabaseLedger } from '../support/open-ledger.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { AMPLE_PLAN, CALLER, requestFor, sampleUnit } from '../support/samples.ts'
 import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
@@ -14,10 +14,7 @@ const START = Date.UTC(2050, 2, 1)
 const UNITS = 10
 const HOLDS_OF_EACH = 100
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
 
 /** A sandbox with a thousand holds, one for each hour. */

@@ -1,21 +1,18 @@
 /** Streams of changes over the time that Bun leaves an idle connection open: one that has nothing to say, and one that nobody reads. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { SERVE_OPTIONS } from '../../src/http/server/listener.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { openStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { LOAD_SECRET, Load, prepareForLoad } from '../support/load.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { RandomChanges } from '../support/random-changes.ts'
 import { scrape } from '../support/scrape.ts'
 import { startServiceOn } from '../support/service-process.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await prepareForLoad(database.url)
-})
+const database = await testDatabase()
+await prepareForLoad(database.url)
 afterAll(() => database.drop())
 
 test('a stream without changes outlives the idle timeout of connections, and then shows the next change', async () => {

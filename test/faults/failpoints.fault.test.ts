@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { seedsOf } from '../sim/seeds.ts'
 import { programFile } from '../support/bundled-program.ts'
 import { expectCalendarOfRows, expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { rounds } from '../support/long-run.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { startServiceOn } from '../support/service-process.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await prepareForLoad(database.url)
-})
+const database = await testDatabase()
+await prepareForLoad(database.url)
 afterAll(() => database.drop())
 
 const POINTS = ['before send', 'after send', 'after commit', 'before answer', 'mid-snapshot']
