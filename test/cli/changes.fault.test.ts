@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { programFile } from '../support/bundled-program.ts'
@@ -6,13 +6,12 @@ import { cliWith } from '../support/cli-terminal.ts'
 import { eventually } from '../support/eventually.ts'
 import { CALLER } from '../support/samples.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
 let agency: Agency
 let unit: Unit
 let key: string
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   unit = await service.unit(agency, { slug: 'sea-view' })

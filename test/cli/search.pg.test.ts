@@ -1,15 +1,14 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { cliWith } from '../support/cli-terminal.ts'
 import { sampleRules } from '../support/samples.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 const key = (await service.key(agency)).secret
 await service.unit(agency, { slug: 'sea-view', name: 'Sea View', city: 'Lisbon', bedrooms: 2, maxGuests: 4 })
 const rules = sampleRules({ basePrice: 20_000 })
 await service.unit(agency, { slug: 'garden', name: 'Garden', city: 'Porto', bedrooms: 1, maxGuests: 3, rules })
-afterAll(() => service.close())
 
 const cli = (...args: string[]) => cliWith({})('search', '--url', service.url, ...args)
 

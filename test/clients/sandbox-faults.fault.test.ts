@@ -1,8 +1,8 @@
 /** Both clients against the faults of a real sandbox: each refusal is its class, and what was booked without an answer is settled. */
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Nightledger } from '../../clients/typescript/src/index.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 import { PYTHON_MISSING } from './support/driver-process.ts'
 
 const FAULTS: readonly (readonly [fault: string, shown: string])[] = [
@@ -21,8 +21,7 @@ const FAULTS: readonly (readonly [fault: string, shown: string])[] = [
 const SCOPES = ['read:availability', 'read:rates', 'read:bookings', 'write:bookings']
 const SHOWN = FAULTS.map(([fault, shown]) => `${fault} ${shown}`)
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 /** A key of the sandbox of a new agency. */
 async function sandboxKey(): Promise<string> {

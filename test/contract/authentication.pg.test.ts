@@ -1,19 +1,18 @@
 /** See docs/contract.md#authentication: one test per rule and per row of the scope table. */
 
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { SCOPES, type Scope } from '../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { sampleId } from '../support/samples.ts'
-import { type PartnerCall, startTestService } from '../support/test-service.ts'
+import { type PartnerCall, sharedTestService } from '../support/test-service.ts'
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 await service.unit(agency, { slug: 'sea-view' })
 const { secret: key } = await service.key(agency)
 const stay = { unit: 'sea-view', arrival: '2027-03-01', departure: '2027-03-04' }
 const bookingId = (await service.call('/bookings', { key, json: stay })).body.booking.id
-afterAll(() => service.close())
 
 const UNAUTHORIZED = { status: 401, body: { code: 'UNAUTHORIZED' } }
 const getMe = (authorization?: string): Promise<HttpAnswer> =>

@@ -1,18 +1,17 @@
 /** See docs/partner-additions.md#2-get-calendar-all-units-at-once: a test per sentence, limits at their edges, and generated units. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, type Night } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { generatedRules } from '../support/generated-rules.ts'
 import { CALLER, night, requestFor, sampleRules } from '../support/samples.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService, startTestService } from '../support/test-service.ts'
 
 let agency: Agency
 let key: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   key = (await service.key(agency)).secret

@@ -1,5 +1,5 @@
 /** See docs/partner-additions.md#4-get-changes-nothing-missed: one test per sentence. */
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency, ApiKey } from '../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import { Cursors } from '../../src/events/changes/cursor.ts'
@@ -10,15 +10,14 @@ import { firedEvents } from '../support/fired-events.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { copyOf, testDatabase } from '../support/postgres.ts'
 import { CALLER, requestFor, sampleId } from '../support/samples.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService, startTestService } from '../support/test-service.ts'
 
 let agency: Agency
 let key: string
 let apiKey: ApiKey
 let unit: Unit
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   const made = await service.key(agency)

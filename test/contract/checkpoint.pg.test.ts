@@ -1,5 +1,5 @@
 /** The history that partners can check: signed checkpoints, and the proofs that go with them (docs/partner-additions.md#14-checkpoints). */
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { CheckpointSigner, isSignedBy, readCheckpoint } from '../../src/events/checkpoints/checkpoint-note.ts'
 import { Checkpoints } from '../../src/events/checkpoints/checkpoints.ts'
 import { isIncluded } from '../../src/events/checkpoints/merkle-tree.ts'
@@ -7,13 +7,12 @@ import { leafHash } from '../../src/lib/merkle-hash.ts'
 import { PostgresCheckpointRows } from '../../src/postgres/stores/postgres-checkpoint-rows.ts'
 import { isConsistent, makeCheckpoints } from '../support/checkpoints.ts'
 import { send } from '../support/http-call.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 const key = (await service.key(agency)).secret
 await service.unit(agency, { slug: 'sea-view' })
-afterAll(() => service.close())
 
 async function book(arrival: string, departure: string): Promise<string> {
   const answer = await service.asPartner(key, '/bookings', { unit: 'sea-view', arrival, departure })

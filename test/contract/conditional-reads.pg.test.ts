@@ -1,5 +1,5 @@
 /** See docs/partner-additions.md#1-conditional-reads: a test per sentence, and generated changes. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, type Night } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
@@ -9,14 +9,13 @@ import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { generatedRules } from '../support/generated-rules.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { CALLER, night, requestFor, sampleRules } from '../support/samples.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService, startTestService } from '../support/test-service.ts'
 
 let agency: Agency
 let key: string
 let seaView: Unit
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   key = (await service.key(agency)).secret

@@ -1,16 +1,15 @@
 /** See docs/contract.md#endpoints: one test per row of each table, and per sentence around them. */
 
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { CALLER, requestFor, sampleId, sampleRules } from '../support/samples.ts'
-import { type PartnerCall, startTestService, type TestService } from '../support/test-service.ts'
+import { type PartnerCall, sharedTestService, type TestService } from '../support/test-service.ts'
 
 let agency: Agency
 let key: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   key = (await service.key(agency)).secret

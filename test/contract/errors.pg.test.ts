@@ -1,18 +1,17 @@
 /** See docs/contract.md#errors, docs/contract.md#limits, docs/contract.md#conventions and docs/contract.md#versioning: one test per row that a REST request can show. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { CALLER, night, requestFor, sampleRules } from '../support/samples.ts'
-import { type PartnerCall, startTestService } from '../support/test-service.ts'
+import { type PartnerCall, sharedTestService, startTestService } from '../support/test-service.ts'
 
 let agency: Agency
 let unit: Unit
 let key: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   key = (await service.key(agency)).secret

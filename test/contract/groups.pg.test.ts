@@ -1,15 +1,14 @@
 /** Several stays at once (docs/partner-additions.md#11-several-stays-at-once): a test per sentence. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { AMPLE_PLAN, sampleRules } from '../support/samples.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
 let agency: Agency
 let key: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency({ plan: AMPLE_PLAN })
   key = (await service.key(agency)).secret

@@ -1,9 +1,9 @@
 /** Everything of agency B, tried with every key of agency A, answers as if it did not exist. */
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { type Agency, SCOPES } from '../../src/core/catalogue/agency.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { sampleId } from '../support/samples.ts'
-import { type PartnerCall, startTestService } from '../support/test-service.ts'
+import { type PartnerCall, sharedTestService } from '../support/test-service.ts'
 
 const keysOfA: string[] = []
 const idsOfB: { bookings: string[]; guests: string[] } = { bookings: [], guests: [] }
@@ -11,7 +11,7 @@ const NO_BOOKING = sampleId('bkg', 'none')
 const NO_GUEST = sampleId('gst', 'none')
 const SLUGS_OF_B = ['secret-villa', 'secret-loft']
 
-const service = await startTestService()
+const service = await sharedTestService()
 const a = await service.agency()
 const b = await service.agency()
 for (const scopes of [SCOPES, ...SCOPES.map((scope) => [scope])])
@@ -21,7 +21,6 @@ await fill(a, ['own-villa'], keysOfA[0] ?? '')
 await fill(b, SLUGS_OF_B, keyOfB)
 idsOfB.bookings = (await service.call('/bookings', { key: keyOfB })).body.bookings.map(({ id }: { id: string }) => id)
 idsOfB.guests = (await service.call('/guests', { key: keyOfB })).body.guests.map(({ id }: { id: string }) => id)
-afterAll(() => service.close())
 
 async function fill(agency: Agency, slugs: string[], key: string) {
   for (const [i, slug] of slugs.entries()) {

@@ -1,6 +1,6 @@
 /** See docs/partner-additions.md#10-what-was-known-when: a test per sentence, and generated changes. */
 
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { keepMonthEnds } from '../../src/app/month-archive.ts'
 import { ENTRIES_PER_PART } from '../../src/core/bookings/units-as-of.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
@@ -14,7 +14,7 @@ import { rounds } from '../support/long-run.ts'
 import { clockAt, haveMonthsSince, monthsAgo } from '../support/past-months.ts'
 import { testDatabase } from '../support/postgres.ts'
 import { night, sampleId, sampleRules } from '../support/samples.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService, startTestService } from '../support/test-service.ts'
 
 let now = Date.now()
 let agency: Agency
@@ -22,8 +22,7 @@ let key: string
 let seaView: Unit
 let garden: Unit
 
-const service = await startTestService({ clock: clockAt(() => now), limits: { snapshotEvery: 4 } })
-afterAll(() => service.close())
+const service = await sharedTestService({ clock: clockAt(() => now), limits: { snapshotEvery: 4 } })
 beforeEach(async () => {
   agency = await service.agency()
   key = (await service.key(agency)).secret

@@ -1,8 +1,8 @@
 /** See docs/contract.md#resources-and-their-fields: one test per row of each table. */
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { BOOKING_STATUSES, BOOKING_TYPES } from '../../src/core/domain/booking.ts'
 import { UNIT_STATUSES } from '../../src/core/domain/unit.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
 const isString = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && Number.isFinite(value)
@@ -19,7 +19,7 @@ const SCOPES = ['read:units', 'read:availability', 'read:rates', 'read:bookings'
 // biome-ignore lint/suspicious/noExplicitAny: bodies as they come
 const seen: Record<string, any> = {}
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency({ name: 'Harbour Stays', currency: 'CHF', timezone: 'Europe/Zurich' })
 const key = await service.key(agency)
 await service.unit(agency, {
@@ -47,7 +47,6 @@ seen['Booking'] = (await read(`/bookings/${made.body.booking.id}`)).booking
 const guestId = (await read('/guests')).guests[0].id
 seen['Guest'] = (await read(`/guests/${guestId}`)).guest
 seen['FeeTypes'] = (await read('/fee-types')).feeTypes
-afterAll(() => service.close())
 
 type Row = readonly [field: string, is: (value: unknown) => boolean]
 

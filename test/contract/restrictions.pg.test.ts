@@ -1,8 +1,8 @@
 /** Restrictions, from the portal to the answers to partners (docs/partner-additions.md#8-restrictions): a test per sentence. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { type Clock, DAY_MS, dayOf, systemClock } from '../../src/lib/clock.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
 let agency: Agency
 let key: string
@@ -12,8 +12,7 @@ let portal: string
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
 
-const service = await startTestService({ clock })
-afterAll(() => service.close())
+const service = await sharedTestService({ clock })
 beforeEach(async () => {
   shiftMs = 0
   agency = await service.agency()

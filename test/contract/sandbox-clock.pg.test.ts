@@ -1,5 +1,5 @@
 /** The clock of a sandbox (docs/design.md#the-clock-of-a-sandbox), with the real service: a test per sentence. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { PostOnce } from '../../src/events/webhooks/guarded-post.ts'
 import { DAY_MS, HOUR_MS, instantText } from '../../src/lib/clock.ts'
@@ -7,7 +7,7 @@ import { uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { firedEvents } from '../support/fired-events.ts'
 import { startSender } from '../support/running-sender.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 
 /** What the clock shows at first: years after any day on which this runs. */
@@ -17,8 +17,7 @@ const DAYS_800 = 800 * DAY_MS
 let agency: Agency
 let key: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await sandbox()
   key = (await service.key(agency)).secret

@@ -1,5 +1,5 @@
 /** How a sandbox ends, and what becomes of everything that is in progress meanwhile (docs/design.md#sandbox). */
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { KeyCommands } from '../../src/accounts/key-commands.ts'
 import { makeSecret } from '../../src/accounts/secrets.ts'
 import { successLine } from '../../src/core/bookings/durable-writes.ts'
@@ -17,10 +17,9 @@ import { holding } from '../support/held-lock.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
 import { CALLER } from '../support/samples.ts'
 import { TEST_SECRET_KEY } from '../support/service-process.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 /** A live agency with a unit, and its sandbox. */
 interface World {

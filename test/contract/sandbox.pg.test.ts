@@ -1,15 +1,14 @@
 /** Sandboxes (docs/partner-additions.md#12-sandbox): a test per sentence. What separates them from live agencies is in sandbox-isolation. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { idInShard, shardOf } from '../../src/core/journal/shard.ts'
 import { DAY_MS, HOUR_MS, systemClock } from '../../src/lib/clock.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import type { HttpAnswer } from '../support/http-call.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 interface Made {
   readonly live: Agency

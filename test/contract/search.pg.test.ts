@@ -1,5 +1,5 @@
 /** See docs/partner-additions.md#3-get-search-what-can-be-booked-with-exact-totals: a test per sentence, limits at their edges, and generated agencies. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { addNights, formatNight } from '../../src/core/domain/night.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
@@ -7,7 +7,7 @@ import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { generatedRules } from '../support/generated-rules.ts'
 import { rounds } from '../support/long-run.ts'
 import { CALLER, night, requestFor, sampleRules } from '../support/samples.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService, startTestService } from '../support/test-service.ts'
 
 interface Offer {
   unit: string
@@ -20,8 +20,7 @@ interface Offer {
 let agency: Agency
 let key: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   key = (await service.key(agency)).secret

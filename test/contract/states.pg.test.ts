@@ -1,19 +1,18 @@
 /** See docs/contract.md#states-and-transitions: one test per row. */
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { HOUR_MS } from '../../src/lib/clock.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { eventually } from '../support/eventually.ts'
 import { firedEvents } from '../support/fired-events.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
 let month = 0
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency({ defaultHoldHours: 5 })
 const agencyId = agency.id
 const key = (await service.key(agency)).secret
 await service.unit(agency, { slug: 'sea-view' })
-afterAll(() => service.close())
 
 /** Nights of a month that no other test of this file uses. */
 function freshStay() {

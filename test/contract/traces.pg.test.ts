@@ -1,17 +1,16 @@
 /** What becomes of a request's `traceparent`: docs/operating.md#traces. */
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { childOf, traceIdOf } from '../../src/lib/traceparent.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 import { verifyDatabase } from '../support/verify-database.ts'
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 const TRACE = traceIdOf(TRACEPARENT)
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 const unit = await service.unit(agency, { slug: 'sea-view' })
 const key = await service.key(agency)
-afterAll(() => service.close())
 
 const stay = (month: string) => ({ unit: 'sea-view', arrival: `2027-${month}-01`, departure: `2027-${month}-04` })
 

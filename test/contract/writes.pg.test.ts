@@ -1,18 +1,17 @@
 /** Writes made with a key: their audit trail and their idempotency (docs/contract.md#conventions; docs/design.md#audit, docs/design.md#additive-headers). */
 
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { auditTrail } from '../support/audit-trail.ts'
 import type { TestKey } from '../support/ledger.ts'
 import { sampleId, sampleRules } from '../support/samples.ts'
-import { type PartnerCall, startTestService } from '../support/test-service.ts'
+import { type PartnerCall, sharedTestService } from '../support/test-service.ts'
 
 let agency: Agency
 let key: TestKey
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   key = await service.key(agency)

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { ROLES } from '../../src/core/catalogue/agency.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { Conformity, isOfBusyMachine } from '../support/conformity.ts'
@@ -7,7 +7,7 @@ import { rounds } from '../support/long-run.ts'
 import { RequestGenerator } from '../support/request-generator.ts'
 import { sampleId, sampleRules } from '../support/samples.ts'
 import { TEST_PORTAL_TOKEN } from '../support/service-process.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
 const REQUESTS = rounds({ push: 4_000, long: 12_000 })
 const AT_ONCE = 32
@@ -23,7 +23,7 @@ const known: Record<string, string[]> = {
   'If-Match': ['"1"', ...Array(10).fill('"9"')],
 }
 
-const service = await startTestService()
+const service = await sharedTestService()
 const [agency, other] = [await service.agency(), await service.agency()]
 known['agencySlug'] = [...Array(8).fill(agency.slug), other.slug, 'nobody']
 for (const slug of ['sea-view', 'garden'])
@@ -36,7 +36,6 @@ tokens.push((await service.accessToken(other, 'owner')).secret, TEST_PORTAL_TOKE
 tokens.push((await service.accessToken(agency, 'owner', { revokedAt: Date.UTC(2026, 0, 2) })).secret)
 known['asOf'] = [new Date().toISOString(), '2020-01-01T00:00:00+02:00', '2098-01-01T00:00Z']
 const document = (await service.ask('/openapi.json')).body
-afterAll(() => service.close())
 
 /** Closes the agency to everyone, or takes long; and while a calendar address is being changed, to read it is a 500 by design. */
 const isSkipped = (method: string, path: string) =>

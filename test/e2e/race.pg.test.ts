@@ -1,24 +1,23 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { SeededRandom } from '../../src/lib/seeded-random.ts'
 import { auditTrail } from '../support/audit-trail.ts'
 import { rounds } from '../support/long-run.ts'
 import { sampleRules } from '../support/samples.ts'
-import { startTestService } from '../support/test-service.ts'
+import { sharedTestService } from '../support/test-service.ts'
 
 const CLIENTS = 200
 const ROUNDS = rounds({ push: 20, long: 100 })
 const STAYS = rounds({ push: 200, long: 1_000 })
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 const agencyId = agency.id
 const key = (await service.key(agency)).secret
 await service.unit(agency, { slug: 'sea-view' })
 await service.feeType(agency, { amount: 1_999 })
 await service.feeType(agency, { kind: 'percent', amount: null, basisPoints: 333 })
-afterAll(() => service.close())
 
 const day = (n: number) => new Date(Date.UTC(2027, 0, 1 + n)).toISOString().slice(0, 10)
 

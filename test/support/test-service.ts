@@ -1,3 +1,4 @@
+import { afterAll } from 'bun:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { PortalAccess } from '../../src/accounts/portal-access.ts'
@@ -46,6 +47,13 @@ export interface TestService extends TestLedger {
 const SEEN_MAX = 100_000
 /** Answers of the portal that are not JSON, or the document itself. */
 const UNDESCRIBED = /calendar\.ics|openapi\.json/
+
+/** One for all tests of a file, which is closed after them. To be called at the top of the file. */
+export async function sharedTestService(options: Parameters<typeof startTestService>[0] = {}): Promise<TestService> {
+  const service = await startTestService(options)
+  afterAll(() => service.close())
+  return service
+}
 
 /** @param options.requestsPerMinute of each access token; left out: no limit */
 export async function startTestService({

@@ -1,17 +1,15 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 /*
  * The MCP project's client of the revisions after the handshake. Left to itself it begins with server/discover.
  */
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 await service.unit(agency, { slug: 'sea-view' })
 const secret = (await service.key(agency)).secret
-
-afterAll(() => service.close())
 
 test.each([
   ['auto', '2026-07-28'],

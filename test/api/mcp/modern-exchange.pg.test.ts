@@ -1,19 +1,17 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 /*
  * Revision 2026-07-28 on the wire, byte by byte: requests written as the specification shows them (Streamable HTTP, Standard
  * Request Headers), answers compared whole.
  */
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 const unit = await service.unit(agency, { slug: 'sea-view' })
 await service.book(agency, unit, '2027-03-02', '2027-03-03')
 const secret = (await service.key(agency, { scopes: ['read:availability'] })).secret
-
-afterAll(() => service.close())
 
 const META = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"ExampleClient","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}`
 const SERVER_INFO = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"nightledger","title":"Nightledger","version":"1.0.0"}}`

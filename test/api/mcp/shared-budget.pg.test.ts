@@ -1,10 +1,8 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { rpc, toolCall } from '../../support/memory-mcp.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
-const service = await startTestService()
-
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 const BUDGET = 250
 

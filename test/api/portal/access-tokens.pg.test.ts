@@ -1,18 +1,17 @@
-import { afterAll, describe, expect, mock, spyOn, test } from 'bun:test'
+import { describe, expect, mock, spyOn, test } from 'bun:test'
 import { connect } from 'node:net'
 import { PortalAccess } from '../../../src/accounts/portal-access.ts'
 import { type Clock, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { sha256Hex } from '../../../src/lib/ids.ts'
 import { eventually } from '../../support/eventually.ts'
 import { parseAnswers } from '../../support/raw-http.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 /** Moved on by tests in which something expires. */
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
 
-const service = await startTestService({ clock })
-afterAll(() => service.close())
+const service = await sharedTestService({ clock })
 
 const as = (token: string, path: string, json?: unknown, method?: string) =>
   service.ask(path, json, { token, ...(method === undefined ? {} : { method }) })

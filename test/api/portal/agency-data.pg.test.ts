@@ -1,16 +1,15 @@
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { SCOPES } from '../../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { sampleId } from '../../support/samples.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let path: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency({ timezone: 'Pacific/Apia' })
   path = `/agencies/${agency.slug}`

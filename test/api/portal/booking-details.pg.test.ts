@@ -1,13 +1,12 @@
 /** What a booking's page shows beyond the booking: the lines of its total, and the deliveries of its events. */
 
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 import { verifyDatabase } from '../../support/verify-database.ts'
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 const STAY = { arrival: '2027-03-01', departure: '2027-03-05' }
 

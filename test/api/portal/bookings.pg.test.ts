@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { BOOKING_STATUSES, type BookingStatus, TRANSITIONS } from '../../../src/core/domain/booking.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
@@ -6,14 +6,13 @@ import { HOUR_MS } from '../../../src/lib/clock.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
 import { firedEvents } from '../../support/fired-events.ts'
 import { sampleId, sampleRules } from '../../support/samples.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let unit: Unit
 let path: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency({ timezone: 'Europe/Berlin' })
   unit = await service.unit(agency)

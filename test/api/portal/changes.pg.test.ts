@@ -1,5 +1,5 @@
 /** `GET {a}/changes`: see docs/design.md#changes, "The agency's own feed". What it shares with the partners' is tested there. */
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { SET_RATES_ROUTE } from '../../../src/api/portal/agency-change.ts'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
@@ -10,14 +10,13 @@ import { eventually } from '../../support/eventually.ts'
 import type { HttpAnswer } from '../../support/http-call.ts'
 import type { TestAccessToken } from '../../support/ledger.ts'
 import { signIn, signOut } from '../../support/page-sessions.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let viewer: TestAccessToken
 let a: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   viewer = await service.accessToken(agency, 'viewer')

@@ -1,17 +1,16 @@
 /** See docs/design.md#dry-runs-and-moves: a test per sentence. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import type { HttpAnswer } from '../../support/http-call.ts'
 import { sampleId, sampleRules } from '../../support/samples.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let path: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   path = `/agencies/${agency.slug}`

@@ -1,15 +1,14 @@
 /** Several stays at once, made by the agency (docs/partner-additions.md#11-several-stays-at-once). */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { sampleRules } from '../../support/samples.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let path: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   path = `/agencies/${agency.slug}`

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { PORTAL_OPERATIONS } from '../../../src/api/portal/portal-surface.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { isWrite, routeNameOf } from '../../../src/http/operation.ts'
@@ -7,12 +7,11 @@ import { makeDeliveries } from '../../events/webhooks/support/make-deliveries.ts
 import { makePasskey } from '../../support/authenticator.ts'
 import { FROM_THE_PAGE } from '../../support/page-sessions.ts'
 import { invite, joined } from '../../support/people.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 /* Every write of the portal, repeated with its Idempotency-Key: made once, answered twice. */
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 interface World {
   readonly agency: Agency

@@ -1,10 +1,9 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { startTestService } from '../../support/test-service.ts'
+import { describe, expect, test } from 'bun:test'
+import { sharedTestService } from '../../support/test-service.ts'
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 const a = `/agencies/${agency.slug}`
-afterAll(() => service.close())
 
 async function booked(): Promise<{ path: string; id: string }> {
   const unit = await service.unit(agency)

@@ -1,13 +1,13 @@
 /** When a key was last used: in the agency's list of keys, to the minute. */
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { Catalogue } from '../../../src/core/catalogue/catalogue.ts'
 import { MINUTE_MS } from '../../../src/lib/clock.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 const A = '/agencies/harbour'
 
-const service = await startTestService()
+const service = await sharedTestService()
 await service.ask('/agencies', {
   slug: 'harbour',
   name: 'Harbour Stays',
@@ -17,7 +17,6 @@ await service.ask('/agencies', {
 })
 const used = await newKey()
 const idle = await newKey()
-afterAll(() => service.close())
 
 async function newKey() {
   const { key, secret } = (await service.ask(`${A}/keys`, {})).body

@@ -1,11 +1,10 @@
 /** What is large counts as several requests of its token and agency (src/accounts/token-rate-limit.ts). */
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { AGENCY_BUDGET_FACTOR, BODY_BYTES_PER_REQUEST } from '../../../src/accounts/token-rate-limit.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 const LIMIT = 12
-const service = await startTestService({ requestsPerMinute: LIMIT })
-afterAll(() => service.close())
+const service = await sharedTestService({ requestsPerMinute: LIMIT })
 
 /** How many of these requests pass before the first 429. */
 async function passed(ask: () => Promise<{ status: number }>): Promise<number> {

@@ -1,11 +1,10 @@
 /** An agency has so many API keys and access tokens that are valid, and no more (src/core/catalogue/agency.ts). */
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { ENDED_CREDENTIALS_KEPT_MAX, LIVE_CREDENTIALS_MAX } from '../../../src/core/catalogue/agency.ts'
 import { PostgresCatalogueStore } from '../../../src/postgres/stores/postgres-catalogue-store.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 const KINDS = [
   { path: '/access-tokens', draft: { name: 'x', role: 'viewer' }, member: 'accessToken', what: 'access tokens' },

@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { DAY_MS } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 interface Seen {
   readonly id: string

@@ -1,5 +1,5 @@
 /** Passkeys, over HTTP with a software authenticator: signing in, and the passkeys and sessions of one's own. */
-import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { PASSKEYS_PER_PERSON_MAX } from '../../../src/accounts/passkeys.ts'
 import { type Clock, MINUTE_MS, systemClock } from '../../../src/lib/clock.ts'
 import { idOf, uuidOf } from '../../../src/lib/ids.ts'
@@ -19,13 +19,12 @@ import {
 } from '../../support/people.ts'
 import { CALLER } from '../../support/samples.ts'
 import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService, startTestService } from '../../support/test-service.ts'
 
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
-const service = await startTestService({ clock })
+const service = await sharedTestService({ clock })
 const agency = await service.agency()
-afterAll(() => service.close())
 
 const as = ({ cookie }: Pick<Joined, 'cookie'>, path: string, json?: unknown, method?: string) =>
   service.ask(path, json, {

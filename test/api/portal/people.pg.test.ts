@@ -1,5 +1,5 @@
 /** The people of an agency: inviting, changing and removing them, and the links that let them in. */
-import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { LINK_READS_PER_MINUTE } from '../../../src/accounts/person-sign-in.ts'
 import type { Session } from '../../../src/accounts/portal-sessions.ts'
 import { WriteError } from '../../../src/core/bookings/write-error.ts'
@@ -25,14 +25,13 @@ import {
 } from '../../support/people.ts'
 import { CALLER } from '../../support/samples.ts'
 import { TEST_PAGE_URL } from '../../support/service-process.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
-const service = await startTestService({ clock })
+const service = await sharedTestService({ clock })
 const agency = await service.agency()
 const a = `/agencies/${agency.slug}`
-afterAll(() => service.close())
 
 /** As the page asks for this person. */
 const as = ({ cookie }: Pick<Joined, 'cookie'>, path: string, json?: unknown, method?: string) =>

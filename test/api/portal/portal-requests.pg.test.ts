@@ -1,9 +1,8 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 describe('the portal', () => {
   test.each([

@@ -1,5 +1,5 @@
 /** See docs/design.md#rates-preview. */
-import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { ratesJson } from '../../../src/http/json/rates-json.ts'
@@ -7,13 +7,12 @@ import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { generatedRules } from '../../support/generated-rules.ts'
 import { night, sampleRules } from '../../support/samples.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let path: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   path = `/agencies/${agency.slug}/units/sea-view/rates`

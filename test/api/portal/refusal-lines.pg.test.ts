@@ -1,10 +1,9 @@
 /** What refused writes may leave in the audit trail, which is kept for good (src/accounts/token-rate-limit.ts). */
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { REFUSAL_LINES_PER_MEMBER_MAX } from '../../../src/accounts/token-rate-limit.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
-const service = await startTestService({ requestsPerMinute: 1_000 })
-afterAll(() => service.close())
+const service = await sharedTestService({ requestsPerMinute: 1_000 })
 
 test('the first refused writes of a token and minute have lines of their own, the rest one line with their number', async () => {
   const agency = await service.agency()

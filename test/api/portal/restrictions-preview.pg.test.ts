@@ -1,5 +1,5 @@
 /** What restrictions would do, before they are saved (docs/partner-additions.md#8-restrictions). */
-import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { beforeEach, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { addNights, formatNight, type Night } from '../../../src/core/domain/night.ts'
 import { restrictionsJson } from '../../../src/http/json/restrictions-json.ts'
@@ -8,7 +8,7 @@ import { uuidOf } from '../../../src/lib/ids.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import { generatedRestrictions } from '../../support/generated-rules.ts'
 import { AMPLE_PLAN, sampleRules } from '../../support/samples.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let path: string
@@ -22,8 +22,7 @@ const clock: Clock = {
 const ABOUT = (Math.floor(now / DAY_MS) + 60) as Night
 const day = (n: number) => formatNight(addNights(ABOUT, n))
 
-const service = await startTestService({ clock })
-afterAll(() => service.close())
+const service = await sharedTestService({ clock })
 beforeEach(async () => {
   agency = await service.agency({ plan: AMPLE_PLAN })
   path = `/agencies/${agency.slug}/units/sea-view/restrictions`

@@ -1,5 +1,5 @@
 /** The sessions of the portal's page, over HTTP: signing in and out, and what a request with the cookie may do. */
-import { afterAll, describe, expect, mock, spyOn, test } from 'bun:test'
+import { describe, expect, mock, spyOn, test } from 'bun:test'
 import { connect } from 'node:net'
 import { PortalAccess } from '../../../src/accounts/portal-access.ts'
 import { PortalSessions } from '../../../src/accounts/portal-sessions.ts'
@@ -9,14 +9,13 @@ import { eventually } from '../../support/eventually.ts'
 import { FROM_THE_PAGE, isCleared, signIn, signOut } from '../../support/page-sessions.ts'
 import { parseAnswers } from '../../support/raw-http.ts'
 import { TEST_PORTAL_TOKEN } from '../../support/service-process.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 /** Moved on by tests in which something expires. */
 let shiftMs = 0
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + shiftMs }
-const service = await startTestService({ clock })
+const service = await sharedTestService({ clock })
 const agency = await service.agency()
-afterAll(() => service.close())
 
 type Headers = Record<string, string>
 

@@ -1,12 +1,12 @@
 /** See docs/design.md#tape: a test per sentence. */
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import type { Unit } from '../../../src/core/domain/unit.ts'
 import { type Clock, DAY_MS, systemClock } from '../../../src/lib/clock.ts'
 import { SeededRandom } from '../../../src/lib/seeded-random.ts'
 import type { HttpAnswer } from '../../support/http-call.ts'
 import { CALLER, sampleRules } from '../../support/samples.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let path: string
@@ -19,8 +19,7 @@ const clock: Clock = {
   after: (ms, task) => systemClock.after(ms, task),
 }
 
-const service = await startTestService({ clock })
-afterAll(() => service.close())
+const service = await sharedTestService({ clock })
 beforeEach(async () => {
   agency = await service.agency({ currency: 'JPY', timezone: 'Asia/Tokyo' })
   path = `/agencies/${agency.slug}`

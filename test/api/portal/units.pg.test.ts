@@ -1,15 +1,14 @@
-import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { CALENDARS_PER_UNIT_MAX } from '../../../src/api/portal/calendar-texts.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { sampleId } from '../../support/samples.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
 let agency: Agency
 let path: string
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 beforeEach(async () => {
   agency = await service.agency()
   path = `/agencies/${agency.slug}`

@@ -1,5 +1,5 @@
 /** A request is admitted by its headers. A change to its key before its body has arrived still takes effect. */
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import type { Agency, ApiKey } from '../../../src/core/catalogue/agency.ts'
 import { auditTrail } from '../../support/audit-trail.ts'
@@ -7,12 +7,11 @@ import { eventually } from '../../support/eventually.ts'
 import type { TestKey } from '../../support/ledger.ts'
 import { toolCall } from '../../support/memory-mcp.ts'
 import { parseAnswers, type RawAnswer } from '../../support/raw-http.ts'
-import { startTestService } from '../../support/test-service.ts'
+import { sharedTestService } from '../../support/test-service.ts'
 
-const service = await startTestService()
+const service = await sharedTestService()
 const agency = await service.agency()
 await service.unit(agency, { slug: 'sea-view' })
-afterAll(() => service.close())
 
 const used = () => service.ledger.usage.position(agency.id, agency.plan.requestsPerMonth).used
 

@@ -1,8 +1,7 @@
-import { afterAll, expect, test } from 'bun:test'
-import { startTestService } from '../../support/test-service.ts'
+import { expect, test } from 'bun:test'
+import { sharedTestService } from '../../support/test-service.ts'
 
-const service = await startTestService()
-afterAll(() => service.close())
+const service = await sharedTestService()
 
 test('the README walk: list, availability, quote, book, blocked, conflict, cancel, free, cancel again', async () => {
   const agency = await service.agency()
