@@ -64,6 +64,25 @@ export const PINGS_AT_ONCE_MAX = 8
 /** How long a registration may wait for the name to resolve. */
 const RESOLVE_MS_MAX = 5_000
 
+interface WebhookCommandsOptions {
+  readonly rows: EndpointRows
+  readonly resolver: NameResolver
+  readonly post: PostOnce
+  readonly box: SecretBox
+  readonly clock: Clock
+  /** What a sandbox's clock shows; left out: there is none. Secrets expire by `clock` all the same. */
+  readonly timeOf?: (agencyId: string) => Instant
+  /** Left out: no agency is one. */
+  readonly isSandbox?: (agencyId: string) => boolean
+  readonly newId: IdSource
+  /** `host:port`, lower case (WEBHOOK_ALLOW_HOSTS). */
+  readonly allowHosts: readonly string[]
+  /** The sender must look again: a delivery is due, or an endpoint changed. */
+  readonly onChange: (change: { agencyId: string; endpointId: string }) => void
+  /** From now on the agency may have an endpoint for these events. Called before that is stored. */
+  readonly onEvents?: (agencyId: string, events: readonly WebhookEventKind[]) => void
+}
+
 /**
  * The commands of an agency on its webhook endpoints; the portal's routes call them. Expected refusals are values.
  * Every method rejects with an operational error when the database does not answer. Each change is one statement that
@@ -71,48 +90,17 @@ const RESOLVE_MS_MAX = 5_000
  */
 export class WebhookCommands {
   readonly sandboxEvents: SandboxEvents
-  readonly #rows: EndpointRows
-  readonly #resolver: NameResolver
-  readonly #post: PostOnce
-  readonly #box: SecretBox
-  readonly #clock: Clock
+  readonly #options: WebhookCommandsOptions
   readonly #timeOf: (agencyId: string) => Instant
   readonly #isSandbox: (agencyId: string) => boolean
-  readonly #newId: IdSource
-  readonly #allowHosts: readonly string[]
-  readonly #onChange: (change: { agencyId: string; endpointId: string }) => void
   readonly #onEvents: (agencyId: string, events: readonly WebhookEventKind[]) => void
   /** In progress, by agency. */
   readonly #pings = new Counts<string>()
 
-  constructor(options: {
-    rows: EndpointRows
-    resolver: NameResolver
-    post: PostOnce
-    box: SecretBox
-    clock: Clock
-    /** What a sandbox's clock shows; left out: there is none. Secrets expire by `clock` all the same. */
-    timeOf?: (agencyId: string) => Instant
-    /** Left out: no agency is one. */
-    isSandbox?: (agencyId: string) => boolean
-    newId: IdSource
-    /** `host:port`, lower case (WEBHOOK_ALLOW_HOSTS). */
-    allowHosts: readonly string[]
-    /** The sender must look again: a delivery is due, or an endpoint changed. */
-    onChange: (change: { agencyId: string; endpointId: string }) => void
-    /** From now on the agency may have an endpoint for these events. Called before that is stored. */
-    onEvents?: (agencyId: string, events: readonly WebhookEventKind[]) => void
-  }) {
-    this.#rows = options.rows
-    this.#resolver = options.resolver
-    this.#post = options.post
-    this.#box = options.box
-    this.#clock = options.clock
+  constructor(options: WebhookCommandsOptions) {
+    this.#options = options
     this.#timeOf = options.timeOf ?? (() => options.clock.now())
     this.#isSandbox = options.isSandbox ?? (() => false)
-    this.#newId = options.newId
-    this.#allowHosts = options.allowHosts
-    this.#onChange = options.onChange
     this.#onEvents = options.onEvents ?? (() => {})
     this.sandboxEvents = new SandboxEvents(options)
   }
@@ -131,7 +119,7 @@ export class WebhookCommands {
     const checked = await this.#check(url)
     if (checked.kind === 'url_refused') return checked
     const now = this.#timeOf(agencyId)
-    const id = this.#newId('whe')
+    const id = this.#options.newId('whe')
     const secret = newSecret()
     const endpoint: StoredEndpoint = {
       agencyId,
@@ -142,7 +130,7 @@ export class WebhookCommands {
       status: 'active',
       disabledReason: null,
       consecutiveFailures: 0,
-      secretSealed: this.#box.seal(secret, { agencyId, endpointId: id }),
+      secretSealed: this.#options.box.seal(secret, { agencyId, endpointId: id }),
       previousSecretSealed: null,
       previousSecretUntil: null,
       waitingEvents: 0,
@@ -152,20 +140,20 @@ export class WebhookCommands {
     }
     this.#onEvents(agencyId, events)
     const line = { ...audit, answer: keep?.(agencyView(endpoint, now)) }
-    const inserted = await this.#rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, line)
+    const inserted = await this.#options.rows.insert(endpoint, ENDPOINTS_PER_AGENCY_MAX, line)
     if (!inserted) return { kind: 'too_many', max: ENDPOINTS_PER_AGENCY_MAX }
     return { kind: 'registered', endpoint: agencyView(endpoint, now), secret }
   }
 
   /** Newest first; at most `ENDPOINTS_PER_AGENCY_MAX`. */
   async list(agencyId: string): Promise<readonly WebhookEndpoint[]> {
-    const now = this.#clock.now()
-    return (await this.#rows.list(agencyId)).map((endpoint) => agencyView(endpoint, now))
+    const now = this.#options.clock.now()
+    return (await this.#options.rows.list(agencyId)).map((endpoint) => agencyView(endpoint, now))
   }
 
   async find(agencyId: string, endpointId: string): Promise<WebhookEndpoint | null> {
-    const endpoint = await this.#rows.find(agencyId, endpointId)
-    return endpoint === null ? null : agencyView(endpoint, this.#clock.now())
+    const endpoint = await this.#options.rows.find(agencyId, endpointId)
+    return endpoint === null ? null : agencyView(endpoint, this.#options.clock.now())
   }
 
   /**
@@ -180,7 +168,7 @@ export class WebhookCommands {
   ): Promise<ChangeOutcome> {
     let { url } = requested
     if (url !== undefined) {
-      if ((await this.#rows.find(agencyId, endpointId)) === null) return { kind: 'not_found' }
+      if ((await this.#options.rows.find(agencyId, endpointId)) === null) return { kind: 'not_found' }
       const checked = await this.#check(url)
       if (checked.kind === 'url_refused') return checked
       url = checked.url
@@ -188,29 +176,29 @@ export class WebhookCommands {
     if (requested.events !== undefined) this.#onEvents(agencyId, requested.events)
     const at = this.#timeOf(agencyId)
     const change = { ...requested, ...(url === undefined ? {} : { url }), agencyId, endpointId, at }
-    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.change(change, audit))
+    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#options.rows.change(change, audit))
     return endpoint === null
       ? { kind: 'not_found' }
-      : { kind: 'changed', endpoint: agencyView(endpoint, this.#clock.now()) }
+      : { kind: 'changed', endpoint: agencyView(endpoint, this.#options.clock.now()) }
   }
 
   /** @returns the endpoint as it was, null when there is none */
   async delete(agencyId: string, endpointId: string, audit: ChangeLine): Promise<WebhookEndpoint | null> {
     const at = this.#timeOf(agencyId)
-    const deletion = this.#rows.delete({ agencyId, endpointId, at }, audit)
+    const deletion = this.#options.rows.delete({ agencyId, endpointId, at }, audit)
     const endpoint = await this.#notifyAfter({ agencyId, endpointId }, deletion)
-    return endpoint === null ? null : agencyView(endpoint, this.#clock.now())
+    return endpoint === null ? null : agencyView(endpoint, this.#options.clock.now())
   }
 
   /** The endpoint that a change, a deletion or a rotation was answered with, from what was kept of the answer. */
   keptEndpoint(kept: string): WebhookEndpoint {
-    const { endpoint, at } = this.#rows.keptEndpoint(kept)
+    const { endpoint, at } = this.#options.rows.keptEndpoint(kept)
     return agencyView(endpoint, at)
   }
 
   /** The delivery that `resend` was answered with, from what was kept of the answer. */
   keptDelivery(kept: string): WebhookDelivery {
-    return this.#rows.keptDelivery(kept)
+    return this.#options.rows.keptDelivery(kept)
   }
 
   /** @param overlapHours 0 to `OVERLAP_HOURS_MAX`: how long the old secret signs along with the new one */
@@ -222,15 +210,15 @@ export class WebhookCommands {
   ): Promise<RotateOutcome> {
     assert(overlapHours >= 0 && overlapHours <= OVERLAP_HOURS_MAX, `Cannot rotate: an overlap of ${overlapHours} hours`)
     const secret = newSecret()
-    const now = this.#clock.now()
+    const now = this.#options.clock.now()
     const change = {
       agencyId,
       endpointId,
-      secretSealed: this.#box.seal(secret, { agencyId, endpointId }),
+      secretSealed: this.#options.box.seal(secret, { agencyId, endpointId }),
       previousSecretUntil: overlapHours === 0 ? null : now + overlapHours * HOUR_MS,
       at: this.#timeOf(agencyId),
     }
-    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#rows.replaceSecret(change, audit))
+    const endpoint = await this.#notifyAfter({ agencyId, endpointId }, this.#options.rows.replaceSecret(change, audit))
     if (endpoint === null) return { kind: 'not_found' }
     return { kind: 'rotated', endpoint: agencyView(endpoint, now), secret }
   }
@@ -246,7 +234,7 @@ export class WebhookCommands {
       return { kind: 'busy' }
     this.#pings.add(agencyId)
     try {
-      const endpoint = await this.#rows.find(agencyId, endpointId)
+      const endpoint = await this.#options.rows.find(agencyId, endpointId)
       if (endpoint === null) return { kind: 'not_found' }
       return { kind: 'pinged', delivery: await this.#sendPing(endpoint, audit, keep) }
     } finally {
@@ -260,8 +248,8 @@ export class WebhookCommands {
     endpointId: string,
     page: { offset: number; limit: number },
   ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number } | null> {
-    if ((await this.#rows.find(agencyId, endpointId)) === null) return null
-    return await this.#rows.deliveries(agencyId, endpointId, page)
+    if ((await this.#options.rows.find(agencyId, endpointId)) === null) return null
+    return await this.#options.rows.deliveries(agencyId, endpointId, page)
   }
 
   /** Those of the events of a booking, to all endpoints, newest first. None for an unknown booking. */
@@ -270,7 +258,7 @@ export class WebhookCommands {
     bookingId: string,
     page: { offset: number; limit: number },
   ): Promise<{ readonly rows: readonly WebhookDelivery[]; readonly total: number }> {
-    return this.#rows.deliveriesOfBooking(agencyId, bookingId, page)
+    return this.#options.rows.deliveriesOfBooking(agencyId, bookingId, page)
   }
 
   /**
@@ -278,11 +266,11 @@ export class WebhookCommands {
    * endpoint is disabled, the delivery is held until it is enabled.
    */
   async resend(agencyId: string, deliveryId: string, audit: ChangeLine): Promise<ResendOutcome> {
-    const delivery = await this.#rows.findDelivery(agencyId, deliveryId)
+    const delivery = await this.#options.rows.findDelivery(agencyId, deliveryId)
     if (delivery === null) return { kind: 'not_found' }
     if (delivery.event === 'ping') return { kind: 'refused', refusal: 'is_ping' }
     const { endpointId } = delivery
-    const writing = this.#rows.resend(delivery, agencyId, this.#timeOf(agencyId), audit)
+    const writing = this.#options.rows.resend(delivery, agencyId, this.#timeOf(agencyId), audit)
     const resent = await this.#notifyAfter({ agencyId, endpointId }, writing)
     return resent === null ? { kind: 'refused', refusal: 'endpoint_deleted' } : { kind: 'resent', delivery: resent }
   }
@@ -293,19 +281,19 @@ export class WebhookCommands {
    */
   async resendSince(part: Omit<ResendSince, 'at'>, audit: ChangeLine): Promise<ResendSinceOutcome> {
     const { agencyId, endpointId, after } = part
-    const endpoint = await this.#rows.find(agencyId, endpointId)
+    const endpoint = await this.#options.rows.find(agencyId, endpointId)
     if (endpoint === null) return { kind: 'not_found' }
     if (endpoint.status === 'disabled') return { kind: 'refused', refusal: 'endpoint_disabled' }
-    if (after !== null && (await this.#rows.findDelivery(agencyId, after))?.endpointId !== endpointId)
+    if (after !== null && (await this.#options.rows.findDelivery(agencyId, after))?.endpointId !== endpointId)
       return { kind: 'refused', refusal: 'unknown_after' }
-    const writing = this.#rows.resendSince({ ...part, at: this.#timeOf(agencyId) }, audit)
+    const writing = this.#options.rows.resendSince({ ...part, at: this.#timeOf(agencyId) }, audit)
     const resent = await this.#notifyAfter({ agencyId, endpointId }, writing)
     return resent === null ? { kind: 'busy' } : { kind: 'resent', part: resent }
   }
 
   /** What `resendSince` was answered with, from what was kept of the answer. */
   keptPart(kept: string): ResentPart {
-    return this.#rows.keptPart(kept)
+    return this.#options.rows.keptPart(kept)
   }
 
   /**
@@ -314,10 +302,10 @@ export class WebhookCommands {
   async #check(
     url: string,
   ): Promise<{ kind: 'accepted'; url: string } | { kind: 'url_refused'; refusal: EndpointRefusal }> {
-    const target = parseEndpointUrl(url, this.#allowHosts)
+    const target = parseEndpointUrl(url, this.#options.allowHosts)
     if (typeof target === 'string') return { kind: 'url_refused', refusal: target }
     if (target.isExempt) return { kind: 'accepted', url: target.url }
-    const checked = await checkTarget(target, this.#resolver, RESOLVE_MS_MAX)
+    const checked = await checkTarget(target, this.#options.resolver, RESOLVE_MS_MAX)
     switch (checked.kind) {
       case 'addresses':
         return { kind: 'accepted', url: target.url }
@@ -334,7 +322,7 @@ export class WebhookCommands {
     try {
       return await change
     } finally {
-      this.#onChange(which)
+      this.#options.onChange(which)
     }
   }
 
@@ -344,10 +332,10 @@ export class WebhookCommands {
     keep: KeepChange<WebhookDelivery> | undefined,
   ): Promise<WebhookDelivery> {
     const { agencyId, id: endpointId } = endpoint
-    const [signedAt, at] = [this.#clock.now(), this.#timeOf(agencyId)]
+    const [signedAt, at] = [this.#options.clock.now(), this.#timeOf(agencyId)]
     const mode = this.#isSandbox(agencyId) ? { mode: 'test' } : {}
-    const eventId = this.#newId('evt')
-    const deliveryId = this.#newId('dlv')
+    const eventId = this.#options.newId('evt')
+    const deliveryId = this.#options.newId('dlv')
     const body = JSON.stringify({
       id: eventId,
       event: 'ping',
@@ -355,9 +343,9 @@ export class WebhookCommands {
       ...mode,
       data: {},
     })
-    const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at: signedAt, box: this.#box })
+    const secrets = openSecrets(endpoint, { owner: { agencyId, endpointId }, at: signedAt, box: this.#options.box })
     const headers = signedHeaders({ eventId, body, at: signedAt, secrets })
-    const { outcome, durationMs } = await this.#post(endpoint.url, { headers, body })
+    const { outcome, durationMs } = await this.#options.post(endpoint.url, { headers, body })
     const delivery: WebhookDelivery = {
       id: deliveryId,
       endpointId,
@@ -379,7 +367,7 @@ export class WebhookCommands {
       finishedAt: at + durationMs,
     }
     const ping = { agencyId, endpointId, eventId, deliveryId, at, durationMs, outcome }
-    await this.#rows.recordPing(ping, { ...audit, answer: keep?.(delivery) })
+    await this.#options.rows.recordPing(ping, { ...audit, answer: keep?.(delivery) })
     return delivery
   }
 }
