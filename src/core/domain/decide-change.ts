@@ -61,8 +61,10 @@ export function decideChange(
 
   const moves = from !== to
   const needsNights = moves || changed.arrival !== booking.arrival || changed.departure !== booking.departure
+  // A booking is not in its own way: other arrivals may have its nights.
+  const others = needsNights && !moves ? to.without(booking) : to
   if (needsNights) {
-    const conflict = nightConflict(to, changed, moves ? {} : { own: booking })
+    const conflict = nightConflict(others, changed)
     if (conflict !== null) return reject(conflict)
   }
   const after: Booking = {
@@ -73,8 +75,6 @@ export function decideChange(
   }
   const event: BookingChanged = { kind: 'booking_changed', before: booking, after }
   if (!needsNights) return { kind: 'accepted', event }
-  // A booking is not in its own way: other arrivals may have its nights.
-  const others = moves ? to : to.without(booking)
   return { kind: 'accepted', event: { ...event, pricing }, warnings: warningsOf(others, after, command.moment) }
 }
 

@@ -72,7 +72,7 @@ export function decideBookStay(state: UnitState, command: BookStay): Decision<Bo
   if (refusal !== null) return reject(refusal)
   if (isLive(booking)) {
     const conflict =
-      enforcement === 'partner' ? firstStayConflict(state, booking, moment) : nightConflict(state, booking, {})
+      enforcement === 'partner' ? firstStayConflict(state, booking, moment) : nightConflict(state, booking)
     if (conflict !== null) return reject(conflict)
   }
   const quote = quoteOf(state, booking, command.tariff)

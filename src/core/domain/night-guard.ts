@@ -165,21 +165,13 @@ function nearestArrival(state: UnitState, stay: Stay, step: 1 | -1, moment: Sale
 
 /** The first rule that refuses the stay, with the alternative it offers; null when the stay can be sold. */
 export function firstStayConflict(state: UnitState, stay: Stay, moment: SaleMoment): StayConflict | null {
-  return (
-    turnoverConflict(state, stay, moment) ?? extensionConflict(state, stay) ?? nightConflict(state, stay, { moment })
-  )
+  return turnoverConflict(state, stay, moment) ?? extensionConflict(state, stay) ?? nightConflict(state, stay, moment)
 }
 
-/**
- * The night guard, which cannot be overridden. `own`: nights that count as free because the booking being changed
- * occupies them itself. `moment`: only for a partner's stay, to which all rules apply.
- */
-export function nightConflict(
-  state: UnitState,
-  stay: Stay,
-  options: { readonly moment?: SaleMoment; readonly own?: Stay },
-): BookingConflict | null {
-  const conflicting = takenNights(state, stay, options.own)
+/** The night guard, which cannot be overridden. `moment`: only for a partner's stay, to which all rules apply. */
+export function nightConflict(state: UnitState, stay: Stay, moment?: SaleMoment): BookingConflict | null {
+  if (!state.occupied.anyIn(stay.arrival, stay.departure)) return null
+  const conflicting = state.occupied.nightsIn(stay.arrival, stay.departure)
   const first = conflicting[0]
   const last = conflicting[conflicting.length - 1]
   if (first === undefined || last === undefined) return null
@@ -189,16 +181,9 @@ export function nightConflict(
       from: first,
       to: addNights(last, 1),
       nights: conflicting,
-      bookableFrom: firstBookable(state, addNights(stay.arrival, 1), nightsOf(stay), options.moment),
+      bookableFrom: firstBookable(state, addNights(stay.arrival, 1), nightsOf(stay), moment),
     },
   }
-}
-
-function takenNights(state: UnitState, stay: Stay, own: Stay | undefined): Night[] {
-  const isOccupied = state.occupied.anyIn(stay.arrival, stay.departure)
-    ? state.occupied.nightsIn(stay.arrival, stay.departure)
-    : []
-  return own === undefined ? isOccupied : isOccupied.filter((night) => night < own.arrival || night >= own.departure)
 }
 
 /**

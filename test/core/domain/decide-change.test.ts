@@ -73,6 +73,16 @@ describe('new dates', () => {
     })
   })
 
+  test('that are taken are refused with the first arrival after them, which may lie on the booking’s own nights', () => {
+    const own = { arrival: night('2027-03-10'), departure: night('2027-03-15') }
+    const taken = { arrival: night('2027-03-07'), departure: night('2027-03-08') }
+    const other = sampleBooking({ id: sampleId('bkg', 'd'), ...taken })
+    const wanted = { arrival: night('2027-03-05'), departure: night('2027-03-12') }
+    expect(change(sampleBooking(own), wanted, [other])).toMatchObject({
+      rejection: { code: 'BOOKING_CONFLICT', conflict: { bookableFrom: taken.departure } },
+    })
+  })
+
   test('that are not a valid stay are refused with the field to correct', () => {
     expect(change(sampleBooking(), { departure: night('2027-03-01') })).toMatchObject({
       rejection: { code: 'VALIDATION', field: 'departure' },
