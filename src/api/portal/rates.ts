@@ -48,7 +48,7 @@ const DISCOUNTS = Type.Array(
     pct: pct(
       0,
       DISCOUNT_BASIS_POINTS_MAX,
-      'Percentage off the accommodation. The largest applicable discount is used.',
+      'Percentage off the accommodation. If several discounts apply, the one with the most nights is used.',
     ),
   }),
   { maxItems: STAY_NIGHTS_MAX },
