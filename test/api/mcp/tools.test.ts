@@ -9,7 +9,7 @@ import { NightBitmap } from '../../../src/core/domain/night-bitmap.ts'
 import type { UnitState } from '../../../src/core/domain/unit-state.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openMemoryMcp } from '../../support/memory-mcp.ts'
-import { AGENCY, night, sampleRules, sampleUnit } from '../../support/samples.ts'
+import { AGENCY, CALLER, night, requestFor, sampleRules, sampleUnit } from '../../support/samples.ts'
 
 const NAMES = ['list_units', 'get_availability', 'quote_stay', 'list_bookings', 'get_calendar', 'search_stays']
 
@@ -249,6 +249,19 @@ describe('a mistake of the agent is answered with a sentence that says how to co
       sentence:
         'Minimum stay for this arrival: 5 nights. With departure 2027-03-12: This stay cannot be booked: no arrivals on 2027-03-07. ' +
         'For the same number of nights, try an arrival on 2027-03-06 or 2027-03-08.',
+    })
+  })
+
+  test('a departure with which the nights are taken is not offered', async () => {
+    const booked = await openMemoryMcp({ units: [unit] })
+    const other = requestFor(unit, '2027-03-10', '2027-03-12', { enforcement: 'agency' })
+    await booked.memory.commands.book(AGENCY, other, CALLER)
+    const short = { ...stay, departure: '2027-03-08' }
+    expect(
+      await toolNamed('quote_stay')?.call({ ...booked.memory, access, clock, bookingList }, AGENCY, short),
+    ).toEqual({
+      sentence:
+        'Minimum stay for this arrival: 5 nights. With departure 2027-03-12, it is not available: BOOKING_CONFLICT.',
     })
   })
 

@@ -19,7 +19,7 @@ export const QUOTE_STAY = toolOf({
   description:
     'Prices a stay in one unit line by line, exactly as a booking would be invoiced. The stay is half-open: the ' +
     'first night is `arrival` and the guest leaves on `departure`. It has at most 366 nights; a stay below the minimum ' +
-    'is refused with a departure to try instead. A stay that breaks other restrictions of the agency (days closed to arrival or ' +
+    'is refused with a departure to try instead, if that one is available. A stay that breaks other restrictions of the agency (days closed to arrival or ' +
     'departure, maximum stay, advance notice, booking window, nights not for sale) is refused with the reasons and the nearest arrivals ' +
     'that would be accepted. Amounts are integers in the minor unit of `currency` (12345 means 123.45 in EUR). `available` ' +
     'says whether a booking would be accepted now, and `reasons` why not. A quote holds nothing and books nothing: the nights may be gone a moment later.',
@@ -51,8 +51,11 @@ export const QUOTE_STAY = toolOf({
     const departure = (stay.arrival + minStay) as Night
     if (departure > NIGHT_MAX) return fault(minimum)
     const longer = await quote({ arrival: stay.arrival, departure })
-    return longer.kind === 'rejected'
-      ? fault(`${minimum}. With departure ${formatNight(departure)}: ${problemOfRejection(longer.rejection).title}`)
+    const withDeparture = `With departure ${formatNight(departure)}`
+    if (longer.kind === 'rejected')
+      return fault(`${minimum}. ${withDeparture}: ${problemOfRejection(longer.rejection).title}`)
+    return longer.reasons.length > 0
+      ? fault(`${minimum}. ${withDeparture}, it is not available: ${longer.reasons.join(', ')}`)
       : fault(`${minimum}; try departure ${formatNight(departure)}`)
   },
 })
