@@ -238,7 +238,7 @@ export function wantedOf(body: Static<typeof NEW_BOOKING>, within = ''): Omit<Bo
     return invalidField('expectedUntil', 'can be set only while the status is checked_in')
   if (expectedUntil !== null && expectedUntil <= stay.departure)
     return invalidField('expectedUntil', `must be after departure (${body.departure})`)
-  const { type = 'guest', children = 0 } = body
+  const { type = 'guest' } = body
   const stays = type === 'guest' || type === 'owner_stay'
   return {
     stay,
@@ -247,8 +247,8 @@ export function wantedOf(body: Static<typeof NEW_BOOKING>, within = ''): Omit<Bo
     source: body.source ?? 'portal',
     sourceRef: body.sourceRef ?? null,
     adults: body.adults ?? (stays ? 2 : 0),
-    children,
-    extraBed: children > 0 && body.extraBed === true,
+    children: body.children ?? 0,
+    extraBed: body.extraBed ?? false,
     notes: body.notes ?? null,
     holdHours: body.holdHours ?? null,
     expectedUntil,

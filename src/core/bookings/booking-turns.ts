@@ -97,7 +97,8 @@ export function newBookingOf(
     departure: stay.departure,
     adults,
     children,
-    extraBed,
+    // The contract: ignored without children. Whoever prepares the unit reads it.
+    extraBed: extraBed && children > 0,
     holdExpiresAt: isHold(status) ? at + (holdHours ?? defaultHoldHours) * HOUR_MS : null,
     expectedUntil: status === 'checked_in' ? expectedUntil : null,
     cancelledAt: status === 'cancelled' ? at : null,

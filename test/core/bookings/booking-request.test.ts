@@ -13,3 +13,13 @@ test('only a guest who has arrived is expected to stay longer than booked', () =
   expect(bookingAs('checked_in').expectedUntil).toBe(expectedUntil)
   expect(bookingAs('confirmed').expectedUntil).toBeNull()
 })
+
+test('an extra bed is of a booking only with children, whoever makes it', () => {
+  const bookedWith = (children: number) =>
+    newBookingOf(requestFor(sampleUnit(), '2027-03-01', '2027-03-05', { children, extraBed: true }), AGENCY, {
+      id: sampleId('bkg', 'a'),
+      at: 0,
+    })
+  expect(bookedWith(1).extraBed).toBe(true)
+  expect(bookedWith(0).extraBed).toBe(false)
+})
