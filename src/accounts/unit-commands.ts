@@ -84,7 +84,7 @@ export class UnitCommands {
     if (unit === null) return NOT_FOUND
     const set = (release?: () => void) =>
       this.#set(agency, unit.id, (current) => change(current ?? unit), caller, { release, keep })
-    if (newSlug === undefined || newSlug === slug) return set()
+    if (newSlug === undefined) return set()
     const isTaken = () => {
       const holder = (this.#catalogue.peekInventory(agency.id) ?? inventory).unitBySlug(newSlug)
       return holder !== null && holder.id !== unit.id
