@@ -33,6 +33,11 @@ export function useIsPhone(): boolean {
   return useMedia('(max-width: 640px)')
 }
 
+/** A tablet: tables have no room for what another column says as well. */
+export function useIsTablet(): boolean {
+  return useMedia('(max-width: 1100px)')
+}
+
 const TICK_MS = 30_000
 
 /** Milliseconds, by the half minute: holds show the time that is left. */

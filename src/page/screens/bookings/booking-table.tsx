@@ -4,7 +4,7 @@ import { Icon } from '../../design/icon.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { timeLeft } from '../../format/instants.ts'
 import { type Currency, money, plural } from '../../format/numbers.ts'
-import { useIsPhone } from '../../lib/hooks.ts'
+import { useIsPhone, useIsTablet } from '../../lib/hooks.ts'
 import { hashOf } from '../../route/route.ts'
 import { type Booking, sourceText, stayDates, stayName } from '../../stays/stay-name.ts'
 
@@ -19,12 +19,12 @@ export function BookingTable({
   nameBy?: 'guest' | 'unit'
 }) {
   const { currency } = useSession()
+  const isTablet = useIsTablet()
+  const hidden = nameBy === 'unit' ? ['name', 'nights', 'source'] : isTablet ? ['nights'] : []
   return (
     <Table
       caption={caption}
-      columns={columnsOf(currency, useIsPhone()).filter(
-        ({ key }) => nameBy === 'guest' || !['name', 'nights', 'source'].includes(key),
-      )}
+      columns={columnsOf(currency, useIsPhone()).filter(({ key }) => !hidden.includes(key))}
       rows={bookings}
       rowKey={({ id }) => id}
       rowHref={({ id }) => hashOf(['bookings', id])}

@@ -75,7 +75,11 @@ function columnsOf(timezone: string): Column<Guest>[] {
   const none = <span class="muted">—</span>
   return [
     { key: 'name', head: 'Name', cell: guestName },
-    { key: 'email', head: 'E-mail', cell: ({ email }) => email ?? none },
+    {
+      key: 'email',
+      head: 'E-mail',
+      cell: ({ email }) => (email === null ? none : <div class="guests-email">{email}</div>),
+    },
     {
       key: 'phone',
       head: 'Phone',
