@@ -21,6 +21,11 @@ export function stayDates({ arrival, departure }: Pick<Booking, 'arrival' | 'dep
   return dayRange(dayOf(arrival), dayOf(departure))
 }
 
+/** `Baixa Studio, 1 – 5 Mar 2027`. A unit's name that is written from right to left does not take the dates along. */
+export function stayPlace(stay: Pick<Booking, 'unitName' | 'arrival' | 'departure'>): string {
+  return `${nameText(stay.unitName)}, ${stayDates(stay)}`
+}
+
 /** `2 adults, 1 child`; empty when nobody stays. */
 export function partyText({ adults, children }: Pick<Booking, 'adults' | 'children'>): string {
   const parts = [

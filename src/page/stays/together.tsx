@@ -13,7 +13,7 @@ import { TextInput } from '../design/inputs.tsx'
 import { toast } from '../design/toast.tsx'
 import { money, plural } from '../format/numbers.ts'
 import { cancelGroup } from './booking-writes.ts'
-import { type Booking, stayDates, stayName } from './stay-name.ts'
+import { type Booking, stayDates, stayName, stayPlace } from './stay-name.ts'
 
 /** As many as the service books at once. */
 const STAYS_MAX = 20
@@ -121,9 +121,7 @@ function CancelGroup({ groupId, left, onDone, onClose }: CancelGroupProps) {
       <p>All of these are cancelled at once. Their nights become free immediately. This cannot be undone.</p>
       <ul class="together-list">
         {left.map((booking) => (
-          <li key={booking.id}>
-            {booking.unitName}, {stayDates(booking)}
-          </li>
+          <li key={booking.id}>{stayPlace(booking)}</li>
         ))}
       </ul>
       <TextInput label="Reason" isOptional value={reason} maxLength={255} onChange={setReason} />

@@ -13,7 +13,7 @@ import { nameText } from '../../format/texts.ts'
 import { OUTCOMES, outcomeWords } from '../../history/history-words.ts'
 import { hashOf, pageOf, type QueryChange, type Route } from '../../route/route.ts'
 import { setQuery, toPage, useRoute } from '../../route/router.ts'
-import { stayDates, stayName } from '../../stays/stay-name.ts'
+import { stayName, stayPlace } from '../../stays/stay-name.ts'
 import { keyName } from '../keys/key-table.tsx'
 import { AuditTable } from './audit-table.tsx'
 import { Usage } from './usage.tsx'
@@ -93,7 +93,7 @@ function OfOneBooking({ filter: { booking: bookingId } }: { filter: AuditFilter 
           'one booking'
         ) : (
           <a href={hashOf(['bookings', bookingId])}>
-            {stayName(booking)}, {booking.unitName}, {stayDates(booking)}
+            {stayName(booking)}, {stayPlace(booking)}
           </a>
         )}
         .

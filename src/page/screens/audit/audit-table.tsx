@@ -16,7 +16,7 @@ import {
   type WordsContext,
 } from '../../history/history-words.ts'
 import { hashOf } from '../../route/route.ts'
-import { stayDates } from '../../stays/stay-name.ts'
+import { stayPlace } from '../../stays/stay-name.ts'
 
 export function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
   const { agency, currency } = useSession()
@@ -105,7 +105,7 @@ function aboutOf({ change, bookingId }: AuditEntry): ComponentChildren | null {
   if (change?.kind === 'guest_erased') return null
   if (change === null) return bookingId === null || !/^bkg_\w{32}$/.test(bookingId) ? null : 'Open the booking'
   if (change.after === null) return <a href={hashOf(['units', change.unitSlug])}>{change.unitName}</a>
-  return `${change.unitName}, ${stayDates(change.after)}`
+  return stayPlace({ ...change.after, unitName: change.unitName })
 }
 
 function Who({ entry }: { entry: AuditEntry }) {

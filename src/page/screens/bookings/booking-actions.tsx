@@ -9,7 +9,7 @@ import { money } from '../../format/numbers.ts'
 import { useIsPhone } from '../../lib/hooks.ts'
 import { type BookingPatch, patchBooking } from '../../stays/booking-writes.ts'
 import { MoveDialog, type Placement } from '../../stays/move-dialog.tsx'
-import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
+import { type Booking, stayName, stayPlace } from '../../stays/stay-name.ts'
 import { useUnits } from '../../stays/use-units.ts'
 import { ChangedMeanwhile, useVersionedWrite } from './action-dialog.tsx'
 import { ExtensionDialog, HoldDialog } from './hold-dialog.tsx'
@@ -90,7 +90,7 @@ function MoveBooking({ booking, onClose }: { booking: Booking; onClose: () => vo
     send: patchBooking,
     onDone: (changed) => {
       const price = changed.type === 'guest' ? `, ${money(changed.totalAmount, currency)}` : ''
-      toast({ tone: 'good', text: `${stayName(changed)}: ${changed.unitName}, ${stayDates(changed)}${price}` })
+      toast({ tone: 'good', text: `${stayName(changed)}: ${stayPlace(changed)}${price}` })
       onClose()
     },
   })

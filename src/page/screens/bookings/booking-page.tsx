@@ -7,7 +7,7 @@ import { Card, PageHeader } from '../../design/card.tsx'
 import { EmptyState, ErrorNote, LoadStatus } from '../../design/feedback.tsx'
 import { Icon } from '../../design/icon.tsx'
 import { hashOf, type QueryChange } from '../../route/route.ts'
-import { type Booking, stayDates, stayName } from '../../stays/stay-name.ts'
+import { type Booking, stayName, stayPlace } from '../../stays/stay-name.ts'
 import { Together } from '../../stays/together.tsx'
 import { BookingActions } from './booking-actions.tsx'
 import { BookingDeliveries, BookingFacts, BookingHistory, BookingPrice, GuestCard } from './booking-cards.tsx'
@@ -59,7 +59,7 @@ function Known({ booking }: { booking: Booking }) {
         description={
           <span class="booking-subtitle">
             <span>
-              {booking.unitName}, {stayDates(booking)}, {nightsText(booking)}
+              {stayPlace(booking)}, {nightsText(booking)}
             </span>
             <Standing booking={booking} />
           </span>

@@ -12,6 +12,7 @@ import { QuoteLines } from '../../design/quote-lines.tsx'
 import { Segments } from '../../design/segments.tsx'
 import { dayOf, dayRange, dayText } from '../../format/days.ts'
 import { money, plural } from '../../format/numbers.ts'
+import { nameText } from '../../format/texts.ts'
 import { createStays, type NewStays, type TriedStay, tryStays, useTried } from '../../stays/booking-writes.ts'
 import type { Placement } from '../../stays/move-dialog.tsx'
 import type { Booking } from '../../stays/stay-name.ts'
@@ -254,7 +255,7 @@ function Prices({ units, stays, tried, total, isFaded }: PricesProps) {
           <details key={place}>
             <summary>
               <span>
-                {units.find(({ slug }) => slug === unit)?.name ?? unit}, {dayRange(arrival, departure)}
+                {nameText(units.find(({ slug }) => slug === unit)?.name ?? unit)}, {dayRange(arrival, departure)}
               </span>
               <span class="numeric">{quote === null ? 'no charge' : money(quote.total, currency)}</span>
             </summary>

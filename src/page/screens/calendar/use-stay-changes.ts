@@ -11,6 +11,7 @@ import { useSession } from '../../data/use-session.ts'
 import { toast } from '../../design/toast.tsx'
 import { dayRange, isoOf } from '../../format/days.ts'
 import { money } from '../../format/numbers.ts'
+import { nameText } from '../../format/texts.ts'
 import { cancelBooking, cancelGroup, type Pricing, patchBooking } from '../../stays/booking-writes.ts'
 import type { Placement } from '../../stays/move-dialog.tsx'
 import type { Booking } from '../../stays/stay-name.ts'
@@ -71,7 +72,7 @@ export function useStayChanges(rows: ChartRows): StayChanges {
   async function move(stay: Stay, to: Placement, pricing: Pricing): Promise<Problem | null> {
     const moved = await write(stay, to, pricing)
     if (!('id' in moved)) return moved
-    const where = to.unit === stay.unit ? '' : ` to ${nameOf(to.unit)}`
+    const where = to.unit === stay.unit ? '' : ` to ${nameText(nameOf(to.unit))}`
     toast({
       tone: 'good',
       text: `${barText(stay)} moved${where}: ${dayRange(to.arrival, to.departure)}`,

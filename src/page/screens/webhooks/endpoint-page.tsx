@@ -25,7 +25,7 @@ import { count } from '../../format/numbers.ts'
 import { usePolling } from '../../lib/hooks.ts'
 import { hashOf, pageOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
-import { stayDates, stayName } from '../../stays/stay-name.ts'
+import { stayName, stayPlace } from '../../stays/stay-name.ts'
 import { DeleteEndpoint, Ping, SwitchOn } from './endpoint-actions.tsx'
 import { ChangeEndpoint } from './endpoint-form.tsx'
 import { ResendSince } from './resend-since.tsx'
@@ -242,5 +242,5 @@ function BookingName({ id }: { id: string }) {
       }),
     ),
   )
-  return data === undefined ? '…' : `${stayName(data.booking)}, ${data.booking.unitName}, ${stayDates(data.booking)}`
+  return data === undefined ? '…' : `${stayName(data.booking)}, ${stayPlace(data.booking)}`
 }
