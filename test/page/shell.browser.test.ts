@@ -52,6 +52,22 @@ describeInBrowser('the frame around the screens', () => {
     })
   })
 
+  test('a booking is printed dark on white, and without what is only pressed', async () => {
+    await portal.visit({ as: 'owner', at: '#/bookings', colorScheme: 'dark' }, async (page) => {
+      await page.locator('tbody a').first().click()
+      const title = page.getByRole('heading', { name: 'Stay', exact: true })
+      await title.waitFor()
+      // A4, upright.
+      await page.setViewportSize({ width: 718, height: 1046 })
+      await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+      await page.locator('.bar').waitFor({ state: 'hidden' })
+      expect(await page.getByRole('button').filter({ visible: true }).allTextContents()).toEqual([])
+      const colour = await title.evaluate((heading) => heading.computedStyleMap().get('color')?.toString())
+      // That of the light theme.
+      expect(colour).toBe('rgb(23, 26, 33)')
+    })
+  })
+
   test('a menu is walked with the arrows, and Escape gives the focus back', async () => {
     await portal.visit({ as: 'viewer' }, async (page) => {
       const button = page.getByRole('button', { name: /Demo viewer/ })
