@@ -26,6 +26,33 @@ describeInBrowser('fees', () => {
   }
   const feesOf = async () => (await quote()).lines.filter(({ kind }) => kind === 'fee').map(({ label }) => label)
 
+  test('a save that is refused leaves the focus on its button, which takes no second press meanwhile', async () => {
+    await portal.visit({ as: 'manager', at: '#/fees' }, async (page) => {
+      await page.getByRole('button', { name: 'Add fee' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Name').fill('Towels')
+      await dialog.getByLabel('Amount').fill('5')
+      let sent = 0
+      const { promise: pressed, resolve } = Promise.withResolvers<void>()
+      await page.route(`**${A}/fee-types`, async (route) => {
+        if (route.request().method() === 'GET') return await route.continue()
+        sent += 1
+        await pressed
+        await route.fulfill({ status: 422, json: { code: 'LIMIT_REACHED', title: 'Too many fees' } })
+      })
+      const save = dialog.getByRole('button', { name: 'Add fee' })
+      await save.focus()
+      await page.keyboard.press('Enter')
+      await dialog.locator('[aria-busy=true]').waitFor()
+      expect(await page.locator(':focus').textContent()).toBe('Add fee')
+      await page.keyboard.press('Enter')
+      await dialog.getByLabel('Name').press('Enter')
+      resolve()
+      await dialog.getByText('Too many fees').waitFor()
+      expect(sent).toBe(1)
+    })
+  })
+
   test('a fee that is added is in the quotes of partners, and no longer once it is switched off', async () => {
     await portal.visit({ as: 'manager', at: '#/fees', keepsMessages: true }, async (page) => {
       await page

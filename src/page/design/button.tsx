@@ -9,7 +9,7 @@ interface ButtonProps extends Native {
   /** `primary`: the one action that a view is for. `quiet`: without a frame. */
   tone?: 'primary' | 'plain' | 'quiet' | 'danger' | undefined
   icon?: IconName | undefined
-  /** Shows that it works, and takes no second press. */
+  /** Shows that it works, and takes no second press. It keeps the focus, which the browser takes from a disabled button. */
   isBusy?: boolean | undefined
   size?: 's' | 'm' | undefined
 }
@@ -21,7 +21,8 @@ export function Button({ children, tone = 'plain', icon, isBusy = false, size = 
       {...rest}
       class={`button button-${tone} button-${size}`}
       aria-busy={isBusy}
-      disabled={rest.disabled === true || isBusy}
+      aria-disabled={isBusy}
+      onClick={isBusy ? (event) => event.preventDefault() : rest.onClick}
     >
       {isBusy ? <span class="spinner" aria-hidden="true" /> : icon !== undefined && <Icon name={icon} />}
       <span>{children}</span>
