@@ -19,7 +19,7 @@ export class Problem extends Error {
 
   constructor(status: number, body: Readonly<Record<string, unknown>>, cause?: unknown) {
     const title = body['title']
-    super(typeof title === 'string' ? title : `The service answered with status ${status}`, { cause })
+    super(typeof title === 'string' ? title : untitled(status), { cause })
     this.name = 'Problem'
     this.status = status
     this.body = body
@@ -38,6 +38,13 @@ export class Problem extends Error {
   of(field: string): string | undefined {
     return this.fields.find((error) => error.field === field)?.message
   }
+}
+
+/** An answer that is not the service's: a proxy gives it while the service is restarted. */
+function untitled(status: number): string {
+  return status >= 502 && status <= 504
+    ? `The service is not available (status ${status}). Try again in a moment.`
+    : `The service answered with status ${status}`
 }
 
 /** The service's words name the member of a JSON body; beside its input the name says nothing: `guest.email must be … or null`. */
