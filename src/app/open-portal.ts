@@ -37,7 +37,12 @@ import { PostgresRetentionRows } from '../postgres/stores/postgres-retention-row
 import { PostgresSessionRows } from '../postgres/stores/postgres-session-rows.ts'
 import { PostgresTapeStays } from '../postgres/stores/postgres-tape-stays.ts'
 import { PostgresUsageRows } from '../postgres/stores/postgres-usage-rows.ts'
-import { type PeekUnit, RUN_VERIFICATION, VerificationProcess } from '../verify/verification-process.ts'
+import {
+  type ResidentUnit,
+  type ResidentUnits,
+  RUN_VERIFICATION,
+  VerificationProcess,
+} from '../verify/verification-process.ts'
 import type { Ledger } from './ledger.ts'
 import { selfCommand } from './self-command.ts'
 
@@ -59,12 +64,14 @@ interface PortalOptions {
   readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
   /** Of all workers of the service; null: this process has none beside it. */
   readonly runRetention: ((isDryRun: boolean) => Promise<RetentionRound>) | null
+  /** The same. */
+  readonly residentUnits: ResidentUnits | null
 }
 
 /** What the portal's routes need, whichever listener serves them. */
 export function openPortal(
   ledger: Ledger,
-  { secretKey, webhooks, draining, agencies, runRetention, people }: PortalOptions,
+  { secretKey, webhooks, draining, agencies, runRetention, residentUnits, people }: PortalOptions,
 ): Omit<PortalLedger, keyof PortalListener> {
   const { sql, lists, clock, newId, catalogue, commands, guestList, bookingList, usage, refusals, idempotency } = ledger
   const { agencyChanges: changes, tags, bookingHistory, unitsAsOf } = ledger
@@ -74,7 +81,7 @@ export function openPortal(
     databaseUrl: ledger.databaseUrl,
     secretKeyHex: Buffer.from(secretKey).toString('hex'),
     command: selfCommand(RUN_VERIFICATION),
-    peek: peekUnit(ledger),
+    residentUnits: residentUnits ?? (async (unitIds) => residentUnitsOf(ledger, unitIds)),
     clock,
   })
   const bookings = new PostgresAgencyBookings(sql, lists)
@@ -210,9 +217,13 @@ export function usageKeeper(ledger: Ledger): (usage: readonly UsageDraft[]) => P
   return (usage) => rows.keep((agencyId) => ledger.epochOf(agencyId), usage)
 }
 
-function peekUnit({ directory }: Ledger): PeekUnit {
-  return (unitId) => {
+/** Those of the units that are resident in this process, for a verification. */
+export function residentUnitsOf(
+  { directory }: Pick<Ledger, 'directory'>,
+  unitIds: readonly string[],
+): readonly ResidentUnit[] {
+  return unitIds.flatMap((unitId): ResidentUnit[] => {
     const state = directory.peek(unitId)
-    return state === null ? null : { seq: state.seq, hash: stateHash(state) }
-  }
+    return state === null ? [] : [[unitId, { seq: state.seq, hash: stateHash(state) }]]
+  })
 }

@@ -15,12 +15,13 @@ import { sharedCall } from '../lib/shared-call.ts'
 import type { MetricReading } from '../observability/metric.ts'
 import { RequestStats } from '../observability/request-stats.ts'
 import { probeFence } from '../postgres/stores/audited-write.ts'
+import type { ResidentUnit, ResidentUnits } from '../verify/verification-process.ts'
 import type { Config } from './config.ts'
 import type { Ledger } from './ledger.ts'
 import type { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
 import { openMetrics } from './open-metrics.ts'
-import { openPortal } from './open-portal.ts'
+import { openPortal, residentUnitsOf } from './open-portal.ts'
 import type { Webhooks } from './open-webhooks.ts'
 import type { Secrets } from './secrets.ts'
 import type { Service } from './service.ts'
@@ -58,8 +59,16 @@ export interface SharedSurfaces {
   measureWith(readings: () => Promise<readonly MetricReading[]>): void
   /** A round of retention in every worker, each of its own agencies. @throws when one has failed, or the parent does not answer */
   runRetention(isDryRun: boolean): Promise<RetentionRound>
-  /** @param run a round in this worker, called when the parent asks */
-  retainWith(run: (isDryRun: boolean) => Promise<RetentionRound>): void
+  /** Those of the units that are resident in any worker. @throws when the parent does not answer */
+  residentUnits: ResidentUnits
+  /** @param own the same of this worker alone, called when the parent asks */
+  answerWith(own: OwnAnswers): void
+}
+
+/** What a worker that serves does of what concerns all of them. */
+export interface OwnAnswers {
+  runRetention(isDryRun: boolean): Promise<RetentionRound>
+  residentUnits(unitIds: readonly string[]): readonly ResidentUnit[]
 }
 
 /**
@@ -70,7 +79,7 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
   const { app, adminApp, metrics } = makeSurfaces(options)
   const { admin, public: listener } = options.listeners
   const { portalTokens: operatorTokens } = options.secrets
-  const { entrance } = options
+  const { entrance, ledger } = options
   const served: (() => void)[] = []
   if (adminApp !== null && admin !== null) {
     const any = withoutCors((request) => adminApp.fetch(request))
@@ -89,7 +98,10 @@ export function prepareSurfaces(options: SurfaceOptions): () => void {
   return () => {
     for (const serve of served) serve()
     options.shared?.measureWith(metrics.readings)
-    options.shared?.retainWith((isDryRun) => options.ledger.retention.run({ isDryRun }))
+    options.shared?.answerWith({
+      runRetention: (isDryRun) => ledger.retention.run({ isDryRun }),
+      residentUnits: (unitIds) => residentUnitsOf(ledger, unitIds),
+    })
   }
 }
 
@@ -127,7 +139,8 @@ function makeSurfaces(options: SurfaceOptions) {
     webhooks: webhooks.commands,
     draining: service.draining,
     agencies: entrance.agencies,
-    runRetention: shared && ((isDryRun) => shared.runRetention(isDryRun)),
+    runRetention: shared?.runRetention ?? null,
+    residentUnits: shared?.residentUnits ?? null,
     people: options.people,
   })
   const addresses = new ClientAddresses(config.trustedProxies)

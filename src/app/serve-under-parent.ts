@@ -46,6 +46,7 @@ export function serveUnderParent(): void {
       if (place === null) throw new Error('Cannot run a round of retention: this worker is not started yet')
       return place.runRetention(isDryRun)
     },
+    residentUnits: (_, unitIds) => place?.residentUnits(unitIds) ?? [],
     wrongToken: (_, throttle, key) => place?.countWrong(throttle as Throttled, key),
   }
   const channel = new ProcessChannel((message) => send(message), handlers)

@@ -9,11 +9,12 @@ import type { ProcessChannel, Remote } from '../cluster/workers/process-channel.
 import { WorkerMember } from '../cluster/workers/worker-member.ts'
 import { adminSocketOf } from '../cluster/workers/worker-sockets.ts'
 import type { MetricReading } from '../observability/metric.ts'
+import type { ResidentUnit } from '../verify/verification-process.ts'
 import type { Config } from './config.ts'
 import { Listeners } from './listeners.ts'
 import type { Log } from './log.ts'
 import type { Database } from './open-database.ts'
-import type { SharedSurfaces, Throttled } from './open-surfaces.ts'
+import type { OwnAnswers, SharedSurfaces, Throttled } from './open-surfaces.ts'
 
 export class WorkerPlace {
   readonly settings: WorkerSettings
@@ -21,7 +22,7 @@ export class WorkerPlace {
   readonly #channel: ProcessChannel
   #counted: (throttle: Throttled, key: string) => void = () => {}
   #readings: () => Promise<readonly MetricReading[]> = async () => []
-  #retain: ((isDryRun: boolean) => Promise<RetentionRound>) | null = null
+  #own: OwnAnswers | null = null
 
   constructor(settings: WorkerSettings, channel: ProcessChannel) {
     this.settings = settings
@@ -73,8 +74,9 @@ export class WorkerPlace {
       this.#readings = readings
     },
     runRetention: (isDryRun) => this.parent.runRetention(isDryRun),
-    retainWith: (run) => {
-      this.#retain = run
+    residentUnits: (unitIds) => this.parent.residentUnits(unitIds),
+    answerWith: (own) => {
+      this.#own = own
     },
   }
 
@@ -85,8 +87,13 @@ export class WorkerPlace {
 
   /** A round of retention of this worker's agencies. @throws when it does not serve yet, and as `RetentionJob.run` does */
   async runRetention(isDryRun: boolean): Promise<RetentionRound> {
-    if (this.#retain === null) throw new Error('Cannot run a round of retention: this worker does not serve yet')
-    return this.#retain(isDryRun)
+    if (this.#own === null) throw new Error('Cannot run a round of retention: this worker does not serve yet')
+    return this.#own.runRetention(isDryRun)
+  }
+
+  /** Those of the units that are resident in this worker. */
+  residentUnits(unitIds: readonly string[]): readonly ResidentUnit[] {
+    return this.#own?.residentUnits(unitIds) ?? []
   }
 
   /** Another worker has counted a wrong token. */

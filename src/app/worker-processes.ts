@@ -11,6 +11,7 @@ import { type Clock, sleep } from '../lib/clock.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { sharedCall } from '../lib/shared-call.ts'
 import { SummedMetrics } from '../observability/summed-metrics.ts'
+import type { ResidentUnit } from '../verify/verification-process.ts'
 import { selfCommand } from './self-command.ts'
 
 /** The argument that makes main.ts run a worker. */
@@ -160,6 +161,11 @@ export class WorkerProcesses {
     )
   }
 
+  /** Fails when a worker ends meanwhile: what it has in memory cannot be compared any more. */
+  async #residentUnits(unitIds: readonly string[]): Promise<readonly ResidentUnit[]> {
+    return (await Promise.all(this.serving.map(({ calls }) => calls.residentUnits(unitIds)))).flat()
+  }
+
   async #readMetrics(): Promise<string> {
     const { clock } = this.#options
     const asked = [...this.#running.values()].map(async (running) => {
@@ -274,6 +280,7 @@ export class WorkerProcesses {
       replaced: () => this.#options.watch.onReplaced(worker),
       metricsPage: () => this.metricsPage(),
       runRetention: (_, isDryRun) => this.#runRetention(isDryRun),
+      residentUnits: (_, unitIds) => this.#residentUnits(unitIds),
       wrongToken: (_, throttle, key) => {
         for (const other of this.#running.values())
           if (other.worker !== worker) void other.calls.wrongToken(throttle, key).catch(ignoreEnd)

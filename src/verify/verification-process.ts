@@ -18,7 +18,7 @@ export interface VerifierSettings {
 export type ToVerifier =
   | { readonly kind: 'start'; readonly settings: VerifierSettings }
   /** The resident units among those of the last `ask_live`. */
-  | { readonly kind: 'live'; readonly units: readonly (readonly [unitId: string, unit: LiveUnit])[] }
+  | { readonly kind: 'live'; readonly units: readonly ResidentUnit[] }
 
 /** Messages from the verification process to the service. */
 export type FromVerifier =
@@ -33,13 +33,15 @@ export type FromVerifier =
 /** A verification that takes longer than this is stopped. */
 export const VERIFICATION_MS_MAX = 600_000
 
-/** The state of a resident unit; null when it is not resident. */
-export type PeekUnit = (unitId: string) => LiveUnit | null
+export type ResidentUnit = readonly [unitId: string, unit: LiveUnit]
+
+/** Those of the units that are resident: in this process, or in any worker. At most `UNITS_PER_PAGE` ids. */
+export type ResidentUnits = (unitIds: readonly string[]) => Promise<readonly ResidentUnit[]>
 
 interface Settings extends VerifierSettings {
   /** Program and arguments that run `runVerification`. */
   readonly command: readonly string[]
-  readonly peek: PeekUnit
+  readonly residentUnits: ResidentUnits
   readonly clock: Clock
 }
 
@@ -131,7 +133,7 @@ class Run {
         this.#start()
         break
       case 'ask_live':
-        this.#send({ kind: 'live', units: this.#live(message.unitIds) })
+        void this.#tellLive(message.unitIds)
         break
       case 'done':
         this.#result.resolve(message.verification)
@@ -150,11 +152,12 @@ class Run {
   }
 
   /** Hashing one page takes a few milliseconds; the event loop is free between pages. */
-  #live(unitIds: readonly string[]): [string, LiveUnit][] {
-    return unitIds.slice(0, UNITS_PER_PAGE).flatMap((unitId): [string, LiveUnit][] => {
-      const unit = this.#settings.peek(unitId)
-      return unit === null ? [] : [[unitId, unit]]
-    })
+  async #tellLive(unitIds: readonly string[]): Promise<void> {
+    try {
+      this.#send({ kind: 'live', units: await this.#settings.residentUnits(unitIds.slice(0, UNITS_PER_PAGE)) })
+    } catch (cause) {
+      this.#fail(new VerificationError('failed', 'Cannot read the units in memory', { cause }))
+    }
   }
 
   #send(message: ToVerifier): void {

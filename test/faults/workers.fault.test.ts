@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { uuidOf } from '../../src/lib/ids.ts'
 import { isAlive } from '../../src/lib/process-run.ts'
 import { connect, type Sql } from '../../src/postgres/client/connect.ts'
+import type { Verification } from '../../src/verify/findings.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectReady } from '../support/expect-ready.ts'
 import { answersText, expectNoLies, FailoverLoad } from '../support/failover-load.ts'
@@ -292,6 +293,26 @@ describe('a service with workers', () => {
     })
     expect(await run()).toEqual([200, LOAD_AGENCY_IDS.length])
     expect(await run('?dryRun=true')).toEqual([200, 0])
+  })
+
+  test('verifies the memory of all workers, whichever worker answers', async () => {
+    const service = await start()
+    expect(new Set(LOAD_AGENCY_IDS.map((id) => service.ownerOf(id))).size).toBeGreaterThan(1)
+    const load = new FailoverLoad(() => service.baseUrl)
+    load.start(CLIENTS)
+    await load.more(100)
+    await load.stop()
+    // Every unit in memory differs from its journal now.
+    await sql`update journal set payload = replace(payload, '"minStay":1', '"minStay":2')`
+    const differing = async () => {
+      const answer = await askAnew(service, '/portal/v1/verification', { authorization: `Bearer ${TEST_PORTAL_TOKEN}` })
+      const { verification } = (await answer.json()) as { verification: Verification }
+      const units = verification.differences.flatMap(({ what, unitId }) =>
+        what === 'memory' && unitId !== null ? [uuidOf(unitId)] : [],
+      )
+      return (await sql`select distinct agency_id from unit where unit_id in ${sql(units)}`).length
+    }
+    expect(await differing()).toBe(LOAD_AGENCY_IDS.length)
   })
 
   test('gives its metrics as one page, counts wrong tokens over all workers, and has ADMIN_PORT in its parent', async () => {

@@ -165,6 +165,7 @@ export function appOver(
     webhooks,
     agencies,
     runRetention: null,
+    residentUnits: null,
     people: { pageUrl: () => TEST_PAGE_URL, oidc: null, onOidcFailure: () => {}, mailer: null, ...people },
     draining: new AbortController().signal,
   })

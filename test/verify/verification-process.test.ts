@@ -4,7 +4,7 @@ import { isAlive } from '../../src/lib/process-run.ts'
 import { VerificationError } from '../../src/verify/findings.ts'
 import {
   type FromVerifier,
-  type PeekUnit,
+  type ResidentUnits,
   RUN_VERIFICATION,
   type ToVerifier,
   VERIFICATION_MS_MAX,
@@ -19,10 +19,10 @@ const SCRIPT = join(import.meta.dir, 'support/scripted-verifier.ts')
 const SETTINGS = { databaseUrl: 'postgres://x', secretKeyHex: '01'.repeat(32) }
 
 /** A verification whose process follows the script `part`. */
-function scripted(part: string, peek: PeekUnit = () => null) {
+function scripted(part: string, residentUnits: ResidentUnits = async () => []) {
   const clock = new FakeClock()
   const command = [process.execPath, SCRIPT, part]
-  return { clock, verification: new VerificationProcess({ ...SETTINGS, command, peek, clock }) }
+  return { clock, verification: new VerificationProcess({ ...SETTINGS, command, residentUnits, clock }) }
 }
 
 /** Returns the outcome of a promise before the assertion: an assertion on a promise that never settles would hang. */
@@ -42,8 +42,9 @@ describe('a verification ends without a result, and the service continues', () =
     ['its process ends', 'dies', 'ended'],
     ['its process cannot read the ledger', 'fails', 'failed'],
     ['its process meets a bug', 'breaks', 'broken'],
+    ['the units in memory cannot be read', 'asks', 'failed'],
   ])('when %s', async (_, part, kind) => {
-    const { verification } = scripted(part)
+    const { verification } = scripted(part, () => Promise.reject(new Error('A worker has ended')))
     const pids = new Set<number>()
     for (let n = 0; n < 2; n++) {
       const outcome = outcomeOf(verification.verify(forever()))
@@ -57,7 +58,7 @@ describe('a verification ends without a result, and the service continues', () =
   test('when its process cannot be started', async () => {
     const clock = new FakeClock()
     const command = [join(import.meta.dir, 'no-such-program')]
-    const verification = new VerificationProcess({ ...SETTINGS, command, peek: () => null, clock })
+    const verification = new VerificationProcess({ ...SETTINGS, command, residentUnits: async () => [], clock })
     expect(await outcomeOf(verification.verify(forever()))).toBe('not_started')
     expect([verification.pid, clock.nextTimerIn]).toEqual([null, null])
   })
@@ -86,9 +87,9 @@ describe('a verification ends without a result, and the service continues', () =
 
 test('a caller that arrives during a verification shares its result; at most one page of states is sent at a time', async () => {
   const peeked: string[] = []
-  const { verification } = scripted('asks', (unitId) => {
-    peeked.push(unitId)
-    return { seq: 1, hash: 'h' }
+  const { verification } = scripted('asks', async (unitIds) => {
+    peeked.push(...unitIds)
+    return unitIds.map((unitId) => [unitId, { seq: 1, hash: 'h' }])
   })
   const [a, b] = await Promise.all([verification.verify(forever()), verification.verify(forever())])
   expect(a).toBe(b)

@@ -1,6 +1,7 @@
 /** What a worker and its parent ask of each other. */
 import type { RetentionRound } from '../../accounts/retention-job.ts'
 import type { MetricReading } from '../../observability/metric.ts'
+import type { ResidentUnit } from '../../verify/verification-process.ts'
 import type { Change, Committed, Entry, Reading } from '../etcd/etcd.ts'
 
 /** How a worker is started. */
@@ -50,6 +51,8 @@ export type ParentCalls = {
   metricsPage: () => Promise<string>
   /** A round of retention in every worker, each of its own agencies. Fails when one has failed, once all have had their turn. */
   runRetention: (signal: AbortSignal, isDryRun: boolean) => Promise<RetentionRound>
+  /** Those of the units that are resident in any worker, for a verification. Fails when a worker does not answer. */
+  residentUnits: (signal: AbortSignal, unitIds: readonly string[]) => Promise<readonly ResidentUnit[]>
   /** A wrong token was counted, of one of the throttles. */
   wrongToken: (signal: AbortSignal, throttle: string, key: string) => void
 }
@@ -66,6 +69,8 @@ export type WorkerCalls = {
   readings: () => Promise<readonly MetricReading[]>
   /** A round of retention of the worker's own agencies. */
   runRetention: (signal: AbortSignal, isDryRun: boolean) => Promise<RetentionRound>
+  /** Those of the units that are resident in this worker. */
+  residentUnits: (signal: AbortSignal, unitIds: readonly string[]) => readonly ResidentUnit[]
   /** Another worker has counted one. */
   wrongToken: (signal: AbortSignal, throttle: string, key: string) => void
 }
