@@ -211,7 +211,7 @@ async function* eventsIn(exchange: Exchange, silenceMs: number): AsyncGenerator<
       for (const block of blocks) {
         const event = { id: '', data: '' }
         for (const line of block.split('\n')) {
-          const [, name, value = ''] = /^(id|data): ?(.*)/.exec(line) ?? []
+          const [, name, value = ''] = /^(id|data): ?(.*)/s.exec(line) ?? []
           if (name === 'id' || name === 'data') event[name] += value
         }
         // While the loop's body runs, nothing is read, and silence is no sign.

@@ -24,7 +24,9 @@ export class DriverProcess {
 
   // biome-ignore lint/suspicious/noExplicitAny: each question has an answer of its own shape
   async ask(question: Readonly<Record<string, unknown>>): Promise<any> {
-    this.#child.stdin.write(`${JSON.stringify(question)}\n`)
+    // Node ends a line there too.
+    const line = JSON.stringify(question).replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)
+    this.#child.stdin.write(`${line}\n`)
     await this.#child.stdin.flush()
     const { value, done } = await this.#lines.next()
     if (done === true) throw new Error('The client has ended')
