@@ -51,6 +51,20 @@ describe.skipIf(PYTHON_MISSING)('Python', () => {
     server.close()
     expect(requests).toEqual(['GET on a new connection', 'POST on a new connection'])
   })
+  const TWO_CHANGES = [1, 2].map((seq) => ({ cursor: `c${seq}`, seq }))
+  const STREAM = { stream: TWO_CHANGES.map((each) => `id: ${each.cursor}\ndata: ${JSON.stringify(each)}\n\n`).join('') }
+  const PAGE = { json: { changes: TWO_CHANGES, cursor: 'c2', hasMore: true } }
+  test.each([
+    ['while its stream is being opened', 'opening', STREAM, []],
+    ['between two changes that have arrived on a stream', 'body', STREAM, ['c1']],
+    ['between two changes of a poll', 'body', PAGE, ['c1']],
+  ] as const)('a loop over changes that is closed %s ends there, and its cursor too', async (_, when, answer, seen) => {
+    const server = await ScriptedServer.start()
+    server.begin([answer])
+    const closed = await python.ask({ ask: 'closed', key: KEY, url: server.url, when, poll: answer === PAGE })
+    server.stop()
+    expect(closed).toEqual({ seen, cursor: seen.at(-1) ?? 'c0' })
+  })
   test('a loop over changes that is cancelled ends, though its stream is silent', async () => {
     const server = await ScriptedServer.start()
     server.begin([{ stream: ':\n\n', fault: 'silence' }])

@@ -141,6 +141,8 @@ class Follow:
                     page = changes.list(after=self.cursor, include=self._include, wait=WAIT_S, options=once)
                     failures = 0
                     for change in page['changes']:
+                        if self._closed.is_set():
+                            return
                         yield from self._once(change)
                     self.cursor = page['cursor']
                     self._verify(once)
@@ -219,7 +221,8 @@ class Follow:
         """Server-sent events, until the stream ends: an event that is cut off is none."""
         decode = codecs.getincrementaldecoder('utf-8')('replace')
         text = ''
-        while True:
+        # `close` finds no exchange that is still being opened.
+        while not self._closed.is_set():
             try:
                 part = exchange.read_some(self._silence)
             except (OSError, http.client.HTTPException, ValueError, AttributeError) as cause:
@@ -232,6 +235,8 @@ class Follow:
             blocks = (text + decode.decode(part)).replace('\r\n', '\n').split('\n\n')
             text = blocks.pop()
             for block in blocks:
+                if self._closed.is_set():
+                    return
                 event: Dict[str, Any] = {'id': '', 'data': ''}
                 for line in block.split('\n'):
                     name, _, value = line.partition(':')

@@ -220,7 +220,27 @@ def cancelled(request):
     return {'cancelled': asyncio.run(run()), 'seconds': time.monotonic() - begin}
 
 
-METHODS = {'play': play, 'surface': surface, 'webhook': webhook, 'cancelled': cancelled}
+def closed(request):
+    """What a loop over changes still gives that is closed while its stream is being opened, or by its own body."""
+    with nightledger.Nightledger(request['key'], request['url']) as client:
+        changes = client.changes.follow(after='c0', poll=request['poll'])
+        opened = client._http.open
+
+        def closed_meanwhile(*args):
+            exchange = opened(*args)
+            changes.close()
+            return exchange
+
+        if request['when'] == 'opening':
+            client._http.open = closed_meanwhile
+        seen = []
+        for change in changes:
+            seen.append(change['cursor'])
+            changes.close()
+        return {'seen': seen, 'cursor': changes.cursor}
+
+
+METHODS = {'closed': closed, 'play': play, 'surface': surface, 'webhook': webhook, 'cancelled': cancelled}
 
 if __name__ == '__main__':
     main()
