@@ -65,6 +65,14 @@ describe.skipIf(PYTHON_MISSING)('Python', () => {
     server.stop()
     expect(closed).toEqual({ seen, cursor: seen.at(-1) ?? 'c0' })
   })
+  test('loops over changes leave the threads of the executor to other calls', async () => {
+    const server = await ScriptedServer.start()
+    const silent = { stream: ':\n\n', fault: 'silence' } as const
+    server.begin([silent, silent, { json: { key: 'k' } }])
+    const { answer } = await python.ask({ ask: 'crowded', key: KEY, url: server.url })
+    server.stop()
+    expect(answer).toEqual({ key: 'k' })
+  })
   test('a loop over changes that is cancelled ends, though its stream is silent', async () => {
     const server = await ScriptedServer.start()
     server.begin([{ stream: ':\n\n', fault: 'silence' }])

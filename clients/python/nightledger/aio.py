@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -57,9 +59,12 @@ def _list(method: Callable[Concatenate[Any, A], Listing[T, P]]) -> Callable[Conc
     return call
 
 
-async def _each(items: Iterator[T]) -> AsyncIterator[T]:
+async def _each(items: Iterator[T], threads: Optional[ThreadPoolExecutor] = None) -> AsyncIterator[T]:
+    loop = asyncio.get_running_loop()
     while True:
-        item = await asyncio.to_thread(functools.partial(next, items, END))
+        # As `asyncio.to_thread` does it, which has no choice of threads.
+        run = contextvars.copy_context().run
+        item: Any = await loop.run_in_executor(threads, functools.partial(run, next, items, END))
         if item is END:
             return
         yield item
@@ -97,11 +102,14 @@ class AsyncFollow:
         self._sync.close()
 
     async def __aiter__(self) -> AsyncIterator[AnyChange]:
+        # It waits for as long as nothing changes: a few of these would take all threads of the loop's executor.
+        own = ThreadPoolExecutor(1)
         try:
-            async for change in _each(iter(self._sync)):
+            async for change in _each(iter(self._sync), own):
                 yield change
         finally:
             self._sync.close()
+            own.shutdown(wait=False)
 
 
 class AsyncChanges(_Face):

@@ -1,6 +1,7 @@
 """Plays cases with the Python client: a JSON line in, a JSON line out. One process for all cases."""
 
 import asyncio
+import concurrent.futures
 import inspect
 import json
 import os
@@ -240,7 +241,30 @@ def closed(request):
         return {'seen': seen, 'cursor': changes.cursor}
 
 
-METHODS = {'closed': closed, 'play': play, 'surface': surface, 'webhook': webhook, 'cancelled': cancelled}
+def crowded(request):
+    """Whether a call is answered while as many loops over changes are reading as the loop's executor has threads."""
+
+    async def run():
+        asyncio.get_running_loop().set_default_executor(concurrent.futures.ThreadPoolExecutor(2))
+        async with nightledger.AsyncNightledger(request['key'], request['url']) as client:
+            follows = [client.changes.follow(after='c0') for _ in range(2)]
+            tasks = [asyncio.ensure_future(each.__aiter__().__anext__()) for each in follows]
+            # Each loop reads its stream, so that the next answer of the server is that of the call.
+            while any(each._sync._exchange is None for each in follows):
+                await asyncio.sleep(0.01)
+            try:
+                answer = await asyncio.wait_for(client.me(), 10)
+            except asyncio.TimeoutError:
+                answer = None
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            return answer
+
+    return {'answer': asyncio.run(run())}
+
+
+METHODS = {'crowded': crowded, 'closed': closed, 'play': play, 'surface': surface, 'webhook': webhook, 'cancelled': cancelled}
 
 if __name__ == '__main__':
     main()
