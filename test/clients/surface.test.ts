@@ -93,6 +93,35 @@ describe('TypeScript', () => {
     leaving.abort(reason)
     expect(await thrown).toEqual([reason, reason])
   })
+  test.each([false, true])(
+    'an abort between two changes that have arrived ends the loop there; polled: %p',
+    async (poll) => {
+      const changes = [1, 2].map((seq) => ({ cursor: `c${seq}`, seq }))
+      const stream = changes.map((each) => `id: ${each.cursor}\ndata: ${JSON.stringify(each)}\n\n`).join('')
+      const answer = () =>
+        poll
+          ? Response.json({ changes, cursor: 'c2', hasMore: true })
+          : new Response(stream, { headers: { 'content-type': 'text/event-stream' } })
+      const answering = new nightledger.Nightledger({
+        key: KEY,
+        url: 'http://127.0.0.1:9',
+        fetch: async () => answer(),
+      })
+      const leaving = new AbortController()
+      const reason = new Error('leaving')
+      const follow = answering.changes.follow({ after: 'c0', signal: leaving.signal, poll })
+      const seen: string[] = []
+      const loop = (async () => {
+        for await (const { cursor } of follow) {
+          seen.push(cursor)
+          leaving.abort(reason)
+        }
+      })()
+      await expect(loop).rejects.toBe(reason)
+      expect(seen).toEqual(['c1'])
+      expect(follow.cursor).toBe('c1')
+    },
+  )
   test('only a date that exists is a date', () => {
     expect(nightledger.isoDate('2028-02-29')).toBe('2028-02-29' as nightledger.IsoDate)
     for (const text of ['2027-02-29', '2027-13-01', '2027-1-1', '27-01-01', '', '2027-01-01T00:00:00Z'])

@@ -118,7 +118,10 @@ export class Follow implements AsyncIterable<AnyChange> {
         if (this.#isPolled) {
           const page = await changes.list({ after: this.#cursor, include, wait: WAIT_S }, once)
           failures = 0
-          for (const change of page.changes) yield* this.#once(change)
+          for (const change of page.changes) {
+            signal?.throwIfAborted()
+            yield* this.#once(change)
+          }
           this.#cursor = page.cursor
           await this.#verify(once)
           if (!page.hasMore) await this.#http.clock.sleep(pollPauseMs, signal)
@@ -209,6 +212,7 @@ async function* eventsIn(exchange: Exchange, silenceMs: number): AsyncGenerator<
       const blocks = (text + decoder.decode(part.value, { stream: true })).replace(/\r\n/g, '\n').split('\n\n')
       text = blocks.pop() ?? ''
       for (const block of blocks) {
+        exchange.signal.throwIfAborted()
         const event = { id: '', data: '' }
         for (const line of block.split('\n')) {
           const [, name, value = ''] = /^(id|data): ?(.*)/s.exec(line) ?? []
