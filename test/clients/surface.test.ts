@@ -122,6 +122,16 @@ describe('TypeScript', () => {
       expect(follow.cursor).toBe('c1')
     },
   )
+  test('a time without limit is one, in place of a millisecond', async () => {
+    const slow = async (_: string, { signal }: RequestInit) => {
+      await Bun.sleep(20)
+      signal?.throwIfAborted()
+      return Response.json({ feeTypes: [] })
+    }
+    const limits = { timeoutMs: Infinity, deadlineMs: Infinity, triesMax: 1 }
+    const patient = new nightledger.Nightledger({ key: KEY, url: 'http://127.0.0.1:9', fetch: slow, ...limits })
+    expect(await patient.feeTypes()).toEqual([])
+  })
   test('only a date that exists is a date', () => {
     expect(nightledger.isoDate('2028-02-29')).toBe('2028-02-29' as nightledger.IsoDate)
     for (const text of ['2027-02-29', '2027-13-01', '2027-1-1', '27-01-01', '', '2027-01-01T00:00:00Z'])

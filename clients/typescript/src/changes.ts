@@ -219,7 +219,7 @@ async function* eventsIn(exchange: Exchange, silenceMs: number): AsyncGenerator<
           if (name === 'id' || name === 'data') event[name] += value
         }
         // While the loop's body runs, nothing is read, and silence is no sign.
-        exchange.restart(2 ** 31 - 1)
+        exchange.restart(Infinity)
         yield event
       }
     }

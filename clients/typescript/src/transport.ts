@@ -247,7 +247,8 @@ export class Exchange {
   /** From now on, the exchange may take this long. */
   restart(timeoutMs: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(this.#abort, timeoutMs)
+    // A longer one would overflow the timer, which then ends at once.
+    this.#timer = setTimeout(this.#abort, Math.min(timeoutMs, 2 ** 31 - 1))
   }
 
   end(): void {
