@@ -27,10 +27,15 @@ const seen = new Set()
 const server = createServer(async (request, response) => {
   const chunks = []
   let bytes = 0
-  for await (const chunk of request) {
-    bytes += chunk.length
-    if (bytes > BODY_BYTES_MAX) return response.writeHead(413).end()
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request) {
+      bytes += chunk.length
+      if (bytes > BODY_BYTES_MAX) return response.writeHead(413).end()
+      chunks.push(chunk)
+    }
+  } catch {
+    // The sender has gone. Uncaught, this would end the program.
+    return
   }
   const rawBody = Buffer.concat(chunks)
   if (!isGenuine(rawBody, request.headers['x-service-signature'], SECRET)) return response.writeHead(401).end()

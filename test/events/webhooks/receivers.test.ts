@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { newSecret, signedHeaders } from '../../../src/events/webhooks/secret-box.ts'
@@ -29,7 +31,7 @@ const BODY = '{"id":"evt_1","event":"booking.created","data":{"id":"bkg_1","unit
 
 for (const { name, program, command } of RECEIVERS) {
   describe.skipIf(Bun.which(program) === null)(`the receiver for ${name}`, () => {
-    test('accepts genuine events, also during a rotation, and refuses everything else', async () => {
+    test('accepts genuine events, also during a rotation, refuses everything else, and outlives a request that is broken off', async () => {
       const port = freePort()
       const child = Bun.spawn(command(program, port), {
         env: {
@@ -78,12 +80,23 @@ for (const { name, program, command } of RECEIVERS) {
         ]) {
           expect(await send({ signature })).toBe(401)
         }
+        await breakOff(port)
+        expect(await send({})).toBe(204)
       } finally {
         child.kill('SIGKILL')
         await child.exited
       }
     }, 150_000)
   })
+}
+
+/** Sends a part of a body, and then ends the connection. */
+async function breakOff(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.resume()
+  socket.end('POST /in HTTP/1.1\r\nHost: receiver\r\nContent-Length: 100\r\n\r\n{"id":')
+  await once(socket, 'close')
 }
 
 async function until(isUp: () => Promise<unknown>): Promise<void> {
