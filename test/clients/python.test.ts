@@ -65,6 +65,14 @@ describe.skipIf(PYTHON_MISSING)('Python', () => {
     server.stop()
     expect(closed).toEqual({ seen, cursor: seen.at(-1) ?? 'c0' })
   })
+  test.each([
+    ['http://[::1]', '::1', 80],
+    ['https://[2001:db8::443]/nights', '2001:db8::443', 443],
+    ['https://[::1]:3000', '::1', 3000],
+    ['https://nights.example', 'nights.example', 443],
+  ])('%s is reached at its host and port', async (url, host, port) => {
+    expect(await python.ask({ ask: 'address', key: KEY, url })).toEqual({ host, port })
+  })
   test('loops over changes leave the threads of the executor to other calls', async () => {
     const server = await ScriptedServer.start()
     const silent = { stream: ':\n\n', fault: 'silence' } as const

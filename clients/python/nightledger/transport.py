@@ -142,7 +142,8 @@ class Transport:
         # Not an attribute: no dump of this object has it.
         self._authorization: Callable[[], str] = lambda: f'Bearer {key}'
         self._is_tls = parts.scheme == 'https'
-        self._host, self._port = parts.hostname, parts.port
+        # Without a port, `http.client` looks for one in the host, and finds it in an address of IPv6.
+        self._host, self._port = parts.hostname, parts.port or (443 if self._is_tls else 80)
         self._base = f'{parts.path.rstrip("/")}/partner/v1'
         self._ssl_context = ssl_context
         self._timeout, self._deadline, self._tries_max = timeout, deadline, tries_max

@@ -264,7 +264,12 @@ def crowded(request):
     return {'answer': asyncio.run(run())}
 
 
-METHODS = {'crowded': crowded, 'closed': closed, 'play': play, 'surface': surface, 'webhook': webhook, 'cancelled': cancelled}
+def address(request):
+    connection, _ = nightledger.Nightledger(request['key'], request['url'])._http._connection(1, True)
+    return {'host': connection.host, 'port': connection.port}
+
+
+METHODS = {'address': address, 'crowded': crowded, 'closed': closed, 'play': play, 'surface': surface, 'webhook': webhook, 'cancelled': cancelled}
 
 if __name__ == '__main__':
     main()
