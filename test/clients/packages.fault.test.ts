@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import typescript from '../../clients/typescript/package.json'
 import { vectors } from '../../docs/webhooks/vectors.json'
 import { rounds } from '../support/long-run.ts'
+import { fencesOf } from '../support/shell-blocks.ts'
 import { CASES, KEY } from './support/conformance-cases.ts'
 import { loadedModules } from './support/loaded-modules.ts'
 import { ScriptedServer } from './support/scripted-server.ts'
@@ -215,13 +216,15 @@ describe('Python', () => {
     expect(pythonFiles).toContain('py.typed')
   })
   // mypy is a package of Debian; .ci/run installs it.
-  test.skipIf(Bun.which('mypy') === null)('mypy --strict finds nothing in it, and the mistakes of a caller', () => {
-    const check = ['mypy', '--strict', '--no-error-summary', '--cache-dir', join(folder, 'cache')]
-    expect(run([...check, '-p', 'nightledger'], PYTHON).out).toBe('')
-    mkdirSync(join(folder, 'use'), { recursive: true })
-    writeFileSync(
-      join(folder, 'use/use.py'),
-      `
+  test.skipIf(Bun.which('mypy') === null)(
+    'mypy --strict finds nothing in it nor in the program of the guide, and the mistakes of a caller',
+    () => {
+      const check = ['mypy', '--strict', '--no-error-summary', '--cache-dir', join(folder, 'cache')]
+      expect(run([...check, '-p', 'nightledger'], PYTHON).out).toBe('')
+      mkdirSync(join(folder, 'use'), { recursive: true })
+      writeFileSync(
+        join(folder, 'use/use.py'),
+        `
 from nightledger import AsyncNightledger, BookingConflictError, Nightledger, unwrap
 
 client = Nightledger('k', 'http://127.0.0.1')
@@ -239,12 +242,19 @@ async def main() -> None:
     print((await face.units.get('a'))['slug'])
     await face.quote(unit='a', arrival='2027-03-01')  # line 17
 `,
-    )
-    const { stdout } = Bun.spawnSync([...check, join(folder, 'use/use.py')], {
-      cwd: PYTHON,
-      env: { ...process.env, MYPYPATH: PYTHON },
-    })
-    const lines = [...stdout.toString().matchAll(/use\.py:(\d+): error/g)].map(([, line]) => Number(line))
-    expect(lines).toEqual([6, 11, 17])
-  })
+      )
+      const program = fencesOf(readFileSync(join(ROOT, 'docs/partner-guide.md'), 'utf8')).find(
+        ({ info }) => info === 'python',
+      )
+      writeFileSync(join(folder, 'use/guide.py'), program?.text ?? 'not there')
+      const checked = (file: string) =>
+        Bun.spawnSync([...check, join(folder, 'use', file)], {
+          cwd: PYTHON,
+          env: { ...process.env, MYPYPATH: PYTHON },
+        }).stdout.toString()
+      expect(checked('guide.py')).toBe('')
+      const lines = [...checked('use.py').matchAll(/use\.py:(\d+): error/g)].map(([, line]) => Number(line))
+      expect(lines).toEqual([6, 11, 17])
+    },
+  )
 })
