@@ -122,6 +122,18 @@ describe('TypeScript', () => {
       expect(follow.cursor).toBe('c1')
     },
   )
+  test.each([
+    ['a\nb', 'DE-1'],
+    ['€ 17', 'DE-1'],
+    ['k1', 17n as unknown],
+  ])('arguments that cannot be sent are an error of the caller, at once: %p, %p', async (idempotencyKey, sourceRef) => {
+    const pauses: number[] = []
+    const clock = { now: () => 0, random: () => 1, sleep: async (ms: number) => void pauses.push(ms) }
+    const careless = new nightledger.Nightledger({ key: KEY, url: 'http://127.0.0.1:9', clock })
+    const stay = { unit: 'a', arrival: '2027-03-01', departure: '2027-03-05', sourceRef: sourceRef as string } as const
+    await expect(careless.book(stay, { idempotencyKey })).rejects.toBeInstanceOf(TypeError)
+    expect(pauses).toEqual([])
+  })
   test('a time without limit is one, in place of a millisecond', async () => {
     const slow = async (_: string, { signal }: RequestInit) => {
       await Bun.sleep(20)

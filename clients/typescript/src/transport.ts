@@ -173,21 +173,22 @@ export class Transport {
    */
   async open(call: Call, timeoutMs: number, signal?: AbortSignal): Promise<Exchange> {
     const method = isRead(call) ? 'GET' : 'POST'
+    // Arguments that cannot be sent are no lost connection: they throw here.
+    const request = {
+      method,
+      headers: new Headers({
+        authorization: `Bearer ${this.#key}`,
+        ...(call.body !== undefined && { 'content-type': 'application/json' }),
+        ...call.headers,
+      }),
+      // undefined of undefined, whatever its type says.
+      body: JSON.stringify(call.body),
+      // The key must not go to another host.
+      redirect: 'manual',
+    } as const
     const exchange = new Exchange(`${method} ${pathOf(call)}`, timeoutMs, signal)
     try {
-      const response = await (this.#options.fetch ?? fetch)(this.#urlOf(call), {
-        method,
-        headers: {
-          authorization: `Bearer ${this.#key}`,
-          ...(call.body !== undefined && { 'content-type': 'application/json' }),
-          ...call.headers,
-        },
-        // undefined of undefined, whatever its type says.
-        body: JSON.stringify(call.body),
-        // The key must not go to another host.
-        redirect: 'manual',
-        signal: exchange.signal,
-      })
+      const response = await (this.#options.fetch ?? fetch)(this.#urlOf(call), { ...request, signal: exchange.signal })
       const { status } = response
       if (!response.ok && status !== 304)
         throw apiErrorOf({ status, headers: response.headers, text: await response.text() })
