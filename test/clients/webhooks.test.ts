@@ -38,6 +38,12 @@ async function inPython({ body, ...message }: Message): Promise<unknown> {
   return event ?? reason
 }
 
+test('a body may be a Buffer, as frameworks declare it', async () => {
+  const body: Buffer = Buffer.from('{}{"event":"ping"}').subarray(2)
+  const headers = { 'x-service-signature': `t=${T}, v1=${signed(body)}` }
+  expect<unknown>(await unwrap(body, headers, SECRET, { now: T * 1_000 })).toEqual({ event: 'ping' })
+})
+
 describe.each([['TypeScript', inTypescript], ...(PYTHON_MISSING ? [] : ([['Python', inPython]] as const))] as const)(
   '%s',
   (_, play) => {

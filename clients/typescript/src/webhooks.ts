@@ -47,7 +47,7 @@ const SIGNATURES_MAX = 4
  * @throws WebhookError
  */
 export async function unwrap(
-  rawBody: Uint8Array<ArrayBuffer> | ArrayBuffer,
+  rawBody: Uint8Array | ArrayBuffer,
   headers: HeadersIn,
   secret: string | readonly string[],
   { toleranceSeconds = 300, now = Date.now() }: { readonly toleranceSeconds?: number; readonly now?: number } = {},
