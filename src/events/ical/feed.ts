@@ -83,12 +83,14 @@ function calendarsIn(fetched: string): ICAL.Component[] {
     typeof ICAL.Component
   >[0][]
   const calendars = roots.map((root) => new ICAL.Component(root))
-  const other = calendars.find(({ name }) => name !== 'vcalendar')
-  if (other !== undefined) throw new FeedError('Cannot read the feed: it does not begin with BEGIN:VCALENDAR')
-  if (calendars.length === 0) throw new FeedError('Cannot read the feed: it is empty')
+  if (calendars.some(({ name }) => name !== 'vcalendar')) throw notACalendar()
   for (const calendar of calendars) checkMethod(calendar)
   checkZones(calendars.flatMap((calendar) => calendar.getAllSubcomponents('vtimezone')))
   return calendars
+}
+
+function notACalendar(): FeedError {
+  return new FeedError('Cannot read the feed: it does not begin with BEGIN:VCALENDAR')
 }
 
 /** With any other METHOD the events are messages, such as cancellations, and not taken nights (RFC 5546, 1.4). */
@@ -154,7 +156,7 @@ function checkComplete(text: string): void {
   const lines = text.replaceAll(/\r?\n[ \t]/g, '').split(/[\r\n]+/)
   if (lines.some(({ length }) => length > LINE_LENGTH_MAX))
     throw new FeedError(`Cannot read the feed: it has a line of more than ${LINE_LENGTH_MAX} characters`)
-  if (!/^BEGIN:VCALENDAR\b/i.test(text)) return
+  if (!/^BEGIN:VCALENDAR\b/i.test(text)) throw notACalendar()
   const open: string[] = []
   for (const line of lines) {
     const [, keyword = '', name = ''] = /^(BEGIN|END):(.*)$/i.exec(line.trimEnd()) ?? []

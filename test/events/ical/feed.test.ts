@@ -171,6 +171,15 @@ describe('a text that is not a feed', () => {
     expect(() => readFeed(text, LISBON)).toThrow(FeedError)
   })
 
+  test.each([
+    ['', 'nothing'],
+    ['<!doctype html><html></html>', 'a web page'],
+    ['<html xmlns="http://www.w3.org/1999/xhtml">', 'a web page with a colon'],
+    ['{"error":"not found"}', 'the JSON of another service'],
+  ])('%p is refused by what it is not: %s', (text) => {
+    expect(() => readFeed(text, LISBON)).toThrow('it does not begin with BEGIN:VCALENDAR')
+  })
+
   test.each(Object.entries({ AIRBNB, BOOKING_COM, GOOGLE, OUTLOOK, VRBO }))(
     '%s truncated at any point is refused',
     (_, feed) => {
