@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { timeOf } from '../../core/catalogue/agency-time.ts'
-import { NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
+import { addNights, NIGHT_MAX, NIGHT_MIN, type Night, parseNight } from '../../core/domain/night.ts'
 import { BOOKING_WINDOW_DAYS_MAX } from '../../core/domain/restrictions.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import type { UnitState } from '../../core/domain/unit-state.ts'
@@ -22,7 +22,7 @@ import type { PortalOperation } from './portal-operation.ts'
 import { agencyRoute } from './portal-route.ts'
 import { UNIT_PATH } from './units.ts'
 
-/** No channel needs nights further back than this. */
+/** No channel needs runs of nights that ended longer ago than this. */
 const PAST_NIGHTS = 31
 /**
  * Nor which nights are not for sale further ahead: a rule for some weekdays without an end would be thousands of events, and hundreds of
@@ -159,7 +159,10 @@ async function feedOf(ledger: PortalLedger, texts: CalendarTexts, request: Reque
 }
 
 function written(unit: Unit, { occupied, cleaning, closed }: UnitState, today: Night, now: number): string {
-  const from = (today - PAST_NIGHTS) as Night
+  const isBlocked = (night: Night) => occupied.has(night) || closed.has(night)
+  let from = addNights(today, -PAST_NIGHTS)
+  // The whole of a run: cut off at a day, its UID would be another one tomorrow, and an importer would free its nights before it takes them again.
+  while (from > NIGHT_MIN && isBlocked(from) && isBlocked(addNights(from, -1))) from = addNights(from, -1)
   const end = (NIGHT_MAX + 1) as Night
   const taken = [...occupied.nightsIn(from, end), ...cleaning.nightsIn(from, end)]
   const blocked = new Set([...taken, ...closed.nightsIn(from, (today + NOT_SOLD_NIGHTS) as Night)])

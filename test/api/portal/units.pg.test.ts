@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { CALENDARS_PER_UNIT_MAX } from '../../../src/api/portal/calendar-texts.ts'
 import type { Agency } from '../../../src/core/catalogue/agency.ts'
+import { DAY_MS } from '../../../src/lib/clock.ts'
 import { uuidOf } from '../../../src/lib/ids.ts'
 import { sampleId } from '../../support/samples.ts'
 import { sharedTestService } from '../../support/test-service.ts'
@@ -278,6 +279,18 @@ describe('the iCalendar feed of a unit', () => {
     expect(answer.body).not.toMatch(/Ana|Reis|allergic|bkg_/)
     await service.ask(`${path}/bookings/${booking.id}/cancel`, {})
     expect((await service.ask(`/${address}`, undefined, { token: null })).body).not.toContain('VEVENT')
+  })
+
+  test('has the first night of a stay for as long as it lasts, so that its UID is the same every day', async () => {
+    await unit()
+    const day = (fromNow: number) => new Date(Date.now() + fromNow * DAY_MS).toISOString().slice(0, 10)
+    const block = (arrival: string, departure: string) =>
+      service.ask(`${path}/bookings`, { unit: 'sea-view', type: 'block', arrival, departure })
+    expect((await block(day(-90), day(-60))).status).toBe(201)
+    expect((await block(day(-50), day(10))).status).toBe(201)
+    const { body } = await service.ask(`/${(await feed()).path}`, undefined, { token: null })
+    expect([...body.matchAll(/UID:unt_\w+-([-\d]+)@/g)].map(([, night]) => night)).toEqual([day(-50)])
+    expect(body).toContain(`DTSTART;VALUE=DATE:${day(-50).replaceAll('-', '')}`)
   })
 
   test('has another address after a change, and the old one is 404 like any other wrong one', async () => {
