@@ -24,7 +24,6 @@ export interface Target {
  * @param allowHosts `host:port` in lower case
  */
 export function parseEndpointUrl(text: string, allowHosts: readonly string[]): Target | UrlRefusal {
-  if (text.length > URL_LENGTH_MAX) return 'too_long'
   const url = URL.parse(text)
   if (url === null || url.hostname === '') return 'not_a_url'
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
@@ -33,6 +32,8 @@ export function parseEndpointUrl(text: string, allowHosts: readonly string[]): T
   if (url.username !== '' || url.password !== '') return 'credentials'
   if (port === 0) return 'port_zero'
   url.hash = ''
+  // As it is stored and sent: a letter can become nine characters, and an address that grew beyond the limit would be refused by every attempt.
+  if (url.href.length > URL_LENGTH_MAX) return 'too_long'
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const isLiteral = ipaddr.isValid(host)
   if (!isLiteral && !HOST_NAME.test(host)) return 'bad_host'
@@ -48,7 +49,7 @@ export type EndpointRefusal = UrlRefusal | AddressRefusal | 'does_not_resolve'
 
 const SENTENCES: Record<UrlRefusal | 'does_not_resolve', string> = {
   not_a_url: 'url must be an absolute URL',
-  too_long: `url must have at most ${URL_LENGTH_MAX} characters`,
+  too_long: `url must have at most ${URL_LENGTH_MAX} characters, with what is not ASCII written as %XX`,
   not_https: 'url must begin with https://',
   credentials: 'url must not carry a user name or password',
   bad_host: 'url must name a host or an address',

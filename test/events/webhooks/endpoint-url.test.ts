@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { parseEndpointUrl, refusalSentence, URL_LENGTH_MAX } from '../../../src/events/webhooks/endpoint-url.ts'
+import { parseEndpointUrl, refusalSentence, type Target, URL_LENGTH_MAX } from '../../../src/events/webhooks/endpoint-url.ts'
 
 describe('an endpoint’s URL', () => {
   test.each([
@@ -16,6 +16,8 @@ describe('an endpoint’s URL', () => {
     ['https://user:secret@hooks.example/', 'credentials'],
     ['https://hooks.example:0/', 'port_zero'],
     [`https://hooks.example/${'a'.repeat(URL_LENGTH_MAX)}`, 'too_long'],
+    // Short enough as it is written, but not as it would be sent.
+    [`https://hooks.example/${'é'.repeat(URL_LENGTH_MAX / 4)}`, 'too_long'],
     ['https://-bad.example/', 'bad_host'],
     ['https://a..b/', 'bad_host'],
     ['https://a!b/', 'bad_host'],
@@ -31,6 +33,13 @@ describe('an endpoint’s URL', () => {
     ['https://[2606:4700::1]:444/', { host: '2606:4700::1', port: 444, isLiteral: true }],
   ])('%s is read', (url, expected) => {
     expect(parseEndpointUrl(url, [])).toMatchObject({ isExempt: false, ...expected })
+  })
+
+  test('what was accepted is accepted again as it is stored', () => {
+    const room = URL_LENGTH_MAX - 'https://hooks.example/'.length
+    const read = parseEndpointUrl(`https://hooks.example/${'é'.repeat(room / 6)}`, [])
+    expect(read).toBeObject()
+    expect(parseEndpointUrl((read as Target).url, [])).toEqual(read)
   })
 
   test('an exempt receiver is one host and port exactly, and may be plain http', () => {
