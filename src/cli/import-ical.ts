@@ -132,18 +132,20 @@ async function run(session: Session, steps: readonly FeedStep[], target: Target)
       throw error
     }
   }
-  const again: FeedStep[] = []
-  for (const step of steps) {
-    if ((await attempt(step)) !== null) again.push(step)
-    progress.step()
-  }
   // Of those that met taken nights: another step may have freed them.
-  const conflicts: Note[] = []
-  for (const step of again) {
-    const refusal = await attempt(step)
-    if (refusal !== null) conflicts.push({ uid: step.uid, reason: reasonOf(refusal) })
+  for (let left = steps; ; ) {
+    const refused: { readonly step: FeedStep; readonly refusal: RefusedError }[] = []
+    for (const step of left) {
+      const refusal = await attempt(step)
+      if (refusal !== null) refused.push({ step, refusal })
+      else progress.step()
+    }
+    if (refused.length === left.length) {
+      for (const _ of refused) progress.step()
+      return { done, conflicts: refused.map(({ step, refusal }) => ({ uid: step.uid, reason: reasonOf(refusal) })) }
+    }
+    left = refused.map(({ step }) => step)
   }
-  return { done, conflicts }
 }
 
 function writeOf(step: FeedStep, target: Target): { method: string; path: string; body: Json } {

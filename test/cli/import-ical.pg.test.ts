@@ -87,6 +87,24 @@ test('new dates move a block, CANCELLED and a vanished event cancel theirs, and 
   expect((await importing(AIRBNB)).stdout).toStartWith('2 created')
 })
 
+test('blocks that each move to the nights of the next one all move in one import', async () => {
+  const feed = (days: number) =>
+    [
+      ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:x'],
+      ...[1, 3, 5, 7].flatMap((day) => [
+        ...['BEGIN:VEVENT', `UID:uid-${day}`, `DTSTART;VALUE=DATE:2030010${day + days}`],
+        ...[`DTEND;VALUE=DATE:203001${String(day + days + 2).padStart(2, '0')}`, 'END:VEVENT'],
+      ]),
+      ...['END:VCALENDAR', ''],
+    ].join('\r\n')
+  await importing(feed(0))
+  const run = await importing(feed(2))
+  expect([run.code, run.stdout]).toEqual([
+    0,
+    '0 created, 4 moved, 0 cancelled, 0 unchanged, 0 skipped, 0 conflicts, 0 refused\n',
+  ])
+})
+
 test('a feed without events, and one without most of its events, change nothing until the agency says so', async () => {
   const feed = (...uids: number[]) =>
     [
