@@ -98,14 +98,17 @@ export const CALENDAR_FEED = [
   ),
 ]
 
-/** @param base of the address; the path alone, of a request without `Host`: the address is then that of no host */
+/**
+ * The address has the unit's id: with its slug, a channel would find nothing once that is changed, and sell nights that are taken.
+ * @param base of the address; the path alone, of a request without `Host`: the address is then that of no host
+ */
 function feedJson(agency: Agency, unit: Unit, token: string, base: string) {
-  const path = `/portal/v1/agencies/${agency.slug}/units/${unit.slug}/calendar.ics?token=${token}`
+  const path = `/portal/v1/agencies/${agency.slug}/units/${unit.id}/calendar.ics?token=${token}`
   return { calendarFeed: { unit: unit.slug, path, url: URL.parse(path, base)?.href ?? path } }
 }
 
 /**
- * `GET …/units/{unitSlug}/calendar.ics?token=…`: blocked nights as all-day events, without guest data. No portal token: channels send no headers. Everything
+ * `GET …/units/{unit's id}/calendar.ics?token=…`: blocked nights as all-day events, without guest data. No portal token: channels send no headers. Everything
  * that does not fit is the same 404, so that nothing is learnt of agencies, units or tokens.
  */
 export const CALENDAR_ICS: Route<PortalDependencies> = {
@@ -143,10 +146,13 @@ function tooManyCalendars({ retryAfterS }: { readonly retryAfterS: number }): Pr
 /** Null: there is no such address. */
 async function feedOf(ledger: PortalLedger, texts: CalendarTexts, request: Request): Promise<CalendarOutcome | null> {
   const { path, query } = targetOf(request.url)
-  const [, , , , agencySlug = '', , unitSlug = ''] = path.split('/')
+  const [, , , , agencySlug = '', , idOrSlug = ''] = path.split('/')
   const agency = ledger.catalogue.agencyBySlug(agencySlug)
-  const unit = agency === null ? null : (await ledger.catalogue.inventory(agency.id)).sellableUnit(unitSlug)
-  if (agency === null || unit === null || agency.status !== 'active') return null
+  if (agency === null || agency.status !== 'active') return null
+  const inventory = await ledger.catalogue.inventory(agency.id)
+  // Addresses of version 1.0.0 have the slug.
+  const unit = inventory.sellableUnit(inventory.unitById(idOrSlug)?.slug ?? idOrSlug)
+  if (unit === null) return null
   const token = new URLSearchParams(query).get('token') ?? ''
   if (!(await ledger.calendarFeeds.isToken(agency, unit, token))) return null
 

@@ -303,7 +303,7 @@ describe('the iCalendar feed of a unit', () => {
     expect(await status(old.path)).toBe(404)
     expect(await status(changed.body.calendarFeed.path)).toBe(200)
     expect(await status(old.path.replace(/token=.*/, ''))).toBe(404)
-    expect(await status(changed.body.calendarFeed.path.replace('sea-view', 'other'))).toBe(404)
+    expect(await status(changed.body.calendarFeed.path.replace(/unt_\w+/, 'other'))).toBe(404)
     const [line] = (await service.get(`${path}/audit`)).body.audit
     expect([line.outcome, line.route]).toEqual([
       'OK',
@@ -325,11 +325,22 @@ describe('the iCalendar feed of a unit', () => {
 
   test('opens with its own secret only, not with that of another unit', async () => {
     await unit()
-    await unit({ slug: 'garden' })
+    const { id } = (await unit({ slug: 'garden' })).body.unit
     const garden = (await service.get(`${path}/units/garden/calendar-feed`)).body.calendarFeed.path as string
-    const address = garden.replace('/garden/', '/sea-view/')
-    expect((await service.ask(`/${address}`, undefined, { token: null })).status).toBe(404)
-    expect((await service.ask(`/${garden}`, undefined, { token: null })).status).toBe(200)
+    const status = async (address: string) => (await service.ask(`/${address}`, undefined, { token: null })).status
+    expect(await status(garden.replace(id, 'sea-view'))).toBe(404)
+    expect(await status((await feed()).path.replace(/unt_\w+/, id))).toBe(404)
+    expect(await status(garden)).toBe(200)
+  })
+
+  test('keeps its address when the slug of the unit changes; one with the slug, as version 1.0.0 gave them, is good until then', async () => {
+    await unit()
+    const { path: address } = await feed()
+    const former = address.replace(/unt_\w+/, 'sea-view')
+    const status = async (at: string) => (await service.ask(`/${at}`, undefined, { token: null })).status
+    expect([await status(address), await status(former)]).toEqual([200, 200])
+    await service.patch(`${path}/units/sea-view`, { slug: 'ocean-view' })
+    expect([await status(address), await status(former)]).toEqual([200, 404])
   })
 
   test('is 404 while the agency is suspended or the unit archived', async () => {
