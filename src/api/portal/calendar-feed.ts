@@ -2,11 +2,11 @@
 import { Type } from '@sinclair/typebox'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { timeOf } from '../../core/catalogue/agency-time.ts'
-import { addNights, NIGHT_MAX, NIGHT_MIN, type Night, parseNight } from '../../core/domain/night.ts'
+import { addNights, NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
 import { BOOKING_WINDOW_DAYS_MAX } from '../../core/domain/restrictions.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import type { UnitState } from '../../core/domain/unit-state.ts'
-import { calendarText } from '../../events/ical/calendar-text.ts'
+import { beginsRun, calendarText } from '../../events/ical/calendar-text.ts'
 import { plainHeaders, problemAnswer } from '../../http/answer.ts'
 import { failureOf } from '../../http/problem-of.ts'
 import { notFound, type Problem, problem } from '../../http/problems.ts'
@@ -168,7 +168,7 @@ function written(unit: Unit, { occupied, cleaning, closed }: UnitState, today: N
   const isBlocked = (night: Night) => occupied.has(night) || closed.has(night)
   let from = addNights(today, -PAST_NIGHTS)
   // The whole of a run: cut off at a day, its UID would be another one tomorrow, and an importer would free its nights before it takes them again.
-  while (from > NIGHT_MIN && isBlocked(from) && isBlocked(addNights(from, -1))) from = addNights(from, -1)
+  while (!beginsRun(from) && isBlocked(from) && isBlocked(addNights(from, -1))) from = addNights(from, -1)
   const end = (NIGHT_MAX + 1) as Night
   const taken = [...occupied.nightsIn(from, end), ...cleaning.nightsIn(from, end)]
   const blocked = new Set([...taken, ...closed.nightsIn(from, (today + NOT_SOLD_NIGHTS) as Night)])

@@ -11,12 +11,19 @@ interface NightRun {
   readonly to: Night
 }
 
+/**
+ * Whether a run is cut before this night: at every New Year, so that none is longer than the longest stay, and an importer can take it as one.
+ */
+export function beginsRun(night: Night): boolean {
+  return formatNight(night).endsWith('-01-01')
+}
+
 /** Groups consecutive nights into runs. `nights` must be ascending. */
 function runsOf(nights: readonly Night[]): NightRun[] {
   const runs: { from: Night; to: Night }[] = []
   for (const night of nights) {
     const last = runs.at(-1)
-    if (last !== undefined && last.to === night) last.to = addNights(night, 1)
+    if (last !== undefined && last.to === night && !beginsRun(night)) last.to = addNights(night, 1)
     else runs.push({ from: night, to: addNights(night, 1) })
   }
   return runs

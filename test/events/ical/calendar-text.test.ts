@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { formatNight } from '../../../src/core/domain/night.ts'
+import { addNights, formatNight } from '../../../src/core/domain/night.ts'
 import { calendarText } from '../../../src/events/ical/calendar-text.ts'
 import { readFeed } from '../../../src/events/ical/feed.ts'
 import { night } from '../../support/samples.ts'
@@ -27,6 +27,17 @@ describe('a calendar of blocked nights', () => {
       ['2027-03-01', '2027-03-03'],
       ['2027-04-01', '2027-04-02'],
     ])
+  })
+
+  test('has no event over a New Year, so that what is blocked for years can be imported', () => {
+    const text = textOf(Array.from({ length: 1_096 }, (_, n) => formatNight(addNights(night('2027-03-01'), n))))
+    expect([...text.matchAll(/DTSTART;VALUE=DATE:(\d+)/g)].map(([, date]) => date)).toEqual([
+      '20270301',
+      '20280101',
+      '20290101',
+      '20300101',
+    ])
+    expect(readFeed(text, { timezone: 'UTC' }).map(({ kind }) => kind)).toEqual(['taken', 'taken', 'taken', 'taken'])
   })
 
   test('has CRLF line endings and no line over 75 octets, for any name of the unit', () => {

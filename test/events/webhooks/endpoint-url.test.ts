@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { parseEndpointUrl, refusalSentence, type Target, URL_LENGTH_MAX } from '../../../src/events/webhooks/endpoint-url.ts'
+import {
+  parseEndpointUrl,
+  refusalSentence,
+  type Target,
+  URL_LENGTH_MAX,
+} from '../../../src/events/webhooks/endpoint-url.ts'
 
 describe('an endpoint’s URL', () => {
   test.each([
