@@ -50,7 +50,7 @@ export function addResend(noun: Command, terminal: Terminal): void {
 
 async function resendSince(session: Session, id: string, options: ResendOptions, since: string): Promise<void> {
   const span = spanOf(since)
-  const from = span === null ? since : new Date(Date.now() - span).toISOString()
+  const from = span === null ? since : new Date((await nowOf(session)) - span).toISOString()
   const path = await session.agencyPath(`/webhook-endpoints/${encodeURIComponent(id)}/resend`)
   const stop = new AbortController()
   const onSignal = () => stop.abort()
@@ -71,6 +71,14 @@ async function resendSince(session: Session, id: string, options: ResendOptions,
   } finally {
     process.off('SIGINT', onSignal)
   }
+}
+
+/** Of a sandbox, whose deliveries have its times: what its clock shows. */
+async function nowOf(session: Session): Promise<number> {
+  const { sandboxOf } = (await session.client.get(await session.agencyPath()))['agency'] as Json
+  if (sandboxOf === null) return Date.now()
+  const { now } = (await session.client.get(await session.agencyPath('/sandbox')))['clock'] as { now: string }
+  return Date.parse(now)
 }
 
 interface Done {

@@ -202,6 +202,20 @@ describe('webhooks resend --since', () => {
     expect((await resend({ since: SINCE })).body.resend).toMatchObject({ resent: 0, remaining: 0 })
   })
 
+  test('counts hours back from the time of the sandbox, as listen does', async () => {
+    await make(2)
+    await setAll('delivered')
+    await service.asPartner(key, '/test/clock', { advanceSeconds: 2 * 86_400 })
+    await eventually(
+      'the clock is moved',
+      async () => (await service.asPartner(key, '/test/clock')).body.status === 'ready',
+    )
+    const since = async (time: string) =>
+      (await cli('webhooks', 'resend', id, '--since', time, '--agency', slug, '--json')).json
+    expect(await since('24h')).toMatchObject({ resent: 0, remaining: 0 })
+    expect(await since('3d')).toMatchObject({ resent: 2, remaining: 0 })
+  })
+
   test('takes only deliveries from `since` to `until`, and goes on after `after`', async () => {
     await make(3)
     await setAll('delivered')
