@@ -125,7 +125,8 @@ const ROTATE = {
   tag: 'Webhooks',
   summary: 'Rotate the signing secret',
   description:
-    'The new secret is shown only in this response. For `overlapHours`, messages are signed with both secrets.',
+    'The new secret is shown only in this response. For `overlapHours`, messages are signed with both secrets. If it is rotated again ' +
+    'meanwhile, the secret before these two is invalid at once.',
   body: Type.Object({
     overlapHours: Type.Optional(
       Type.Integer({

@@ -520,6 +520,20 @@ describe('a change', () => {
     expect((await commands.find(agency.id, endpoint.id))?.previousSecretUntil).toBeNull()
   })
 
+  test('of the secret within an overlap leaves the two newest: the one before them signs nothing more', async () => {
+    const { endpoint } = await register()
+    const rotate = async () => {
+      const rotated = await commands.rotateSecret(agency.id, endpoint.id, { overlapHours: 24 }, line())
+      return rotated.kind === 'rotated' ? rotated.secret : ''
+    }
+    const secrets = [await rotate(), await rotate()]
+    await commands.ping(agency.id, endpoint.id, line())
+    const [ping] = posted
+    const at = Number(ping?.headers['webhook-timestamp'])
+    const signatures = secrets.toReversed().map((secret) => `v1=${serviceSignature(secret, at, ping?.body ?? '')}`)
+    expect(ping?.headers['x-service-signature']).toBe([`t=${at}`, ...signatures].join(', '))
+  })
+
   test('that deletes the endpoint drops pending deliveries, erases the secret, and ends all sending', async () => {
     const { endpoint } = await register()
     await book()

@@ -73,7 +73,10 @@ export function SigningSecret({
       label="Signing secret"
       isHashed={false}
       secret={secret}
-      lost={{ title: 'The secret was not received', advice: 'Rotate it to get a new one.' }}
+      lost={{
+        title: 'The secret was not received',
+        advice: 'Rotate it to get a new one, and set that at the receiver at once.',
+      }}
       onClose={onClose}
     >
       <p class="muted">
