@@ -73,7 +73,8 @@ export function planFeed(
     if (event.kind === 'refused') refused.push({ uid, reason: event.reason })
     else if (event.kind !== 'taken') {
       if (event.kind === 'skipped') passedOver.push({ uid, reason: event.reason })
-      if (block !== undefined) cancels.push({ kind: 'cancel', id: block.id, uid, reason: 'cancelled in the feed' })
+      if (block !== undefined && block.departure > today)
+        cancels.push({ kind: 'cancel', id: block.id, uid, reason: 'cancelled in the feed' })
       else if (event.kind === 'cancelled') unchanged += 1
     } else {
       const [arrival, departure] = [formatNight(event.stay.arrival), formatNight(event.stay.departure)]
@@ -88,11 +89,10 @@ export function planFeed(
     if (isGone && !keepMissing)
       cancels.push({ kind: 'cancel', id: block.id, uid: block.sourceRef, reason: 'no longer in the feed' })
   }
-  const upcoming = new Set(known.filter(({ departure }) => departure > today).map(({ id }) => id))
   const suspicion = suspicionOf({
     events: events.length,
-    upcoming: upcoming.size,
-    cancelled: cancels.filter(({ id }) => upcoming.has(id)).length,
+    upcoming: known.filter(({ departure }) => departure > today).length,
+    cancelled: cancels.length,
     keepMissing,
   })
   const steps = [...cancels, ...moves, ...creates]

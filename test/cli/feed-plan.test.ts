@@ -34,6 +34,15 @@ test('an event that becomes free time gives its nights back', () => {
   expect(planFeed([free], [known('a', '2027-03-01', '2027-03-02')], OPTIONS).steps).toMatchObject([{ kind: 'cancel' }])
 })
 
+test('a block that is over is left alone, also by an event that says cancelled or free', () => {
+  const events: FeedEvent[] = [
+    { kind: 'cancelled', uid: 'a' },
+    { kind: 'skipped', uid: 'b', reason: 'is marked as free time' },
+  ]
+  const over = ['a', 'b'].map((uid) => known(uid, '2026-12-01', '2027-01-01'))
+  expect(planFeed(events, over, OPTIONS)).toMatchObject({ steps: [], unchanged: 1, passedOver: [{ uid: 'b' }] })
+})
+
 test('a UID too long for a reference is found again by its hash', () => {
   const uid = 'u'.repeat(500)
   expect(refOf(uid)).toHaveLength(71)
