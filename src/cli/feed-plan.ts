@@ -78,7 +78,7 @@ export function planFeed(
       else if (event.kind === 'cancelled') unchanged += 1
     } else {
       const [arrival, departure] = [formatNight(event.stay.arrival), formatNight(event.stay.departure)]
-      if (departure <= today) passedOver.push({ uid, reason: 'is over' })
+      if (departure <= today && (block?.departure ?? departure) <= today) passedOver.push({ uid, reason: 'is over' })
       else if (block === undefined) creates.push({ kind: 'create', uid, sourceRef: refOf(uid), arrival, departure })
       else if (block.arrival === arrival && block.departure === departure) unchanged += 1
       else moves.push({ kind: 'move', id: block.id, uid, arrival, departure })

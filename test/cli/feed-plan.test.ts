@@ -43,6 +43,11 @@ test('a block that is over is left alone, also by an event that says cancelled o
   expect(planFeed(events, over, OPTIONS)).toMatchObject({ steps: [], unchanged: 1, passedOver: [{ uid: 'b' }] })
 })
 
+test('a block gives back its nights from today on when its event has ended early', () => {
+  const plan = planFeed([taken('a', '2026-12-20', '2027-01-01')], [known('a', '2026-12-20', '2027-01-09')], OPTIONS)
+  expect(plan.steps).toMatchObject([{ kind: 'move', arrival: '2026-12-20', departure: '2027-01-01' }])
+})
+
 test('a UID too long for a reference is found again by its hash', () => {
   const uid = 'u'.repeat(500)
   expect(refOf(uid)).toHaveLength(71)
