@@ -2,11 +2,11 @@
 import { Type } from '@sinclair/typebox'
 import type { Agency } from '../../core/catalogue/agency.ts'
 import { timeOf } from '../../core/catalogue/agency-time.ts'
-import { addNights, NIGHT_MAX, type Night, parseNight } from '../../core/domain/night.ts'
+import { addNights, NIGHT_MAX, NIGHT_MIN, type Night, parseNight, STAY_NIGHTS_MAX } from '../../core/domain/night.ts'
 import { BOOKING_WINDOW_DAYS_MAX } from '../../core/domain/restrictions.ts'
 import type { Unit } from '../../core/domain/unit.ts'
 import type { UnitState } from '../../core/domain/unit-state.ts'
-import { beginsRun, calendarText } from '../../events/ical/calendar-text.ts'
+import { calendarText } from '../../events/ical/calendar-text.ts'
 import { plainHeaders, problemAnswer } from '../../http/answer.ts'
 import { failureOf } from '../../http/problem-of.ts'
 import { notFound, type Problem, problem } from '../../http/problems.ts'
@@ -166,9 +166,12 @@ async function feedOf(ledger: PortalLedger, texts: CalendarTexts, request: Reque
 
 function written(unit: Unit, { occupied, cleaning, closed }: UnitState, today: Night, now: number): string {
   const isBlocked = (night: Night) => occupied.has(night) || closed.has(night)
-  let from = addNights(today, -PAST_NIGHTS)
-  // The whole of a run: cut off at a day, its UID would be another one tomorrow, and an importer would free its nights before it takes them again.
-  while (!beginsRun(from) && isBlocked(from) && isBlocked(addNights(from, -1))) from = addNights(from, -1)
+  const past = addNights(today, -PAST_NIGHTS)
+  let first = past
+  while (first > NIGHT_MIN && isBlocked(first) && isBlocked(addNights(first, -1))) first = addNights(first, -1)
+  // The whole of a run, or of its part: cut off at a day, its UID would be another one tomorrow, and an importer would free its nights before it
+  // takes them again.
+  const from = addNights(past, -((past - first) % STAY_NIGHTS_MAX))
   const end = (NIGHT_MAX + 1) as Night
   const taken = [...occupied.nightsIn(from, end), ...cleaning.nightsIn(from, end)]
   const blocked = new Set([...taken, ...closed.nightsIn(from, (today + NOT_SOLD_NIGHTS) as Night)])

@@ -1,5 +1,5 @@
 import ICAL from 'ical.js'
-import { addNights, formatNight, type Night } from '../../core/domain/night.ts'
+import { addNights, formatNight, type Night, STAY_NIGHTS_MAX } from '../../core/domain/night.ts'
 
 /** RFC 5545, 3.7.3. */
 const PRODUCT = '-//nightledger//calendar//EN'
@@ -11,19 +11,12 @@ interface NightRun {
   readonly to: Night
 }
 
-/**
- * Whether a run is cut before this night: at every New Year, so that none is longer than the longest stay, and an importer can take it as one.
- */
-export function beginsRun(night: Night): boolean {
-  return formatNight(night).endsWith('-01-01')
-}
-
-/** Groups consecutive nights into runs. `nights` must be ascending. */
+/** Groups consecutive nights into runs, none of them longer than a stay may be, so that an importer can take it as one. `nights` must be ascending. */
 function runsOf(nights: readonly Night[]): NightRun[] {
   const runs: { from: Night; to: Night }[] = []
   for (const night of nights) {
     const last = runs.at(-1)
-    if (last !== undefined && last.to === night && !beginsRun(night)) last.to = addNights(night, 1)
+    if (last !== undefined && last.to === night && night - last.from < STAY_NIGHTS_MAX) last.to = addNights(night, 1)
     else runs.push({ from: night, to: addNights(night, 1) })
   }
   return runs
