@@ -20,3 +20,19 @@ test('the last line before the process exits arrives, also through a pipe as in 
     expect(JSON.parse(lines.at(-1) ?? '{}')).toMatchObject({ level: 60, msg: 'ended by a bug' })
   }
 }, 30_000)
+
+const ON_A_FULL_DISK = `
+  const { openLog } = await import(${JSON.stringify(resolve('src/app/log.ts'))})
+  const log = openLog('info')
+  for (let i = 0; i < 3; i++) log.error({ i }, 'request failed')
+  console.log('still here')
+`
+
+test('whoever logs does not notice that the disk of the log is full', async () => {
+  const run = Bun.spawn(['sh', '-c', '"$0" -e "$1" 2>/dev/full', process.execPath, ON_A_FULL_DISK], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  expect(await run.stdout.text()).toBe('still here\n')
+  expect(await run.exited).toBe(0)
+})
