@@ -21,7 +21,15 @@ const YES = 'S'.charCodeAt(0)
 
 /** Not encrypted, and still connecting: postgres.js limits how long, and reports what becomes of it. */
 export function startSocket(host: Host): net.Socket {
-  return named(failingUntilReady(net.connect({ host: host.name, port: host.port, noDelay: true })), host)
+  const socket = net.connect({ host: host.name, port: host.port, noDelay: true })
+  return named(failingUntilReady(failingOnceHeard(socket)), host)
+}
+
+/** A system without a route or a free descriptor refuses at once, before postgres.js listens: it is told as soon as it does. */
+function failingOnceHeard(socket: net.Socket): net.Socket {
+  return socket.once('error', (error) => {
+    if (socket.listenerCount('error') === 0) queueMicrotask(() => socket.emit('error', error))
+  })
 }
 
 /** postgres.js names both in its own errors. */
