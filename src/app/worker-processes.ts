@@ -29,8 +29,8 @@ const LOOK_MS = 1_000
 /** A worker that has not renewed its lease for so many looks of this process hangs. By looks: this process may have hung itself. */
 const SILENT_LOOKS_MAX = 10
 
-/** Below the timeout of a scrape, ten seconds. */
-const READINGS_MS_MAX = 3_000
+/** Less than the relay of ADMIN_PORT waits for the worker that asks for them (admin-relay.ts). The database is asked for one second. */
+const READINGS_MS_MAX = 2_000
 
 interface WorkerProcess {
   readonly worker: number

@@ -343,4 +343,14 @@ describe('a service with workers', () => {
       return last.every((status) => status === 429)
     })
   })
+
+  test('shows its metrics on ADMIN_PORT while a worker hangs, whichever worker is asked', async () => {
+    const service = await start({ ADMIN_PORT: String(freePort()) })
+    const hung = service.workers().get(2)
+    if (hung === undefined) throw new Error('There is no second worker')
+    process.kill(hung, 'SIGSTOP')
+    const pages = Array.from({ length: WORKERS }, () => fetch(`${service.adminUrl}/metrics`))
+    expect((await Promise.all(pages)).map(({ status }) => status)).toEqual([200, 200, 200])
+    process.kill(hung, 'SIGCONT')
+  })
 })
