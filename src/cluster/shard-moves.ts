@@ -15,7 +15,7 @@ import type { Change, Etcd } from './etcd/etcd.ts'
 import type { MoveCounts, NodeWatch, ShardHost } from './node-watch.ts'
 import { stepsOf } from './steps.ts'
 
-/** After a shard could not be acquired or given up. */
+/** After a shard could not be acquired or given up, or etcd did not do what was asked about it. */
 const AGAIN_MS = 1_000
 /** A second fence within this time is somebody outside the cluster. */
 const FENCED_AGAIN_MS = 10_000
@@ -196,7 +196,11 @@ export class ShardMoves {
     // In a microtask, so that `act` has started everything before a task can call it again.
     void Promise.resolve()
       .then(() => task(shards, free))
-      .catch((error) => this.#options.onEtcdFailure(error))
+      .catch((error) => {
+        // It may have refused at once.
+        this.#leaveAlone(shards, AGAIN_MS)
+        this.#options.onEtcdFailure(error)
+      })
       .finally(() => free(shards))
   }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { ClusterKeys, claimText } from '../../src/cluster/cluster-keys.ts'
 import { ClusterView } from '../../src/cluster/cluster-view.ts'
+import { EtcdError } from '../../src/cluster/etcd/etcd.ts'
 import { ShardMoves } from '../../src/cluster/shard-moves.ts'
 import { MOVES_MAX } from '../../src/cluster/steps.ts'
 import { SHARDS } from '../../src/core/journal/shard.ts'
@@ -89,7 +90,7 @@ async function alone() {
     onChanged: () => moves.act(),
     onEtcdFailure: () => {},
   })
-  return { clock, host, moves, view }
+  return { clock, etcd, host, moves, view }
 }
 
 test('J8: a node that takes the shards of a dead one gets all whose fence is not locked, and the locked one when it is free', async () => {
@@ -131,4 +132,22 @@ test('a database that does not answer is asked for all shards once, not for each
   moves.act()
   await eventually('what was begun is over', () => moves.isIdle)
   expect(host.calls).toHaveLength(1)
+})
+
+test('an etcd that refuses at once is asked again after a second, not again and again', async () => {
+  const { clock, etcd, host, moves } = await alone()
+  const commit = etcd.commit.bind(etcd)
+  let asked = 0
+  etcd.commit = async () => {
+    asked += 1
+    await Bun.sleep(0)
+    throw new EtcdError('connection refused', false)
+  }
+  moves.act()
+  for (let turn = 0; turn < 100; turn++) await Bun.sleep(0)
+  expect(asked).toBe(1)
+  etcd.commit = commit
+  await clock.advance(1_000)
+  moves.act()
+  await eventually('it has all', () => host.owned.size === SHARDS)
 })
