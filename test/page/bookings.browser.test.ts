@@ -198,6 +198,24 @@ describeInBrowser('bookings', () => {
     })
   })
 
+  test('a departure in the next year is typed on the keyboard, however slowly, and the arrival stays', async () => {
+    const booking = await book({ arrival: '2030-12-28', departure: '2030-12-30' })
+    await portal.visit({ as: 'desk', at: at(booking) }, async (page) => {
+      await page.getByRole('button', { name: 'Change dates or unit' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Departure').focus()
+      // In either order of day and month the field says 1 January 2030, or 30, on the way.
+      await page.keyboard.type('01')
+      await dialog.getByText('The nights are free.').waitFor()
+      await page.keyboard.type('0')
+      // The dialog is drawn anew meanwhile, as after a change by a colleague.
+      await page.setViewportSize(PHONE)
+      await page.keyboard.type('12031')
+      expect(await dialog.getByLabel('Departure').inputValue()).toBe('2031-01-01')
+      expect(await dialog.getByLabel('Arrival').inputValue()).toBe('2030-12-28')
+    })
+  })
+
   test('of two people who change one booking the second sees what the first has done, loses no entry, and applies it again', async () => {
     const booking = await book({ guest: { firstName: 'Mary', lastName: 'Jackson' }, status: 'option' })
     await portal.visit({ as: 'manager', at: at(booking) }, async (page) => {

@@ -72,6 +72,7 @@ interface InputOptions extends FieldProps {
   disabled?: boolean
   required?: boolean
   maxLength?: number
+  onFocus?: () => void
   onBlur?: () => void
   onKeyDown?: (event: KeyboardEvent) => void
 }
@@ -113,8 +114,24 @@ export function TextInput(props: TextInputProps) {
 }
 
 /** The browser's own date picker, which shows the day in the person's language. The value is `YYYY-MM-DD`, or empty. */
-export function DateInput(props: Omit<TextInputProps, 'type' | 'isCode'>) {
-  return <TextInput {...props} type="date" />
+export function DateInput({ value, onChange, onBlur, ...props }: Omit<TextInputProps, 'type' | 'isCode'>) {
+  // What is typed is no date before its end, or one that is not taken, such as one in the year 2. To draw the last one then would wipe it out.
+  const [typed, setTyped] = useState<{ readonly text: string; readonly over: string } | null>(null)
+  return (
+    <TextInput
+      {...props}
+      type="date"
+      value={typed?.over === value ? typed.text : value}
+      onChange={(text) => {
+        setTyped({ text, over: value })
+        onChange(text)
+      }}
+      onBlur={() => {
+        setTyped(null)
+        onBlur?.()
+      }}
+    />
+  )
 }
 
 interface TextAreaProps extends FieldProps {

@@ -4,13 +4,14 @@ import { useState } from 'preact/hooks'
 import { useSession } from '../data/use-session.ts'
 import { FormDialog } from '../design/dialog.tsx'
 import { ErrorNote } from '../design/feedback.tsx'
-import { DateInput, FieldRow, FieldSet, Radio, Select } from '../design/inputs.tsx'
+import { FieldSet, Radio, Select } from '../design/inputs.tsx'
 import { QuoteLines } from '../design/quote-lines.tsx'
-import { type Day, dayRange, isoOf, parseDay } from '../format/days.ts'
+import { type Day, dayRange, isoOf } from '../format/days.ts'
 import { money, plural } from '../format/numbers.ts'
 import { useSettled } from '../lib/hooks.ts'
 import { type Pricing, tryPatch, useTried } from './booking-writes.ts'
 import { RestrictionWarning } from './restriction-warning.tsx'
+import { StayDates } from './stay-dates.tsx'
 
 /** Where and when a stay is. */
 export interface Placement {
@@ -81,26 +82,7 @@ export function MoveDialog(props: MoveDialogProps) {
           .map((unit) => ({ value: unit.slug, label: unit.name }))}
         onChange={(unit) => onProposed({ ...to, unit })}
       />
-      <FieldRow>
-        <DateInput
-          label="Arrival"
-          value={isoOf(to.arrival)}
-          onChange={(text) => {
-            const day = parseDay(text)
-            // The stay keeps its length until the departure is changed too.
-            if (day !== null) onProposed({ ...to, arrival: day, departure: day + to.departure - to.arrival })
-          }}
-        />
-        <DateInput
-          label="Departure"
-          value={isoOf(to.departure)}
-          min={isoOf(to.arrival + 1)}
-          onChange={(text) => {
-            const day = parseDay(text)
-            if (day !== null) onProposed({ ...to, departure: day, arrival: Math.min(to.arrival, day - 1) })
-          }}
-        />
-      </FieldRow>
+      <StayDates at={to} keepsLength onChange={(dates) => onProposed({ ...to, ...dates })} />
     </div>
   )
 

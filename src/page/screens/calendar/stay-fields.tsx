@@ -1,12 +1,12 @@
 import type { ChartUnit } from '../../chart/stay.ts'
 import { IconButton } from '../../design/button.tsx'
 import { Note } from '../../design/feedback.tsx'
-import { Checkbox, DateInput, FieldRow, NumberInput, Select } from '../../design/inputs.tsx'
-import { isoOf, parseDay } from '../../format/days.ts'
+import { Checkbox, FieldRow, NumberInput, Select } from '../../design/inputs.tsx'
 import { plural } from '../../format/numbers.ts'
 import type { TriedStay } from '../../stays/booking-writes.ts'
 import type { Placement } from '../../stays/move-dialog.tsx'
 import { RestrictionWarning } from '../../stays/restriction-warning.tsx'
+import { StayDates } from '../../stays/stay-dates.tsx'
 
 /** How many guests. Null: not entered. */
 export interface Party {
@@ -38,26 +38,11 @@ export function StayFields({ units, at, party, warnings, refusal, onPlaced, onPa
         options={units.filter(({ isArchived }) => !isArchived).map(({ slug, name }) => ({ value: slug, label: name }))}
         onChange={(unit) => onPlaced({ ...at, unit })}
       />
-      <FieldRow>
-        <DateInput
-          label="Arrival"
-          value={isoOf(arrival)}
-          onChange={(text) => {
-            const day = parseDay(text)
-            if (day !== null) onPlaced({ ...at, arrival: day, departure: Math.max(departure, day + 1) })
-          }}
-        />
-        <DateInput
-          label="Departure"
-          value={isoOf(departure)}
-          min={isoOf(arrival + 1)}
-          hint={plural(departure - arrival, 'night')}
-          onChange={(text) => {
-            const day = parseDay(text)
-            if (day !== null) onPlaced({ ...at, arrival: Math.min(arrival, day - 1), departure: day })
-          }}
-        />
-      </FieldRow>
+      <StayDates
+        at={at}
+        hint={plural(departure - arrival, 'night')}
+        onChange={(dates) => onPlaced({ ...at, ...dates })}
+      />
       {refusal !== null && (
         <Note tone="bad" role="alert">
           <p>{refusal}</p>
