@@ -59,6 +59,35 @@ describeInBrowser('a new stay in the calendar', () => {
     })
   }
 
+  test('what was entered is not lost by Escape, a press beside the form, or Back, unless somebody says so', async () => {
+    await visit(async (page, panel) => {
+      const question = page.getByRole('dialog', { name: 'Discard what you have entered?' })
+      const name = panel.getByLabel('First name')
+      // Nothing has been entered: nothing is asked.
+      await page.keyboard.press('Escape')
+      await panel.waitFor({ state: 'detached' })
+      await drag(page, await cell(page, unit.name, FIRST + 2), await cell(page, unit.name, FIRST + 5))
+      await name.fill('Katherine')
+      await page.keyboard.press('Escape')
+      await question.waitFor()
+      await expectAccessible(page)
+      await page.keyboard.press('Escape')
+      await question.waitFor({ state: 'detached' })
+      await page.mouse.click(400, 450)
+      await question.getByRole('button', { name: 'Keep editing' }).click()
+      await question.waitFor({ state: 'detached' })
+      await page.evaluate("location.hash = '#/guests'")
+      await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Cancel' }).click()
+      expect(await name.inputValue()).toBe('Katherine')
+      expect(page.url()).toContain('#/calendar')
+      await page.keyboard.press('Escape')
+      await question.getByRole('button', { name: 'Discard' }).click()
+      await panel.waitFor({ state: 'detached' })
+      await page.evaluate("location.hash = '#/guests'")
+      await page.getByRole('heading', { name: 'Guests', level: 1 }).waitFor()
+    })
+  })
+
   test('a booking whose answer is lost is tried again, and made once', async () => {
     await visit(
       async (page, panel) => {

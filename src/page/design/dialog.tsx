@@ -1,10 +1,10 @@
 /** Modal dialogs, and the questions that are asked in them. */
 import './dialog.css'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Problem } from '../api/problem.ts'
 import type { Route } from '../route/route.ts'
-import { guardLeaving, navigate, useRoute } from '../route/router.ts'
+import { guardLeaving, navigate, stopGuarding, useRoute } from '../route/router.ts'
 import { Button, IconButton } from './button.tsx'
 import { ErrorNote } from './feedback.tsx'
 import { Toasts } from './toast.tsx'
@@ -14,7 +14,7 @@ interface DialogProps {
   children: ComponentChildren
   /** Buttons, the main one last. */
   footer?: ComponentChildren
-  /** Escape, the backdrop or the cross. Left out: only a button of the dialog's own closes it. */
+  /** Escape, the backdrop or the cross; the first two ask before they discard entries. Left out: only a button of the dialog's own closes it. */
   onClose?: (() => void) | undefined
   /** Makes it a form: called when a submit button or Enter is pressed. */
   onSubmit?: (() => void) | undefined
@@ -30,6 +30,9 @@ interface DialogProps {
 export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm', isSide = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
+  const [isEdited, setEdited] = useState(false)
+  const [isAsking, setAsking] = useState(false)
+  const guarded = isEdited && onSubmit !== undefined && onClose !== undefined
   useLayoutEffect(() => {
     const dialog = ref.current
     const before = document.activeElement
@@ -39,6 +42,7 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])
+  const leave = () => (guarded ? setAsking(true) : onClose?.())
   const content = (
     <>
       <header class="dialog-head">
@@ -58,15 +62,18 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault()
-        onClose?.()
+        if (event.target === ref.current) leave()
       }}
       onKeyDown={(event) => {
+        if (event.key !== 'Escape' || (onClose !== undefined && !guarded)) return
         // Chromium closes at the second Escape even if the first was refused.
-        if (event.key === 'Escape' && onClose === undefined) event.preventDefault()
+        event.preventDefault()
+        if (guarded) setAsking(!isAsking)
       }}
       onPointerDown={(event) => {
-        if (event.target === ref.current) onClose?.()
+        if (event.target === ref.current) leave()
       }}
+      onInput={() => setEdited(true)}
     >
       {onSubmit === undefined ? (
         <div class="dialog-frame">{content}</div>
@@ -81,6 +88,23 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
         >
           {content}
         </form>
+      )}
+      {guarded && <LeaveGuard isUnsaved what="What you have entered in this form has not been saved." />}
+      {isAsking && (
+        <FormDialog
+          title="Discard what you have entered?"
+          action="Discard"
+          cancel="Keep editing"
+          tone="danger"
+          width="s"
+          onSubmit={() => {
+            setAsking(false)
+            onClose?.()
+          }}
+          onClose={() => setAsking(false)}
+        >
+          <p>Nothing of it has been saved.</p>
+        </FormDialog>
       )}
       <Toasts />
     </dialog>
@@ -154,7 +178,8 @@ export function LeaveGuard({ isUnsaved, what }: { isUnsaved: boolean; what: stri
   const { path } = useRoute()
   const [wanted, setWanted] = useState<Route | null>(null)
   const here = path.join('/')
-  useEffect(() => {
+  // Ends when it is no longer drawn, not after the next paint: what has been saved may lead to another screen at once.
+  useLayoutEffect(() => {
     if (!isUnsaved) return
     const beforeUnload = (event: BeforeUnloadEvent) => event.preventDefault()
     addEventListener('beforeunload', beforeUnload)
@@ -175,8 +200,7 @@ export function LeaveGuard({ isUnsaved, what }: { isUnsaved: boolean; what: stri
       action="Discard and leave"
       onConfirm={() => {
         setWanted(null)
-        // Nothing is guarded any more.
-        guardLeaving(() => true)()
+        stopGuarding()
         navigate(wanted.path, wanted.query)
       }}
       onClose={() => setWanted(null)}

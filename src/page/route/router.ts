@@ -6,12 +6,12 @@ import { hashOf, parseHash, type QueryChange, type Route } from './route.ts'
 const current = new Store<Route>(parseHash(location.hash))
 /** The address that `current` was read from. The browser has another one already between Back and its `hashchange`. */
 let followed = location.hash
-/** Asked before another place is shown; see `guardLeaving`. */
-let guard: ((next: Route) => boolean) | null = null
+/** The last of them is asked before another place is shown; see `guardLeaving`. */
+const guards = new Set<(next: Route) => boolean>()
 
 addEventListener('hashchange', () => {
   const next = parseHash(location.hash)
-  const mayLeave = guard === null || guard(next)
+  const mayLeave = [...guards].at(-1)?.(next) ?? true
   // What is on the screen stays, and so does its address.
   if (!mayLeave) history.pushState(history.state, '', hashOf(current.value.path, current.value.query))
   followed = location.hash
@@ -23,10 +23,13 @@ addEventListener('hashchange', () => {
  * @returns ends that
  */
 export function guardLeaving(mayLeave: (next: Route) => boolean): () => void {
-  guard = mayLeave
-  return () => {
-    if (guard === mayLeave) guard = null
-  }
+  guards.add(mayLeave)
+  return () => void guards.delete(mayLeave)
+}
+
+/** What is unsaved is given up. */
+export function stopGuarding(): void {
+  guards.clear()
 }
 
 export function useRoute(): Route {
