@@ -143,6 +143,12 @@ export function CalendarScreen() {
     setOpen(null)
   }, [isGone])
   const isReady = state.today !== null || data.rows.units.length > 0
+  // It may be on days that are not loaded yet.
+  const isMissing = address.booking !== null && openStay === null && isReady
+  const isAllLoaded = state.loadedFrom <= opened.from && state.loadedTo >= opened.to
+  useEffect(() => {
+    if (isMissing) data.wantAll()
+  }, [data, isMissing])
 
   return (
     <div class="calendar">
@@ -248,9 +254,7 @@ export function CalendarScreen() {
           onClose={() => setQuery({ booking: null })}
         />
       )}
-      {open === null && address.booking !== null && openStay === null && isReady && !state.isLoading && (
-        <MissingStayPanel onClose={() => setQuery({ booking: null })} />
-      )}
+      {open === null && isMissing && isAllLoaded && <MissingStayPanel onClose={() => setQuery({ booking: null })} />}
     </div>
   )
 }
