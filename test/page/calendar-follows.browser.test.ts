@@ -17,14 +17,15 @@ describeInBrowser('the calendar follows what others do', () => {
   afterAll(() => portal.close())
 
   /** A colleague books two nights in the loft. */
-  async function book(day: number, lastName: string): Promise<void> {
+  async function book(day: number, lastName: string, more: object = {}): Promise<{ id: string }> {
     const stay = { unit: 'alfama-loft', arrival: isoOf(FIRST + day), departure: isoOf(FIRST + day + 2) }
     const answer = await fetch(`${portal.service.baseUrl}/portal/v1/agencies/demo/bookings`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${portal.database.tokens.owner}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ ...stay, guest: { firstName: 'Test', lastName } }),
+      body: JSON.stringify({ ...stay, guest: { firstName: 'Test', lastName }, ...more }),
     })
     expect(answer.status).toBe(201)
+    return ((await answer.json()) as { booking: { id: string } }).booking
   }
 
   async function visit(follow: (page: Page) => Promise<void>): Promise<void> {
@@ -69,6 +70,31 @@ describeInBrowser('the calendar follows what others do', () => {
       await setHidden(page, false)
       await bar(page, 'Test Meanwhile').waitFor()
       await streamsOpen(1)
+    })
+  })
+
+  test('a stay whose days are not loaded yet is shown all the same', async () => {
+    const { id } = await book(24, 'Far')
+    await portal.visit({ as: 'desk', at: `#/calendar?booking=${id}` }, async (page) => {
+      await page.getByRole('dialog', { name: 'Test Far' }).getByRole('link', { name: 'Booking page' }).waitFor()
+    })
+  })
+
+  test('in a browser whose clock is wrong by 30 hours, today and the time of holds are those of the service', async () => {
+    const { id } = await book(20, 'Hold', { status: 'option', holdHours: 48 })
+    await portal.visit({ as: 'desk', at: `#/calendar?booking=${id}` }, async (page) => {
+      const panel = page.getByRole('dialog', { name: 'Test Hold' })
+      const today = () => page.locator('.chart-day.is-today').getAttribute('aria-label')
+      await panel.getByText('2 d left').waitFor()
+      const before = await today()
+      await page.clock.install({ time: Date.now() - 30 * 3_600_000 })
+      await page.reload()
+      await panel.getByText('2 d left').waitFor()
+      await panel.getByRole('button', { name: 'Extend hold…' }).click()
+      await panel.getByLabel('New expiry').selectOption('7 days from now')
+      await panel.getByRole('button', { name: 'Extend hold', exact: true }).click()
+      await panel.getByText('7 d left').waitFor()
+      expect(await today()).toBe(before)
     })
   })
 })

@@ -1,5 +1,6 @@
 /** The portal API, typed by its operations. Requests carry the session's cookie. */
 import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch'
+import { heardTime } from '../lib/present.ts'
 import { connection, isSomebodyThere } from './connection.ts'
 import { noAnswer, Problem } from './problem.ts'
 import type { PortalPaths } from './schema.ts'
@@ -24,6 +25,7 @@ async function send(request: Request): Promise<Response> {
   try {
     const response = await fetch(request, { signal: AbortSignal.any([request.signal, limit]) })
     connection.answered()
+    heardTime(Date.parse(response.headers.get('date') ?? ''))
     return response
   } catch (error) {
     // Given up by the page itself: says nothing about the connection.

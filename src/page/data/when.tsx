@@ -1,4 +1,5 @@
 import { instantText, relativeTime } from '../format/instants.ts'
+import { realTime } from '../lib/present.ts'
 import { useSession } from './use-session.ts'
 
 /** The service stores the minute of the last use, not the second, so anything within two minutes may be now. */
@@ -8,7 +9,7 @@ const NOW_MS = 2 * 60_000
 export function When({ instant }: { instant: string | null }) {
   const { agency } = useSession()
   if (instant === null) return <span class="muted">Never</span>
-  const isNow = Date.now() - Date.parse(instant) < NOW_MS
+  const isNow = realTime() - Date.parse(instant) < NOW_MS
   return (
     <time dateTime={instant} title={instantText(instant, agency.timezone)}>
       {isNow ? 'just now' : relativeTime(instant)}

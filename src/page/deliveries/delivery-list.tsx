@@ -11,6 +11,7 @@ import type { BadgeTone } from '../design/status-looks.ts'
 import { toast } from '../design/toast.tsx'
 import { instantText, relativeTime } from '../format/instants.ts'
 import { count, plural } from '../format/numbers.ts'
+import { realTime } from '../lib/present.ts'
 
 export type Delivery = Schema<'Delivery'>
 
@@ -67,7 +68,7 @@ const REASONS: Readonly<Record<string, string>> = {
 const SOON_MS = 90_000
 
 /** Whether something is about to happen to one of these. */
-export function isAwaited(deliveries: readonly Delivery[], now: number = Date.now()): boolean {
+export function isAwaited(deliveries: readonly Delivery[], now: number = realTime()): boolean {
   return deliveries.some(({ nextAttemptAt }) => nextAttemptAt !== null && Date.parse(nextAttemptAt) < now + SOON_MS)
 }
 

@@ -1,4 +1,5 @@
 /** Moments: when something happened or will happen, and how they are read on a clock of the agency. */
+import { realTime } from '../lib/present.ts'
 
 const UNITS = [
   ['year', 31_536_000_000],
@@ -9,7 +10,7 @@ const UNITS = [
 ] as const
 
 /** `3 hours ago`, `in 2 days`, `now`. @param now milliseconds */
-export function relativeTime(instant: string | number, now: number = Date.now(), locale?: string): string {
+export function relativeTime(instant: string | number, now: number = realTime(), locale?: string): string {
   const distance = (typeof instant === 'number' ? instant : Date.parse(instant)) - now
   const format = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
   for (const [unit, length] of UNITS) {
@@ -22,7 +23,7 @@ export function relativeTime(instant: string | number, now: number = Date.now(),
 const WHOLE_DAYS_FROM = 7
 
 /** Time left, rounded up to the minute: `1 h 20 min`, `3 d 4 h`, `12 d`; `0 min` when it is over. */
-export function timeLeft(instant: string | number, now: number = Date.now()): string {
+export function timeLeft(instant: string | number, now: number = realTime()): string {
   const until = typeof instant === 'number' ? instant : Date.parse(instant)
   const minutes = Math.max(0, Math.ceil((until - now) / 60_000))
   const [days, hours, rest] = [Math.floor(minutes / 1_440), Math.floor((minutes % 1_440) / 60), minutes % 60]

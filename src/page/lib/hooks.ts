@@ -1,6 +1,6 @@
 /** Stores, media queries and timers, as components use them. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { sandboxTime } from './present.ts'
+import { realTime, sandboxTime } from './present.ts'
 import type { Store } from './store.ts'
 
 /** The store's value; the component is drawn again when it changes. */
@@ -43,9 +43,9 @@ const TICK_MS = 30_000
 /** Milliseconds, by the half minute: holds show the time that is left. */
 export function useNow(): number {
   const inSandbox = useStore(sandboxTime)
-  const [now, setNow] = useState(Date.now)
+  const [now, setNow] = useState(realTime)
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), TICK_MS)
+    const timer = setInterval(() => setNow(realTime()), TICK_MS)
     return () => clearInterval(timer)
   }, [])
   return inSandbox ?? now

@@ -8,6 +8,7 @@ import { Card } from '../../design/card.tsx'
 import { EmptyState, LoadStatus, Note } from '../../design/feedback.tsx'
 import { dayOf, dayText, isoOf, monthStart } from '../../format/days.ts'
 import { count, percent } from '../../format/numbers.ts'
+import { realTime } from '../../lib/present.ts'
 import { hashOf } from '../../route/route.ts'
 import { dailyShare, everyDay, withoutDay } from './usage-days.ts'
 
@@ -37,7 +38,7 @@ export function Usage() {
       <LoadStatus of={{ data, error, refresh }} lines={6} isCard />
       {data !== undefined && current !== undefined && (
         <div class="usage">
-          <ThisMonth month={current} now={Date.now()} />
+          <ThisMonth month={current} now={realTime()} />
           {data.days.some(({ used }) => used > 0) && <UsageByDay month={current} days={data.days} />}
           <Card title="Requests by month" aside="All keys, in UTC">
             {data.usage.every(({ used }) => used === 0) ? (

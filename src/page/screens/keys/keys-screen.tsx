@@ -9,6 +9,7 @@ import { ConfirmDialog } from '../../design/dialog.tsx'
 import { EmptyState, LoadStatus } from '../../design/feedback.tsx'
 import { Checkbox } from '../../design/inputs.tsx'
 import { toast } from '../../design/toast.tsx'
+import { realTime } from '../../lib/present.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { type Key, KeyTable, keyName, keyState } from './key-table.tsx'
 import { NewKey } from './new-key.tsx'
@@ -31,7 +32,7 @@ export function KeysScreen() {
   )
   const showsAll = query['all'] === 'true'
   const isOwner = may('owner')
-  const now = Date.now()
+  const now = realTime()
   // The service lists the oldest first.
   const keys = data?.keys.toReversed() ?? []
   const ended = keys.filter((key) => keyState(key, now) !== 'active')

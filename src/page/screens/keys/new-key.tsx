@@ -8,6 +8,7 @@ import { ErrorNote } from '../../design/feedback.tsx'
 import { Checkbox, DateInput, FieldSet, Select, TextInput } from '../../design/inputs.tsx'
 import { CodeBlock, SecretDialog } from '../../design/secret-dialog.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
+import { realTime } from '../../lib/present.ts'
 import { DEFAULT_SCOPES, keyName, SCOPES, type Scope } from './key-table.tsx'
 
 const LIFETIMES = [
@@ -67,7 +68,7 @@ function KeyForm({
   const [lifetime, setLifetime] = useState<Lifetime>('never')
   const [date, setDate] = useState('')
   const [isDateMissing, setDateMissing] = useState(false)
-  const today = todayIn(agency.timezone, Date.now())
+  const today = todayIn(agency.timezone, realTime())
 
   const submit = () => {
     setDateMissing(lifetime === 'date' && date === '')

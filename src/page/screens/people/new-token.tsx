@@ -8,6 +8,7 @@ import { ErrorNote } from '../../design/feedback.tsx'
 import { DateInput, Select, TextInput } from '../../design/inputs.tsx'
 import { SecretDialog } from '../../design/secret-dialog.tsx'
 import { isoOf, todayIn } from '../../format/days.ts'
+import { realTime } from '../../lib/present.ts'
 import { RoleChoice } from './role-choice.tsx'
 
 export type Token = Schema<'AccessToken'>
@@ -69,7 +70,7 @@ function TokenForm({
   const [lifetime, setLifetime] = useState<Lifetime>('never')
   const [date, setDate] = useState('')
   const [isSubmitted, setSubmitted] = useState(false)
-  const today = todayIn(agency.timezone, Date.now())
+  const today = todayIn(agency.timezone, realTime())
   const nameError = isSubmitted && name.trim() === '' ? 'Enter a name.' : undefined
   const dateError = isSubmitted && lifetime === 'date' && date === '' ? 'Choose a date.' : undefined
 

@@ -12,6 +12,7 @@ import { Checkbox } from '../../design/inputs.tsx'
 import { type Column, Table } from '../../design/table.tsx'
 import { toast } from '../../design/toast.tsx'
 import { dateText, instantText } from '../../format/instants.ts'
+import { realTime } from '../../lib/present.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { NewToken, type Token } from './new-token.tsx'
 
@@ -37,7 +38,7 @@ export function TokensCard() {
   const [revoking, setRevoking] = useState<Token | null>(null)
   const { data, error, refresh } = useResource('access-tokens', (signal) => allTokens(path, signal))
   const showsAll = query['all'] === 'true'
-  const now = Date.now()
+  const now = realTime()
   const tokens = data ?? []
   const active = tokens.filter((token) => tokenState(token, now) === 'active')
   const ended = tokens.length - active.length

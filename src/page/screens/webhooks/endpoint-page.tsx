@@ -23,6 +23,7 @@ import { Pager } from '../../design/table.tsx'
 import { instantText } from '../../format/instants.ts'
 import { count } from '../../format/numbers.ts'
 import { usePolling } from '../../lib/hooks.ts'
+import { realTime } from '../../lib/present.ts'
 import { hashOf, pageOf } from '../../route/route.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import { stayName, stayPlace } from '../../stays/stay-name.ts'
@@ -159,7 +160,7 @@ function WhyOff({ endpoint, onSwitchOn }: { endpoint: Endpoint; onSwitchOn: (() 
 function Facts({ endpoint }: { endpoint: Endpoint }) {
   const { timezone } = useSession().agency
   const { events, previousSecretUntil, consecutiveFailures, createdAt, updatedAt } = endpoint
-  const hasOldSecret = previousSecretUntil !== null && Date.parse(previousSecretUntil) > Date.now()
+  const hasOldSecret = previousSecretUntil !== null && Date.parse(previousSecretUntil) > realTime()
   return (
     <Card title="Endpoint">
       <DescriptionList
