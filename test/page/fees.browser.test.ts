@@ -139,10 +139,9 @@ describeInBrowser('fees', () => {
       await dialog.getByLabel('Type').selectOption('Percentage of the nights')
       await dialog.getByLabel('Percentage').fill('120')
       await dialog.getByRole('button', { name: 'Add fee' }).click()
-      await dialog
-        .getByText(/pct must be/)
-        .first()
-        .waitFor()
+      await dialog.locator('.field-error').getByText('Must be').waitFor()
+      expect(await dialog.getByLabel('Percentage').evaluate((field) => field.matches(':focus'))).toBe(true)
+      expect(await dialog.getByRole('alert').textContent()).not.toContain('pct must be')
       expect(await dialog.getByLabel('Name').inputValue()).toBe('Damage waiver')
       expect(await dialog.getByLabel('Percentage').inputValue()).toBe('120')
     })

@@ -3,13 +3,14 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { Locator, Page, Request } from 'playwright-core'
 import { dayText, isoOf } from '../../src/page/format/days.ts'
 import {
+  beforeNextWrite,
   describeInBrowser,
   expectAccessible,
   openPortalInBrowser,
   type PortalInBrowser,
   snapshot,
 } from '../support/browser.ts'
-import { bar, cell, drag } from '../support/calendar-page.ts'
+import { bar, boxOf, cell, drag } from '../support/calendar-page.ts'
 import { eventually } from '../support/eventually.ts'
 
 const A = '/portal/v1/agencies/demo'
@@ -85,6 +86,28 @@ describeInBrowser('a new stay in the calendar', () => {
       await panel.waitFor({ state: 'detached' })
       await page.evaluate("location.hash = '#/guests'")
       await page.getByRole('heading', { name: 'Guests', level: 1 }).waitFor()
+    })
+  })
+
+  test('a field that is refused has the focus, and a refusal is within sight', async () => {
+    await visit(async (page, panel) => {
+      await panel.getByLabel('Last name').fill('Johnson')
+      const email = panel.getByLabel('E-mail')
+      await email.fill('k@@example')
+      await panel.getByRole('button', { name: 'Create booking' }).click()
+      await panel.getByText('Must be an e-mail address').first().waitFor()
+      expect(await email.evaluate((field) => field.matches(':focus'))).toBe(true)
+      expect(await panel.getByRole('alert').textContent()).not.toContain('guest.email')
+      await email.fill('')
+      const stay = { unit: unit.slug, arrival: isoOf(FIRST + 3), departure: isoOf(FIRST + 4) }
+      await beforeNextWrite(page, `${A}/bookings`, () =>
+        portal.service.ask(`${A}/bookings`, { token: portal.database.tokens.desk, json: stay }),
+      )
+      await panel.getByRole('button', { name: 'Create booking' }).click()
+      const refusal = panel.getByRole('alert').getByText('already booked')
+      await refusal.waitFor()
+      const [note, foot] = [await boxOf(refusal), await boxOf(panel.locator('.dialog-foot'))]
+      expect(note.y + note.height).toBeLessThanOrEqual(foot.y)
     })
   })
 

@@ -14,3 +14,10 @@ test('what the service says is shown as it is', () => {
   expect(new Problem(503, { title: 'The database is not available' }).message).toBe('The database is not available')
   expect(new Problem(418, {}).message).toBe('The service answered with status 418')
 })
+
+test('an entry that is refused is named in the words of people', () => {
+  const message = 'guest.email must be an e-mail address of at most 254 characters or null'
+  const problem = new Problem(400, { title: message, errors: [{ field: 'guest.email', message }] })
+  expect(problem.message).toBe('Some of what was entered is not accepted.')
+  expect(problem.of('guest.email')).toBe('Must be an e-mail address of at most 254 characters.')
+})

@@ -19,13 +19,13 @@ export class Problem extends Error {
 
   constructor(status: number, body: Readonly<Record<string, unknown>>, cause?: unknown) {
     const title = body['title']
-    super(typeof title === 'string' ? title : untitled(status), { cause })
+    const errors = Array.isArray(body['errors']) ? (body['errors'] as FieldError[]) : []
+    super(typeof title === 'string' ? titleText(title, errors) : untitled(status), { cause })
     this.name = 'Problem'
     this.status = status
     this.body = body
     this.code = typeof body['code'] === 'string' ? body['code'] : 'UNKNOWN'
     this.requestId = typeof body['requestId'] === 'string' ? body['requestId'] : null
-    const errors = Array.isArray(body['errors']) ? (body['errors'] as FieldError[]) : []
     this.fields = errors.map(({ field, message }) => ({ field, message: fieldSentence(field, message) }))
   }
 
@@ -38,6 +38,11 @@ export class Problem extends Error {
   of(field: string): string | undefined {
     return this.fields.find((error) => error.field === field)?.message
   }
+}
+
+/** The title is the first of several errors: `guest.email must be …`. Each is said for its field. */
+function titleText(title: string, [first]: readonly FieldError[]): string {
+  return first !== undefined && title.startsWith(first.field) ? 'Some of what was entered is not accepted.' : title
 }
 
 /** An answer that is not the service's: a proxy gives it while the service is restarted. */

@@ -25,13 +25,22 @@ interface DialogProps {
 
 /**
  * A modal dialog, open for as long as it is drawn. The rest of the page is inert meanwhile, and what had the focus gets it back.
- * The first control inside gets the focus, unless another has `autofocus`.
+ * The first control inside gets the focus, unless another has `autofocus`; after a submission that is refused, the first field that is wrong.
  */
 export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm', isSide = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   const [isEdited, setEdited] = useState(false)
   const [isAsking, setAsking] = useState(false)
+  const wasSubmitted = useRef(false)
+  // Of a long form what is wrong may be out of sight, and the keyboard is to continue there.
+  useLayoutEffect(() => {
+    const [wrong, said] = ['[aria-invalid="true"]', '[role="alert"]'].map((what) => ref.current?.querySelector(what))
+    if (!wasSubmitted.current || !(wrong ?? said)) return
+    wasSubmitted.current = false
+    if (wrong instanceof HTMLElement) wrong.focus()
+    else said?.scrollIntoView({ block: 'nearest' })
+  })
   const guarded = isEdited && onSubmit !== undefined && onClose !== undefined
   useLayoutEffect(() => {
     const dialog = ref.current
@@ -73,7 +82,10 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
       onPointerDown={(event) => {
         if (event.target === ref.current) leave()
       }}
-      onInput={() => setEdited(true)}
+      onInput={() => {
+        setEdited(true)
+        wasSubmitted.current = false
+      }}
     >
       {onSubmit === undefined ? (
         <div class="dialog-frame">{content}</div>
@@ -83,6 +95,7 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
           noValidate
           onSubmit={(event) => {
             event.preventDefault()
+            wasSubmitted.current = true
             onSubmit()
           }}
         >
