@@ -68,11 +68,12 @@ export interface PortalInBrowser {
   close(): Promise<void>
 }
 
-export function openBrowser(): Promise<Browser> {
+/** @param args more arguments of Chromium */
+export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     ...(EXECUTABLE === undefined ? {} : { executablePath: EXECUTABLE }),
     // The tests run as root, in containers with a small /dev/shm.
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'],
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb', ...args],
   })
 }
 

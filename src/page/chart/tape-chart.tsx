@@ -9,6 +9,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Button } from '../design/button.tsx'
 import type { Day } from '../format/days.ts'
 import { plural } from '../format/numbers.ts'
+import { useTextScale } from '../lib/hooks.ts'
 import { ChartBackdrop, ChartGhost, ChartHead, ChartUnits } from './chart-frame.tsx'
 import { ChartRow, type Emphasis } from './chart-row.tsx'
 import { type ChartRows, isFree } from './chart-rows.ts'
@@ -71,15 +72,18 @@ interface TapeChartProps {
   readonly onRefused: (why: string) => void
 }
 
+/** At the usual size of text. */
 const HEAD_HEIGHT_PX = 56
 
 export function TapeChart(props: TapeChartProps) {
   const { units, data, firstDay, endDay, today, zoom, rowHeight, unitWidth, words, canWrite } = props
   const scroller = useRef<HTMLDivElement>(null)
   const size = useSize(scroller)
+  const textScale = useTextScale()
+  const headHeight = HEAD_HEIGHT_PX * textScale
   const width = Math.max(0, (size?.width ?? 0) - unitWidth)
-  const height = Math.max(0, (size?.height ?? 0) - HEAD_HEIGHT_PX)
-  const dayWidth = dayWidthOf(zoom, width)
+  const height = Math.max(0, (size?.height ?? 0) - headHeight)
+  const dayWidth = Math.round(dayWidthOf(zoom, width / textScale) * textScale)
   const scale = useMemo<Scale>(() => ({ firstDay, dayWidth, rowHeight }), [firstDay, dayWidth, rowHeight])
   const days = endDay - firstDay
   // The cursor is moved by the scrolling, and scrolls itself.
@@ -175,7 +179,7 @@ export function TapeChart(props: TapeChartProps) {
     scroller,
     scale,
     unitWidth,
-    headHeight: HEAD_HEIGHT_PX,
+    headHeight,
     rows: units.length,
     canWrite,
     staysOfRow,
@@ -248,7 +252,7 @@ export function TapeChart(props: TapeChartProps) {
         style={{
           '--unit-width': `${unitWidth}px`,
           '--row-height': `${rowHeight}px`,
-          '--head-height': `${HEAD_HEIGHT_PX}px`,
+          '--head-height': `${headHeight}px`,
         }}
       >
         <div class="chart-canvas" role="presentation" style={{ width: `${unitWidth + days * dayWidth}px` }}>

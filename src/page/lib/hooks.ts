@@ -30,12 +30,18 @@ function useMedia(query: string): boolean {
 
 /** A screen too narrow for tables. */
 export function useIsPhone(): boolean {
-  return useMedia('(max-width: 640px)')
+  return useMedia('(max-width: 40em)')
 }
 
 /** A tablet: tables have no room for what another column says as well. */
 export function useIsTablet(): boolean {
-  return useMedia('(max-width: 1100px)')
+  return useMedia('(max-width: 68.75em)')
+}
+
+/** How much larger than usual text is in this browser. For what the script lays out in pixels. */
+export function useTextScale(): number {
+  const [scale] = useState(() => Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16)
+  return scale
 }
 
 const TICK_MS = 30_000

@@ -10,7 +10,7 @@ import { type ChartHandle, TapeChart } from '../../chart/tape-chart.tsx'
 import { useSession } from '../../data/use-session.ts'
 import { toast } from '../../design/toast.tsx'
 import { type Day, monthStart, todayIn } from '../../format/days.ts'
-import { useIsPhone, useNowS, useStore } from '../../lib/hooks.ts'
+import { useIsPhone, useNowS, useStore, useTextScale } from '../../lib/hooks.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import type { Pricing } from '../../stays/booking-writes.ts'
 import { MoveDialog, type Placement } from '../../stays/move-dialog.tsx'
@@ -38,6 +38,7 @@ export function CalendarScreen() {
   const { query } = useRoute()
   const address = addressOf(query)
   const isPhone = useIsPhone()
+  const textScale = useTextScale()
   const nowS = useNowS()
   const words = useMemo(() => new DayWords(), [])
   const today = todayIn(agency.timezone, nowS * 1_000)
@@ -183,8 +184,8 @@ export function CalendarScreen() {
           endDay={opened.to}
           loadedFrom={state.loadedFrom}
           loadedTo={state.loadedTo}
-          rowHeight={isPhone ? 44 : 38}
-          unitWidth={isPhone ? 96 : 200}
+          rowHeight={Math.round((isPhone ? 44 : 38) * textScale)}
+          unitWidth={Math.round((isPhone ? 96 : 200) * textScale)}
           canWrite={may('desk')}
           openId={address.booking}
           inFlight={changes.inFlight}
