@@ -1,6 +1,7 @@
 /** The page's entry: bundled by src/api/page/. */
 import './styles/tokens.css'
 import './styles/base.css'
+import './styles/forced-colors.css'
 import './styles/print.css'
 import './design/theme.ts'
 import './sign-in/opened-link.ts'

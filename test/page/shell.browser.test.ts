@@ -27,6 +27,22 @@ describeInBrowser('the frame around the screens', () => {
     })
   })
 
+  test('in forced colours, the present screen, the chosen zoom and the kinds of stays can be told apart', async () => {
+    await portal.visit({ as: 'owner', at: '#/calendar' }, async (page) => {
+      await page.emulateMedia({ forcedColors: 'active' })
+      await page.locator('.chart-unit').first().waitFor()
+      const groundOf = (selector: string) =>
+        page.evaluate(`getComputedStyle(document.querySelector('${selector}')).backgroundColor`)
+      for (const [one, other] of [
+        ['.nav-link[aria-current]', '.nav-link:not([aria-current])'],
+        ['.segment > :checked + span', '.segment > :not(:checked) + span'],
+        ['.calendar-swatch.chart-bar-checked-in', '.calendar-swatch.chart-bar-confirmed'],
+      ] as const) {
+        expect([one, await groundOf(one)]).not.toEqual([one, await groundOf(other)])
+      }
+    })
+  })
+
   test('the keyboard alone reaches every screen, and knows where it is', async () => {
     await portal.visit({ as: 'viewer' }, async (page) => {
       await heading(page, 'Overview').waitFor()
