@@ -80,6 +80,28 @@ describeInBrowser('the calendar follows what others do', () => {
     })
   })
 
+  test('a move whose answer is lost, and which was made, is reported as made', async () => {
+    const { id } = await book(28, 'Moved')
+    const at = `#/calendar?from=${isoOf(FIRST + 26)}&booking=${id}`
+    await portal.visit({ as: 'desk', at, mayFail: true, keepsMessages: true }, async (page) => {
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('button', { name: 'Change dates or unit' }).click()
+      await dialog.getByLabel('Departure').fill(isoOf(FIRST + 32))
+      await dialog.getByText('The nights are free.').waitFor()
+      await page.route(
+        (url) => url.pathname.endsWith(id) && url.search === '',
+        async (route) => {
+          await route.fetch()
+          await route.abort()
+        },
+        { times: 1 },
+      )
+      await dialog.getByRole('button', { name: 'Change dates', exact: true }).click()
+      await page.getByText('Test Moved moved').waitFor()
+      await page.getByRole('dialog', { name: 'Change dates' }).waitFor({ state: 'detached' })
+    })
+  })
+
   test('in a browser whose clock is wrong by 30 hours, today and the time of holds are those of the service', async () => {
     const { id } = await book(20, 'Hold', { status: 'option', holdHours: 48 })
     await portal.visit({ as: 'desk', at: `#/calendar?booking=${id}` }, async (page) => {

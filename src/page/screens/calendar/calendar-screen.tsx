@@ -9,7 +9,7 @@ import type { Stay } from '../../chart/stay.ts'
 import { type ChartHandle, TapeChart } from '../../chart/tape-chart.tsx'
 import { useSession } from '../../data/use-session.ts'
 import { toast } from '../../design/toast.tsx'
-import { type Day, monthStart, todayIn } from '../../format/days.ts'
+import { type Day, dayRange, monthStart, todayIn } from '../../format/days.ts'
 import { useIsPhone, useNowS, useStore, useTextScale } from '../../lib/hooks.ts'
 import { setQuery, useRoute } from '../../route/router.ts'
 import type { Pricing } from '../../stays/booking-writes.ts'
@@ -138,6 +138,14 @@ export function CalendarScreen() {
   const changing = open?.kind === 'change' ? data.rows.stay(open.stay.id) : null
   const proposals = open === null ? NO_PROPOSALS : open.kind === 'new' ? open.to : [open.to]
   const isGone = open?.kind === 'change' && changing === null
+  // The answer was lost, and the change was made: it comes as that of anybody else.
+  const isMade =
+    open?.kind === 'change' && open.refusal !== null && isAt(changing, open.to) && !isAt(open.stay, open.to)
+  useEffect(() => {
+    if (!isMade) return
+    toast({ tone: 'good', text: `${barText(open.stay)} moved: ${dayRange(open.to.arrival, open.to.departure)}` })
+    setOpen(null)
+  }, [isMade])
   useEffect(() => {
     if (!isGone) return
     notMoved(open.stay, GONE)
@@ -266,6 +274,10 @@ const GONE = 'it is no longer in the calendar. It was cancelled, or its hold has
 
 function notMoved(stay: Stay, reason: string): void {
   toast({ tone: 'bad', text: `${barText(stay)} was not moved: ${reason}` })
+}
+
+function isAt(stay: Stay | null, { unit, arrival, departure }: Placement): boolean {
+  return stay !== null && stay.unit === unit && stay.arrival === arrival && stay.departure === departure
 }
 
 /** Resolves when nothing covers the screen to sign in again. */
