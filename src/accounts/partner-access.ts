@@ -26,7 +26,7 @@ export const PART_ALONE_MS = 5
 export const BURST_PARTS = 32
 /** An agency is being served for so long after a request. */
 export const SERVED_MS = 1_000
-/** No answer waits longer, and keys of an agency whose next one would are refused. */
+/** No answer waits longer, and a request with a key for one that would is refused. */
 export const PAUSE_MS_MAX = 10_000
 
 export function partsOf(chars: number): number {
@@ -153,8 +153,12 @@ export class PartnerAccess {
     return { ...this.#refused }
   }
 
-  /** Null: 401 (docs/contract.md#authentication, rule 9). `authorization`: the header, null when absent. */
-  admit(authorization: string | null): Admission | null {
+  /**
+   * Null: 401 (docs/contract.md#authentication, rule 9). `authorization`: the header, null when absent.
+   * @param isLarge whether the answer may be large. Only then is it refused for those before it: what would wait for nothing must not be
+   *   refused because somebody else of the agency reads too much
+   */
+  admit(authorization: string | null, isLarge = false): Admission | null {
     const holder = authenticate(authorization, this.#keys, this.#clock.now())
     if (holder === null) {
       this.#refused.unauthorized += 1
@@ -167,7 +171,7 @@ export class PartnerAccess {
     const rate = this.#limiter.take(key.id, plan.requestsPerMinute, kept)
     if (!rate.allowed)
       return { holder, rate, refusal: plan.apiAccess ? this.#rateLimited(rate) : this.#featureDisabled() }
-    const waitS = plan.apiAccess ? this.pace.waitS(agency.id) : 0
+    const waitS = isLarge && plan.apiAccess ? this.pace.waitS(agency.id) : 0
     if (waitS > 0) {
       this.#refused.rateLimited += 1
       return { holder, rate, refusal: { code: 'LARGE_ANSWERS', retryAfterS: waitS } }

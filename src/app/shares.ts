@@ -126,7 +126,7 @@ export const SHARES = {
     'rate',
     'large answers',
     `one part of ${count(ANSWER_CHARS_PER_PART)} characters per ${PART_MS} ms while other agencies are served, per ${PART_ALONE_MS} ms otherwise, and ${BURST_PARTS} at once; a search counts by the stays it prices`,
-    `it is delayed; to a key that would wait for more than ${PAUSE_MS_MAX / 1_000} s, ${LIMITED}`,
+    `it is delayed; a key that asks for one that would wait for more than ${PAUSE_MS_MAX / 1_000} s gets ${LIMITED}`,
   ),
   tokenRequests: share(
     'rate',

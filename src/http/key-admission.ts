@@ -5,7 +5,7 @@ import { unreachable } from '../lib/assert.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Tagged } from './answer.ts'
 import { rateAnswer, rateHeaders, taggedAnswer } from './answer.ts'
-import type { QueryScopes } from './operation.ts'
+import type { Operation, QueryScopes } from './operation.ts'
 import type { Failure } from './problem-of.ts'
 import { type Problem, problem } from './problems.ts'
 import type { PathValues } from './read-request.ts'
@@ -76,24 +76,22 @@ export class KeyAdmission implements RouteAdmission<Admission> {
   readonly #clock: Clock
   readonly #scope: Scope | null
   readonly #scopesWith: QueryScopes | null
+  readonly #isLarge: boolean
 
-  /**
-   * @param scope the scope that the key must have; null for none
-   * @param scopesWith further scopes, which only some queries need; null for none
-   */
+  /** @param operation what is asked for */
   constructor(
     { access, clock }: { access: PartnerAccess; clock: Clock },
-    scope: Scope | null,
-    scopesWith: QueryScopes | null = null,
+    { scope = null, scopesWith, isLarge = false }: Pick<Operation, 'scope' | 'scopesWith' | 'isLarge'>,
   ) {
     this.#access = access
     this.#clock = clock
     this.#scope = scope
-    this.#scopesWith = scopesWith
+    this.#scopesWith = scopesWith ?? null
+    this.#isLarge = isLarge
   }
 
   admit(request: Request, _requestId: string): Admission | null {
-    return this.#access.admit(request.headers.get('authorization'))
+    return this.#access.admit(request.headers.get('authorization'), this.#isLarge)
   }
 
   refused(_request: Request): Problem {

@@ -18,6 +18,8 @@ export interface Operation<Q extends TObject = TObject, B extends TSchema = TSch
   readonly role?: RequiredRole
   /** Further scopes that the key needs if the query has a certain parameter. */
   readonly scopesWith?: QueryScopes
+  /** Its answer may be so large that it would have to wait (AnswerPace): when it would for too long, the request is refused at once. */
+  readonly isLarge?: boolean
   /** A read with an entity tag: `If-None-Match` is looked at, and 304 is one of its answers. */
   readonly isConditional?: boolean
   /** Its answer has an entity tag, but is not to be kept. */

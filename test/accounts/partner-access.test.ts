@@ -34,17 +34,18 @@ function openAccess(plan: Partial<Plan> = {}) {
   limiter.keepIn(slots)
   const meter = new UsageMeter({ clock, persist: async () => {}, onFailure: () => {} })
   const access = new PartnerAccess({ keys, clock, limiter, meter })
-  const ask = (times: number, token = secret) =>
-    Array.from({ length: times }, () => access.admit(`Bearer ${token}`)).map((admission) =>
+  const ask = (times: number, token = secret, isLarge = false) =>
+    Array.from({ length: times }, () => access.admit(`Bearer ${token}`, isLarge)).map((admission) =>
       admission === null ? 'UNAUTHORIZED' : (admission.refusal?.code ?? 'served'),
     )
+  const askLarge = (times: number) => ask(times, secret, true)
   const charge = (requests: number) => {
     const admission = access.admit(`Bearer ${secret}`)
     if (admission === null) throw new Error('Expected to be admitted')
     return admission.refusal === null ? access.charge(admission, requests) : admission
   }
   const used = () => meter.position(agency.id, agency.plan.requestsPerMonth).used
-  return { clock, access, slots, written, key, ask, charge, used }
+  return { clock, access, slots, written, key, ask, askLarge, charge, used }
 }
 
 const NONE = { unauthorized: 0, featureDisabled: 0, rateLimited: 0, quotaExceeded: 0 }
@@ -132,15 +133,21 @@ describe('A1: the large answers of an agency have a pace', () => {
   })
 
   test('a key is refused, and uses no quota, while its answer would wait for too long', async () => {
-    const { access, ask, clock } = openAccess({ requestsPerMonth: 3 })
+    const { access, askLarge, clock } = openAccess({ requestsPerMonth: 3 })
     const partsMax = PAUSE_MS_MAX / PART_ALONE_MS
     access.takeParts('agc_other', 10 * partsMax)
     access.takeParts(AGENCY.id, BURST_PARTS + partsMax)
-    expect(ask(1)).toEqual(['served'])
+    expect(askLarge(1)).toEqual(['served'])
     access.takeParts(AGENCY.id, partsMax)
-    expect(ask(2)).toEqual(['LARGE_ANSWERS', 'LARGE_ANSWERS'])
+    expect(askLarge(2)).toEqual(['LARGE_ANSWERS', 'LARGE_ANSWERS'])
     await clock.advance(PAUSE_MS_MAX)
-    expect(ask(2)).toEqual(['served', 'served'])
+    expect(askLarge(2)).toEqual(['served', 'served'])
+  })
+
+  test('a key that asks for nothing large is served, however much others of the agency read', () => {
+    const { access, ask } = openAccess()
+    access.takeParts(AGENCY.id, (100 * PAUSE_MS_MAX) / PART_ALONE_MS)
+    expect(ask(1)).toEqual(['served'])
   })
 })
 

@@ -1,5 +1,6 @@
 /** See docs/contract.md#errors, docs/contract.md#limits, docs/contract.md#conventions and docs/contract.md#versioning: one test per row that a REST request can show. */
 import { beforeEach, describe, expect, test } from 'bun:test'
+import { ROUTE_BOUNDS } from '../../src/app/shares.ts'
 import type { Agency } from '../../src/core/catalogue/agency.ts'
 import type { Booking } from '../../src/core/domain/booking.ts'
 import type { Unit } from '../../src/core/domain/unit.ts'
@@ -238,6 +239,28 @@ describe('Limits', () => {
     expect((await call('/me', { key: limitedKey })).status).toBe(200)
     expect((await call('/me', { key: limitedKey })).status).toBe(429)
     expect((await call('/me', { key: other })).status).toBe(200)
+  })
+  test('A1: a key whose agency reads too much books, quotes and looks up all the same; only what may be large is refused', async () => {
+    service.ledger.access.takeParts(agency.id, 1_000_000)
+    const small = await Promise.all([
+      call('/me'),
+      call('/units/sea-view'),
+      call('/availability?unit=sea-view&from=2027-03-01&to=2027-03-10'),
+      quote('2027-03-01', '2027-03-05'),
+      post('2027-03-01', '2027-03-05'),
+    ])
+    expect(small.map(({ status }) => status)).toEqual([200, 200, 200, 200, 201])
+    const { id } = small[4].body.booking
+    expect((await call(`/bookings/${id}/cancel`, { method: 'POST' })).status).toBe(200)
+    const large = Object.entries(ROUTE_BOUNDS).flatMap(([route, bound]) => {
+      const [, path] = /^GET \/partner\/v1(\/.+)$/.exec(route) ?? []
+      const isLarge =
+        path !== undefined && path !== '/availability' && !('none' in bound) && bound.includes('largeAnswers')
+      return isLarge ? [path.replace('{id}', id)] : []
+    })
+    const answers = await Promise.all(large.map(async (path) => [path, (await call(path)).status]))
+    expect(answers).toEqual(large.map((path) => [path, 429]))
+    expect(large).toContain('/units')
   })
   test('requests per month: 200 in parallel at 49,990 of 50,000 let exactly 10 pass, whatever the key', async () => {
     const { limited, limitedKey } = await withPlan({ requestsPerMonth: 50_000 })

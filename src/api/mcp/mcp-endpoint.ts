@@ -76,7 +76,7 @@ export function mcpEndpoint(options: {
 }): McpEndpoint {
   const { ledger, requestStats, onFailure } = options
   const { access, newId } = ledger
-  const admission = new KeyAdmission(ledger, null)
+  const admission = new KeyAdmission(ledger, { isLarge: true })
   const preflights = requestStats.route({ surface: 'mcp', method: 'OPTIONS', path: MCP_PATH })
   const others = requestStats.route({ surface: 'mcp', method: 'any', path: MCP_PATH })
   const post = admitted(
@@ -133,7 +133,7 @@ export function mcpEndpoint(options: {
   function chargeBatch(call: Call, messages: readonly Message[]): Outcome | null {
     const requests = messages.filter(({ kind }) => kind === 'request').length
     for (let charged = 1; charged < requests; charged++) {
-      const current = access.admit(call.request.headers.get('authorization'))
+      const current = access.admit(call.request.headers.get('authorization'), true)
       if (current === null) return UNAUTHORIZED
       call.admission = current
       const refused = admission.refusalOf(current, call.request)

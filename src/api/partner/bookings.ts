@@ -23,6 +23,7 @@ const LIST_BOOKINGS = {
   id: 'listBookings',
   method: 'GET',
   path: '/partner/v1/bookings',
+  isLarge: true,
   tag: 'Bookings',
   summary: 'List bookings',
   description: 'Newest arrival first. Bookings contain no guest personal data.',

@@ -16,6 +16,7 @@ const GET_CALENDAR = {
   id: 'getCalendar',
   method: 'GET',
   path: '/partner/v1/calendar',
+  isLarge: true,
   tag: 'Availability and prices',
   summary: 'Get the calendars of many units',
   description:

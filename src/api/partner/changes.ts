@@ -20,6 +20,7 @@ const LIST_CHANGES = {
   id: 'listChanges',
   method: 'GET',
   path: '/partner/v1/changes',
+  isLarge: true,
   tag: 'Events',
   summary: 'List changes to bookings, and to rates and units, without gaps',
   description:

@@ -58,6 +58,7 @@ const GET_BOOKING_PROOF = {
   id: 'getBookingProof',
   method: 'GET',
   path: '/partner/v1/bookings/{id}/proof',
+  isLarge: true,
   tag: 'History',
   summary: "Prove that a booking's entries are part of the history",
   description:

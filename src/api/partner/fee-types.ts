@@ -8,6 +8,7 @@ const LIST_FEE_TYPES = {
   id: 'listFeeTypes',
   method: 'GET',
   path: '/partner/v1/fee-types',
+  isLarge: true,
   tag: 'Availability and prices',
   summary: 'List active fee types',
   scope: 'read:rates',

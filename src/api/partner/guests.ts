@@ -19,6 +19,7 @@ const LIST_GUESTS = {
   id: 'listGuests',
   method: 'GET',
   path: '/partner/v1/guests',
+  isLarge: true,
   tag: 'Guests',
   summary: 'List guests',
   description: 'Newest first. Personal data: requires the scope `read:guests`.',

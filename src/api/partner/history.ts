@@ -10,6 +10,7 @@ const GET_HISTORY = {
   id: 'getBookingHistory',
   method: 'GET',
   path: '/partner/v1/bookings/{id}/history',
+  isLarge: true,
   tag: 'Bookings',
   summary: 'Get the history of a booking',
   description: 'Every change of the booking that fired an event, oldest first, without personal data or free text.',

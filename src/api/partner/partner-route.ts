@@ -94,9 +94,7 @@ export function partnerRoute<const O extends Operation & { readonly scope: Scope
       const serving = { operation, surface: 'partner', requestStats, newId: ledger.newId, onFailure } as const
       const route = routeNameOf(operation)
       const writes = isWrite(operation)
-      const admission = writes
-        ? new WriteAdmission(ledger, operation)
-        : new KeyAdmission(ledger, operation.scope, operation.scopesWith)
+      const admission = writes ? new WriteAdmission(ledger, operation) : new KeyAdmission(ledger, operation)
       return served(serving, admission, (open, path, query, body) => {
         const { agency, key } = open.admission.holder
         const { request, requestId } = open
@@ -131,7 +129,7 @@ class WriteAdmission extends KeyAdmission {
   readonly #route: string
 
   constructor(ledger: PartnerLedger, operation: Operation) {
-    super(ledger, operation.scope ?? null)
+    super(ledger, operation)
     this.#ledger = ledger
     this.#route = routeNameOf(operation)
   }

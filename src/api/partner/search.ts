@@ -12,6 +12,7 @@ export const SEARCH_STAYS = {
   id: 'searchStays',
   method: 'GET',
   path: '/partner/v1/search',
+  isLarge: true,
   tag: 'Availability and prices',
   summary: 'Search stays that can be booked',
   description:

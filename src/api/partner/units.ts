@@ -10,6 +10,7 @@ const LIST_UNITS = {
   id: 'listUnits',
   method: 'GET',
   path: '/partner/v1/units',
+  isLarge: true,
   tag: 'Units',
   summary: 'List units',
   description: 'All units of the agency except archived ones, ordered by name; draft units included.',
