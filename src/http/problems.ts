@@ -3,7 +3,7 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox'
 import { assert } from '../lib/assert.ts'
 import { PROBLEMS, type ProblemCode } from './problem-table.ts'
-import type { FieldError } from './validator.ts'
+import { FAULTS_MAX, type FieldError } from './validator.ts'
 
 type Members<C extends ProblemCode> = Static<TObject<(typeof PROBLEMS)[C]['members']>>
 
@@ -64,15 +64,12 @@ export function problemBody(
   return JSON.stringify({ code, title, ...ids, ...members })
 }
 
-/** At most this many are listed: a body can be wrong in thousands of places. */
-const ERRORS_MAX = 20
-
-/** @param errors at least one */
+/** @param errors at least one; no more than `FAULTS_MAX` are listed */
 export function invalid(errors: readonly FieldError[], options: { status?: number } = {}): Problem {
   return problem(
     'VALIDATION',
     errors[0]?.message ?? 'The request is malformed',
-    { errors: errors.slice(0, ERRORS_MAX) },
+    { errors: errors.slice(0, FAULTS_MAX) },
     options,
   )
 }

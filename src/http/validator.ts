@@ -7,6 +7,11 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { assert } from '../lib/assert.ts'
 
+/** Fields that a caller is told about. Nothing is looked for beyond them: a body has room for a hundred thousand, which would take seconds (A1). */
+export const FAULTS_MAX = 20
+/** Of each of several shapes, to see which one the value is nearest to. A field can have a few. */
+const ERRORS_OF_VARIANT_MAX = 10 * FAULTS_MAX
+
 /** One offending field of a request. */
 export interface FieldError {
   readonly field: string
@@ -17,7 +22,7 @@ export interface FieldError {
 export interface Validator<T> {
   readonly schema: TSchema
   passes(value: unknown): value is T
-  /** Why `value` does not pass, the first offending field of the schema first. At least one. */
+  /** Why `value` does not pass, the first offending field of the schema first. At least one, at most `FAULTS_MAX`. */
   faultsOf(value: unknown): FieldError[]
 }
 
@@ -29,10 +34,18 @@ export function validator<S extends TSchema>(schema: S, whole: string): Validato
     passes: (value): value is Static<S> => compiled.Check(value),
     faultsOf: (value) => {
       const faults = new Map<string, FieldError>()
-      for (const error of compiled.Errors(value)) collect(error, whole, faults)
+      collectAll(compiled.Errors(value), whole, faults)
       assert(faults.size > 0, 'Cannot say why a value does not pass: it does')
       return [...faults.values()]
     },
+  }
+}
+
+/** @param errors which TypeBox looks for one by one, when it is asked for the next */
+function collectAll(errors: Iterable<ValueError>, whole: string, faults: Map<string, FieldError>): void {
+  for (const error of errors) {
+    collect(error, whole, faults)
+    if (faults.size >= FAULTS_MAX) return
   }
 }
 
@@ -40,7 +53,7 @@ export function validator<S extends TSchema>(schema: S, whole: string): Validato
 function collect(error: ValueError, whole: string, faults: Map<string, FieldError>): void {
   const inner = error.type === ValueErrorType.Union ? innerErrors(error) : null
   if (inner !== null) {
-    for (const each of inner) collect(each, whole, faults)
+    collectAll(inner, whole, faults)
     return
   }
   const field = fieldOf(error.path) || whole
@@ -60,8 +73,12 @@ function innerErrors(error: ValueError): ValueError[] | null {
   if (typeof error.value !== 'object' || error.value === null) return null
   const type = Array.isArray(error.value) ? 'array' : 'object'
   const variants = error.schema['anyOf'] as TSchema[]
-  const faults = variants.flatMap((variant, i) => (variant['type'] === type ? [[...(error.errors[i] ?? [])]] : []))
+  const faults = variants.flatMap((variant, i) => (variant['type'] === type ? [firstErrors(error.errors[i])] : []))
   return faults.toSorted((a, b) => a.length - b.length)[0] ?? null
+}
+
+function firstErrors(errors: Iterable<ValueError> = []): ValueError[] {
+  return Iterator.from(errors).take(ERRORS_OF_VARIANT_MAX).toArray()
 }
 
 /** `/guest/firstName` as `guest.firstName`, `/seasons/0/from` as `seasons[0].from`. */

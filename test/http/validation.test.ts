@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import { decodeStrictly, queryReader, targetOf } from '../../src/http/request.ts'
 import { charactersOf, choice, dateText, EMAIL_LENGTH_MAX, text } from '../../src/http/text-schema.ts'
-import { validator } from '../../src/http/validator.ts'
+import { FAULTS_MAX, validator } from '../../src/http/validator.ts'
 
 const faults = (schema: Parameters<typeof validator>[0], value: unknown) => {
   const shape = validator(schema, 'body')
@@ -92,6 +92,28 @@ describe('a message names the field and what would pass', () => {
   })
   test.each([[null], [[]], ['x'], [5], [true]])('%j as a whole', (value) => {
     expect(faults(schema, value)).toEqual(['body must be an object'])
+  })
+})
+
+describe('A1: no more of a value is looked at than faults are told', () => {
+  const row = Type.Object({ from: dateText('x'), to: dateText('x') })
+  test.each([
+    ['an array', Type.Array(row, { maxItems: 5 })],
+    ['an array or null', Type.Union([Type.Array(row, { maxItems: 5 }), Type.Null()])],
+    ['one of two arrays', Type.Union([Type.Array(row), Type.Array(Type.Integer())])],
+  ])('%s', (_, schema) => {
+    let looks = 0
+    const rows = new Proxy(
+      Array.from({ length: 20_000 }, () => ({})),
+      {
+        get: (target, name) => {
+          if (typeof name === 'string' && /^\d+$/.test(name)) looks += 1
+          return Reflect.get(target, name)
+        },
+      },
+    )
+    expect(faults(Type.Object({ rows: schema }), { rows })).toHaveLength(FAULTS_MAX)
+    expect(looks).toBeLessThan(1_000)
   })
 })
 
