@@ -25,8 +25,8 @@ import { UNIT_PATH } from './units.ts'
 /** No channel needs runs of nights that ended longer ago than this. */
 const PAST_NIGHTS = 31
 /**
- * Nor which nights are not for sale further ahead: a rule for some weekdays without an end would be thousands of events, and hundreds of
- * milliseconds of CPU in one piece. Booked nights, and those of cleaning, are written however far ahead they are.
+ * Nor which nights are not for sale further ahead: a rule for some weekdays without an end would be thousands of events. Booked nights, and
+ * those of cleaning, are written however far ahead they are.
  */
 const NOT_SOLD_NIGHTS = BOOKING_WINDOW_DAYS_MAX
 

@@ -7,7 +7,7 @@ import type { Clock } from '../../lib/clock.ts'
 
 /** Requests for the calendar of one unit and rolling minute. Channels ask every few minutes. */
 export const CALENDARS_PER_UNIT_MAX = 30
-/** Pages of 4,096 characters that are written for one agency in a rolling minute; about 3 ms of CPU each. */
+/** Pages of 4,096 characters that are written for one agency in a rolling minute. */
 export const CALENDAR_PAGES_PER_AGENCY_MAX = 2_000
 const PAGE_CHARS = 4_096
 /** Of all agencies. Beyond it, the text that was not asked for longest is written again when it is next asked for. */

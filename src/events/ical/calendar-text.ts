@@ -4,6 +4,7 @@ import { addNights, formatNight, type Night, STAY_NIGHTS_MAX } from '../../core/
 /** RFC 5545, 3.7.3. */
 const PRODUCT = '-//nightledger//calendar//EN'
 const SUMMARY = 'Not available'
+const END = 'END:VCALENDAR'
 
 /** A range of consecutive nights, half-open. */
 interface NightRun {
@@ -41,16 +42,25 @@ export function calendarText(input: {
   calendar.addPropertyWithValue('method', 'PUBLISH')
   // Added as text, which is escaped. The library does not escape properties it does not know.
   calendar.addProperty(new ICAL.Property(['x-wr-calname', {}, 'text', input.name]))
-  const stamp = ICAL.Time.fromJSDate(new Date(Math.floor(input.now / 1_000) * 1_000), true)
-  for (const run of runsOf(input.blocked)) {
-    const event = new ICAL.Component('vevent')
-    event.addPropertyWithValue('uid', `${input.unitId}-${formatNight(run.from)}@nightledger`)
-    event.addPropertyWithValue('dtstamp', stamp)
-    event.addPropertyWithValue('dtstart', ICAL.Time.fromDateString(formatNight(run.from)))
-    event.addPropertyWithValue('dtend', ICAL.Time.fromDateString(formatNight(run.to)))
-    event.addPropertyWithValue('summary', SUMMARY)
-    event.addPropertyWithValue('transp', 'OPAQUE')
-    calendar.addSubcomponent(event)
-  }
-  return `${calendar.toString()}\r\n`
+  const stamp = basic(new Date(input.now).toISOString().replace(/\.\d+/, ''))
+  const events = runsOf(input.blocked).map((run) => eventText(run, input.unitId, stamp))
+  const text: string = calendar.toString()
+  return `${text.slice(0, -END.length)}${events.join('')}${END}\r\n`
+}
+
+/**
+ * By hand, because the library takes 15 microseconds for each, which is a fifth of a second in one piece for a unit that is booked every
+ * other night. Nothing here needs to be escaped or folded.
+ */
+function eventText({ from, to }: NightRun, unitId: string, stamp: string): string {
+  const first = formatNight(from)
+  return (
+    `BEGIN:VEVENT\r\nUID:${unitId}-${first}@nightledger\r\nDTSTAMP:${stamp}\r\nDTSTART;VALUE=DATE:${basic(first)}\r\n` +
+    `DTEND;VALUE=DATE:${basic(formatNight(to))}\r\nSUMMARY:${SUMMARY}\r\nTRANSP:OPAQUE\r\nEND:VEVENT\r\n`
+  )
+}
+
+/** A date or time of ISO 8601 as RFC 5545 has them. */
+function basic(iso: string): string {
+  return iso.replaceAll(/[-:]/g, '')
 }

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
+import ICAL from 'ical.js'
 import { addNights, formatNight } from '../../../src/core/domain/night.ts'
 import { calendarText } from '../../../src/events/ical/calendar-text.ts'
 import { readFeed } from '../../../src/events/ical/feed.ts'
@@ -44,6 +45,24 @@ describe('a calendar of blocked nights', () => {
     expect(text.replaceAll('\r\n', '')).not.toContain('\n')
     for (const line of text.split('\r\n')) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75)
     expect(text.match(/^BEGIN:VEVENT/gm)).toHaveLength(1)
+  })
+
+  test('A1: is written in a moment, however many events it has: none is made with the library, which would take a fifth of a second', () => {
+    const made = spyOn(ICAL.Component.prototype, 'addPropertyWithValue')
+    try {
+      const [few, many] = [1, 28].map((days) => {
+        made.mockClear()
+        textOf(
+          Array.from({ length: days }, (_, i) => `2027-03-${String(i + 1).padStart(2, '0')}`).filter(
+            (_, i) => i % 2 === 0,
+          ),
+        )
+        return made.mock.calls.length
+      })
+      expect(many).toBe(few)
+    } finally {
+      made.mockRestore()
+    }
   })
 
   test('without blocked nights is still a valid calendar', () => {
