@@ -19,13 +19,16 @@ afterEach(async () => {
 
 const STAY = { unit: 'unit-1', arrival: '2035-02-01', departure: '2035-02-03', sourceRef: 'waiting' }
 
-for (const [how, interrupt] of [
-  ['cancelled (pg_cancel_backend)', 'pg_cancel_backend'],
-  ['ended with its session (pg_terminate_backend)', 'pg_terminate_backend'],
+for (const [how, interrupt, setting] of [
+  ['cancelled (pg_cancel_backend)', 'pg_cancel_backend', ''],
+  // What says that a wait was cancelled is a warning.
+  ['cancelled where the role is sent no warnings', 'pg_cancel_backend', 'set client_min_messages = error'],
+  ['ended with its session (pg_terminate_backend)', 'pg_terminate_backend', ''],
 ] as const) {
   test(`a commit whose wait for the standby is ${how} is not acknowledged before the standby has it`, async () => {
     pair = await ReplicatedPostgres.start()
     await prepareForLoad(pair.url)
+    if (setting !== '') await pair.ask(pair.primary, (sql) => sql.unsafe(`alter role nightledger ${setting}`))
     service = await startServiceOn(pair.url)
     const load = new Load(() => service?.baseUrl ?? '')
     await load.book()
