@@ -1,11 +1,12 @@
 import { afterEach, expect, test } from 'bun:test'
+import { runChecks } from '../../src/app/checks/run-checks.ts'
 import { idOf } from '../../src/lib/ids.ts'
 import { connect } from '../../src/postgres/client/connect.ts'
 import { PostgresIdempotencyRows } from '../../src/postgres/stores/postgres-idempotency-rows.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectNothingLost, Load, prepareForLoad } from '../support/load.ts'
 import { ReplicatedPostgres } from '../support/replicated-postgres.ts'
-import { type ServiceProcess, startServiceOn } from '../support/service-process.ts'
+import { credentialsFor, type ServiceProcess, startServiceOn } from '../support/service-process.ts'
 
 /* What a synchronous standby has not confirmed is not acknowledged, however the wait for it ends. */
 
@@ -64,6 +65,22 @@ for (const [how, interrupt, setting] of [
     await sql.end({ timeout: 1 })
   })
 }
+
+test('while the standby is away, doctor says that no booking can be made, and how to continue', async () => {
+  pair = await ReplicatedPostgres.start()
+  const found = async () =>
+    (await runChecks({ ...credentialsFor(pair.url), PORT: '0' })).find(({ check }) => check === 'standbys')
+  expect(await found()).toMatchObject({ severity: 'ok' })
+  pair.signal(pair.standby, 'SIGKILL')
+  await eventually('the primary knows', () =>
+    pair.ask(pair.primary, async (sql) => (await sql`select from pg_stat_replication`).length === 0),
+  )
+  expect(await found()).toMatchObject({
+    severity: 'error',
+    found: 'Commits wait for a synchronous standby, and none is connected: no booking can be made.',
+    fix: expect.stringContaining("alter system set synchronous_standby_names = ''"),
+  })
+})
 
 test('a primary whose standby is asynchronous is used with a warning that names it, or refused', async () => {
   pair = await ReplicatedPostgres.start({ isSynchronous: false })

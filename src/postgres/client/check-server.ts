@@ -64,6 +64,8 @@ export function faultsOf({ versionNum, fsync, synchronousCommit, encoding, ...se
 export interface Standbys {
   /** Whether commits wait for a standby. */
   readonly isSynchronous: boolean
+  /** Whether they wait for one that is not connected: none can end. */
+  readonly isAwaited: boolean
   /** Application names of standbys that no commit waits for. Empty without the right to see them (`pg_read_all_stats`). */
   readonly asynchronous: readonly string[]
 }
@@ -84,11 +86,15 @@ export async function checkStandbys(sql: Sql, { isRequired }: { isRequired: bool
 
 /** Readers of single changes (logical replication) are none: they cannot be promoted. */
 async function readStandbys(sql: Sql): Promise<Standbys> {
-  const [row] = await sql<{ names: string; asynchronous: string[] | null }[]>`
+  // Without `pg_read_all_stats`, the states are null.
+  const [row] = await sql<{ names: string; isConnected: boolean; asynchronous: string[] | null }[]>`
     select current_setting('synchronous_standby_names') as "names",
+           exists (select from pg_stat_replication
+                   where sync_state is null or sync_state in ('sync', 'quorum')) as "isConnected",
            (select jsonb_agg(distinct r.application_name) from pg_stat_replication r
             where r.state in ('streaming', 'catchup') and r.sync_state not in ('sync', 'quorum')
               and not exists (select from pg_replication_slots s where s.active_pid = r.pid and s.slot_type = 'logical')
            ) as "asynchronous"`
-  return { isSynchronous: (row?.names ?? '') !== '', asynchronous: row?.asynchronous ?? [] }
+  const isSynchronous = (row?.names ?? '') !== ''
+  return { isSynchronous, isAwaited: isSynchronous && !row?.isConnected, asynchronous: row?.asynchronous ?? [] }
 }
