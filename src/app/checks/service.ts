@@ -1,3 +1,4 @@
+import { JOURNAL_LAG } from '../../http/server/health.ts'
 import { localUrl } from '../../lib/local-url.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
 import type { Config } from '../config.ts'
@@ -52,8 +53,16 @@ function findingOf(url: string, status: number, faults: readonly string[] | null
       `The service at ${url} is starting.`,
       'Run `nightledger doctor` again; if it keeps starting, the last line of its log says what it waits for.',
     )
+  const found = `The service at ${url} takes no bookings: ${faults.join('; ')}.`
+  // A start writes as well: it would wait, and answer no reads meanwhile.
+  if (faults.every((fault) => fault.startsWith(JOURNAL_LAG)))
+    return failure(
+      found,
+      'Do not restart it. Fix the database findings above. If there are none, look for a full or slow disk, and for locks, at the database: ' +
+        'NightledgerJournalLag in docs/operating/alerts.md has the statement.',
+    )
   return failure(
-    `The service at ${url} takes no bookings: ${faults.join('; ')}.`,
+    found,
     'Fix the database findings above. If there are none, restart the service: it takes over or becomes the standby.',
   )
 }

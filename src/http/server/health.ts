@@ -15,6 +15,8 @@ export interface Health {
 
 /** A batch in flight for longer than this means that the database is not taking writes. */
 const JOURNAL_LAG_MS_MAX = 2_000
+/** What the fault begins with. */
+export const JOURNAL_LAG = 'journal: a batch has been in flight'
 
 /**
  * `/healthz`: the process is alive. `/readyz`: it can take bookings now, that is, the database answers and accepts writes, no other
@@ -43,9 +45,7 @@ export function readinessFaults(
     ...(fence !== null && fence.readOnly !== null ? [`database: ${fence.readOnly}`] : []),
     ...health.faults(fence),
     ...(state === 'fenced' || state === 'closed' ? [`journal: ${state}`] : []),
-    ...(inFlightMs > JOURNAL_LAG_MS_MAX
-      ? [`journal: a batch has been in flight for ${Math.round(inFlightMs)} ms`]
-      : []),
+    ...(inFlightMs > JOURNAL_LAG_MS_MAX ? [`${JOURNAL_LAG} for ${Math.round(inFlightMs)} ms`] : []),
   ]
 }
 

@@ -98,6 +98,12 @@ describe('the service', () => {
     expect(await at(readyz(status, body))).toEqual({ severity, found: expect.stringContaining(found) } as never)
   })
 
+  test('whose database takes no writes is not to be restarted: it still answers reads, and a start would wait', async () => {
+    const port = readyz(503, { status: 'not ready', faults: ['journal: a batch has been in flight for 4452 ms'] })
+    const findings = await runChecks({ DATA_DIR: mkdtempSync(join(folders, 'data-')), PORT: String(port) })
+    expect(findings.find(({ check }) => check === 'service')?.fix).toStartWith('Do not restart it.')
+  })
+
   test('does not run', async () => {
     expect(await at(freePort())).toEqual({
       severity: 'warning',
