@@ -221,11 +221,18 @@ export class OidcSignIn {
   }
 }
 
-/** Asks the provider for its configuration. @throws if it does not answer, or names another issuer */
-export async function discover({ issuer, clientId, clientSecret }: OidcProvider): Promise<Configuration> {
+/**
+ * Asks the provider for its configuration.
+ * @param timeout seconds
+ * @throws if it does not answer, or names another issuer
+ */
+export async function discover(
+  { issuer, clientId, clientSecret }: OidcProvider,
+  timeout = PROVIDER_S_MAX,
+): Promise<Configuration> {
   const server = new URL(issuer)
   const config = await discovery(server, clientId, clientSecret, authenticationOf(clientSecret), {
-    timeout: PROVIDER_S_MAX,
+    timeout,
     execute: [
       // Of an id_token that comes straight from the provider, the library checks the signature only if told to.
       enableNonRepudiationChecks,

@@ -2,6 +2,9 @@ import { discover } from '../../accounts/oidc-sign-in.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
 import { type Check, failure, ok, skipped } from './check.ts'
 
+/** Less than a check may take. */
+const ANSWER_S_MAX = 5
+
 /** Whether the sign-in provider is reachable and has the configured issuer. */
 export const signInProvider: Check = {
   name: 'sign-in-provider',
@@ -9,7 +12,7 @@ export const signInProvider: Check = {
     const { oidc } = config.signIn
     if (oidc === null) return [skipped('OIDC_ISSUER is not set.')]
     try {
-      await discover(oidc)
+      await discover(oidc, ANSWER_S_MAX)
       return [ok(`The provider at ${oidc.issuer} answers with its configuration.`)]
     } catch (error) {
       return [
