@@ -108,7 +108,7 @@ describe('while Postgres is away', () => {
     return response.status
   }
 
-  test('reads from memory continue, writes are refused after 5 s as not written, and /readyz says so', async () => {
+  test('reads from memory continue, writes are refused after 5 s as not written, those with a key at once as unknown, and /readyz says so', async () => {
     // Touched once, so that unit and inventory are in memory.
     expect((await load.get('/availability?unit=unit-1&from=2030-01-01&to=2030-02-01')).status).toBe(200)
     expect(await readiness()).toBe(200)
@@ -133,6 +133,16 @@ describe('while Postgres is away', () => {
       code: 'INTERNAL',
       title: expect.stringContaining('othing was changed'),
     })
+    const repeated = await load.post(
+      '/bookings',
+      { ...body, arrival: '2030-12-31' },
+      { 'idempotency-key': 'while-away' },
+    )
+    expect([repeated.status, repeated.headers.has('retry-after'), await repeated.json()]).toMatchObject([
+      500,
+      true,
+      { title: expect.stringMatching(/may or may not have been made.* same Idempotency-Key/) },
+    ])
 
     await postgres.restart()
     const backMs = await msUntilBooked()
