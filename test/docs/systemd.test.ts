@@ -43,6 +43,28 @@ test('the example of its variables is valid once the secrets are filled in, and 
   expect(() => readConfig({ ...ofUnit, ...env })).toThrow(/PORTAL_TOKEN is required.*\n.*SECRET_KEY is required/)
 })
 
+test('what the documents say to run first loads the variables of the unit too, so that doctor checks what the service has', () => {
+  const loads = ['docs/operating.md', 'docs/operating/alerts.md', 'docs/operating/doctor.md'].flatMap((file) => [
+    ...readFileSync(file, 'utf8').matchAll(/set -a;.* \. \/etc\/nightledger\/nightledger\.env; set \+a/g),
+  ])
+  const [load = '', ...others] = new Set(loads.map(([text]) => text))
+  expect([loads.length, others]).toEqual([4, []])
+  const folder = mkdtempSync(join(tmpdir(), 'nightledger-unit-variables-'))
+  const files = [UNIT, 'deploy/cluster/nightledger.conf'].map((file) => readFileSync(file, 'utf8'))
+  const shown = files.flatMap((text) => [...text.matchAll(/^Environment=(.*)$/gm)].map(([, set = '']) => set))
+  // As systemd prints them.
+  const systemctl = `#!/bin/sh\necho '${shown.join(' ').replaceAll('%H', 'host1')}'\n`
+  writeFileSync(join(folder, 'systemctl'), systemctl, { mode: 0o755 })
+  writeFileSync(join(folder, 'nightledger.env'), 'WORKERS=2\nHOST=10.0.0.1\n')
+  const script = `${load.replace('/etc/nightledger', folder)}; env`
+  const { stdout } = Bun.spawnSync(['bash', '-euc', script], { env: { PATH: `${folder}:${process.env['PATH']}` } })
+  const loaded = stdout.toString().split('\n')
+  rmSync(folder, { recursive: true, force: true })
+  for (const each of ['NODE_ENV=production', 'DATA_DIR=/var/lib/nightledger', 'NODE_ID=host1', 'WORKERS=2'])
+    expect(loaded).toContain(each)
+  expect(loaded).toContain('HOST=10.0.0.1')
+})
+
 test('systemd waits for longer than a drain takes before it kills', () => {
   const drainMsMax = /DRAIN_MS_MAX = ([\d_]+)/.exec(readFileSync('src/app/service.ts', 'utf8'))?.[1]
   const stopS = /^TimeoutStopSec=(\d+)$/m.exec(readFileSync(UNIT, 'utf8'))?.[1]
