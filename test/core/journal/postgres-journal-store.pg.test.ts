@@ -9,7 +9,7 @@ import { ReadOnlyError } from '../../../src/postgres/client/failed-write.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
-import { agenciesOfShards, batchOf, unitSet } from '../../support/journal-records.ts'
+import { agenciesOfShards, audited, batchOf, booked, unitSet } from '../../support/journal-records.ts'
 import { serverUrl, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
 import { AGENCY, sampleId, sampleUnit } from '../../support/samples.ts'
@@ -126,6 +126,19 @@ describe('snapshots in Postgres', () => {
     expect(await store.lane(0).appendBatch(batch)).toBe('durable')
     expect(await seqsOf(AGENCY.id)).toEqual([1])
   })
+})
+
+test('J3: a booking is found though months were made since, in whose place lines of a sandbox would now be', async () => {
+  const { store } = await open()
+  const term = await store.takeOver('test')
+  const [sandbox] = agenciesOfShards(1)
+  // Its clock is ahead of all months.
+  const refusal = audited('1', 1, { at: Date.UTC(2090, 0, 15), ...(sandbox && { agencyId: sandbox }) })
+  const batch = batchOf(term, [booked('1'), refusal])
+  expect(await store.lane(0).appendBatch(batch)).toBe('durable')
+  await database.sql`select ensure_months((newest_month + interval '1 month')::date) from ledger`
+  await store.takeOver('newer')
+  expect(await store.lane(0).wasWritten(batch)).toBe(true)
 })
 
 describe('a server that takes no writes', () => {
