@@ -90,7 +90,6 @@ export class PostgresJournalStore implements JournalStore {
 
   async loadEntries(agencyId: string, unitId: string, afterSeq: number): Promise<readonly StoredEntry[]> {
     const unit = uuidOf(unitId)
-    await assertNotArchived(this.#queries, { agencyId, unitId, afterSeq })
     const rows = await this.#queries<StoredEntry[]>`
       select seq::float8 as "seq", unit_id as "unitId", other_unit_id as "otherUnitId", booking_id as "bookingId", kind, payload,
              checksum::text as "checksum"
@@ -99,6 +98,8 @@ export class PostgresJournalStore implements JournalStore {
       select seq::float8, unit_id, other_unit_id, booking_id, kind, payload, checksum::text
       from journal where other_unit_id = ${unit} and seq > ${afterSeq}
       order by "seq"`
+    // Afterwards: a month may have been archived while they were read.
+    await assertNotArchived(this.#queries, { agencyId, unitId, afterSeq })
     return rows.map(entryOf)
   }
 

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import { UnitState } from '../../../src/core/domain/unit-state.ts'
+import { CorruptLedgerError } from '../../../src/core/journal/journal-error.ts'
 import type { WriterTerm } from '../../../src/core/journal/journal-store.ts'
 import { shardOf } from '../../../src/core/journal/shard.ts'
 import { encodeSnapshot } from '../../../src/core/journal/snapshot-codec.ts'
@@ -9,6 +10,7 @@ import { ReadOnlyError } from '../../../src/postgres/client/failed-write.ts'
 import { PostgresJournalStore } from '../../../src/postgres/stores/postgres-journal-store.ts'
 import { emptyTables } from '../../support/empty-tables.ts'
 import { eventually } from '../../support/eventually.ts'
+import { holding } from '../../support/held-lock.ts'
 import { agenciesOfShards, audited, batchOf, booked, unitSet } from '../../support/journal-records.ts'
 import { serverUrl, testDatabase } from '../../support/postgres.ts'
 import { insertAgency } from '../../support/sample-rows.ts'
@@ -126,6 +128,31 @@ describe('snapshots in Postgres', () => {
     expect(await store.lane(0).appendBatch(batch)).toBe('durable')
     expect(await seqsOf(AGENCY.id)).toEqual([1])
   })
+})
+
+test('S2: entries are not read without those of a month that is archived in the middle of it', async () => {
+  const { store } = await open()
+  await appendSets(store, await store.takeOver('test'), 2)
+  // As retire_month does it: the tables of the month are locked until it commits.
+  const [row] = await database.sql<{ part: string }[]>`select max(tableoid::regclass::text) as part from journal`
+  const part = row?.part ?? ''
+  const commit = await holding(
+    database.url,
+    `lock table journal in access exclusive mode;
+     insert into archived_unit (agency_id, unit_id, seq) values ('${uuidOf(AGENCY.id)}', '${uuidOf(UNIT_A)}', 2);
+     alter table journal detach partition ${part}`,
+  )
+  const read = store.loadEntries(AGENCY.id, UNIT_A, 0).catch((error: unknown) => error)
+  await eventually('it waits for the archive', async () => {
+    const waiting = await database.sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%from journal%'`
+    return waiting.length > 0
+  })
+  await commit()
+  const found = await read
+  await database.sql.unsafe(`
+    alter table journal attach partition ${part} for values from ('2027-01-01') to ('2027-02-01'); delete from archived_unit`)
+  expect(found).toBeInstanceOf(CorruptLedgerError)
 })
 
 test('J3: a booking is found though months were made since, in whose place lines of a sandbox would now be', async () => {
