@@ -120,7 +120,7 @@ async function changingFunctions(): Promise<Map<string, string>> {
 }
 
 const CHANGE =
-  /\b(insert into|update|delete from) ((?!set\b)(?:\$\{name\}|[a-z_]+))(?= ?\(| (?:[a-z]+ )?set\b|\s+where| old\b)/g
+  /\b(insert into|update|delete from) ((?!set\b)(?:\$\{name\}|[a-z_]+))(?= ?\(| (?:[a-z]+ )?set\b|(?: [a-z]+)?\s+where| old\b)/g
 const INSERTED = /\binserted\([^,()]+, (\w+)/g
 
 async function sources(): Promise<{ file: string; code: string }[]> {
