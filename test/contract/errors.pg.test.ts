@@ -261,6 +261,8 @@ describe('Limits', () => {
     const answers = await Promise.all(large.map(async (path) => [path, (await call(path)).status]))
     expect(answers).toEqual(large.map((path) => [path, 429]))
     expect(large).toContain('/units')
+    // What a tool is asked for is in the body, which comes too late.
+    expect((await service.mcp(key, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(429)
   })
   test('requests per month: 200 in parallel at 49,990 of 50,000 let exactly 10 pass, whatever the key', async () => {
     const { limited, limitedKey } = await withPlan({ requestsPerMonth: 50_000 })
