@@ -74,10 +74,11 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
         if (event.target === ref.current) leave()
       }}
       onKeyDown={(event) => {
-        if (event.key !== 'Escape' || (onClose !== undefined && !guarded)) return
-        // Chromium closes at the second Escape even if the first was refused.
+        if (event.key !== 'Escape') return
+        // By hand: Chromium closes at the second Escape even if the first was refused, and with a dialog the one that it is in.
         event.preventDefault()
-        if (guarded) setAsking(!isAsking)
+        event.stopPropagation()
+        leave()
       }}
       onPointerDown={(event) => {
         if (event.target === ref.current) leave()
