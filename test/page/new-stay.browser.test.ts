@@ -298,6 +298,10 @@ describeInBrowser('a new stay in the calendar', () => {
       await list.getByRole('button', { name: 'Cancel all 2 stays…' }).click()
       const dialog = page.getByRole('dialog', { name: 'Cancel 2 stays' })
       await dialog.getByLabel('Reason').fill('Called off')
+      // Back to the other stay, whose panel would take the place of this one.
+      await page.goBack()
+      await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Cancel' }).click()
+      expect(await dialog.getByLabel('Reason').inputValue()).toBe('Called off')
       await snapshot(page, 'cancel-together')
       await dialog.getByRole('button', { name: 'Cancel 2 stays' }).click()
       await page.getByText('2 stays cancelled').waitFor()

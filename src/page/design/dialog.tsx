@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Problem } from '../api/problem.ts'
 import type { Route } from '../route/route.ts'
-import { guardLeaving, navigate, stopGuarding, useRoute } from '../route/router.ts'
+import { guardLeaving, navigate, useRoute } from '../route/router.ts'
 import { Button, IconButton } from './button.tsx'
 import { ErrorNote } from './feedback.tsx'
 import { Toasts } from './toast.tsx'
@@ -27,7 +27,8 @@ interface DialogProps {
  * A modal dialog, open for as long as it is drawn. The rest of the page is inert meanwhile, and what had the focus gets it back.
  * The first control inside gets the focus, unless another has `autofocus`; after a submission that is refused, the first field that is wrong.
  */
-export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm', isSide = false }: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { title, children, footer, onClose, onSubmit, width = 'm', isSide = false } = props
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   const [isEdited, setEdited] = useState(false)
@@ -103,7 +104,9 @@ export function Dialog({ title, children, footer, onClose, onSubmit, width = 'm'
           {content}
         </form>
       )}
-      {guarded && <LeaveGuard isUnsaved what="What you have entered in this form has not been saved." />}
+      {guarded && (
+        <LeaveGuard isUnsaved what="What you have entered in this form has not been saved." onLeave={onClose} />
+      )}
       {isAsking && (
         <FormDialog
           title="Discard what you have entered?"
@@ -187,10 +190,14 @@ export function ConfirmDialog({
 /**
  * Asks before something unsaved is left: by a link, by Back, or by closing the window. Another tab or filter of the same path is not
  * leaving it.
+ * @param props.onLeave of a dialog, which every other address leaves: closes it
  */
-export function LeaveGuard({ isUnsaved, what }: { isUnsaved: boolean; what: string }) {
+export function LeaveGuard(props: { isUnsaved: boolean; what: string; onLeave?: () => void }) {
+  const { isUnsaved, what, onLeave } = props
   const { path } = useRoute()
   const [wanted, setWanted] = useState<Route | null>(null)
+  const end = useRef(() => {})
+  const isDialog = onLeave !== undefined
   const here = path.join('/')
   // Ends when it is no longer drawn, not after the next paint: what has been saved may lead to another screen at once.
   useLayoutEffect(() => {
@@ -198,15 +205,16 @@ export function LeaveGuard({ isUnsaved, what }: { isUnsaved: boolean; what: stri
     const beforeUnload = (event: BeforeUnloadEvent) => event.preventDefault()
     addEventListener('beforeunload', beforeUnload)
     const unguard = guardLeaving((next) => {
-      if (next.path.join('/') === here) return true
+      if (!isDialog && next.path.join('/') === here) return true
       setWanted(next)
       return false
     })
-    return () => {
+    end.current = () => {
       removeEventListener('beforeunload', beforeUnload)
       unguard()
     }
-  }, [isUnsaved, here])
+    return end.current
+  }, [isUnsaved, here, isDialog])
   if (wanted === null) return null
   return (
     <ConfirmDialog
@@ -214,7 +222,9 @@ export function LeaveGuard({ isUnsaved, what }: { isUnsaved: boolean; what: stri
       action="Discard and leave"
       onConfirm={() => {
         setWanted(null)
-        stopGuarding()
+        // Not what else is unsaved: that asks in its turn.
+        end.current()
+        onLeave?.()
         navigate(wanted.path, wanted.query)
       }}
       onClose={() => setWanted(null)}

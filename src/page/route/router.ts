@@ -27,11 +27,6 @@ export function guardLeaving(mayLeave: (next: Route) => boolean): () => void {
   return () => void guards.delete(mayLeave)
 }
 
-/** What is unsaved is given up. */
-export function stopGuarding(): void {
-  guards.clear()
-}
-
 export function useRoute(): Route {
   return useStore(current)
 }
