@@ -18,6 +18,8 @@ interface DialogProps {
   onClose?: (() => void) | undefined
   /** Makes it a form: called when a submit button or Enter is pressed. */
   onSubmit?: (() => void) | undefined
+  /** False: closing the form loses nothing that is worth a question. */
+  isGuarded?: boolean
   width?: 's' | 'm' | 'l' | undefined
   /** Along the right side; over the whole screen on a phone. */
   isSide?: boolean
@@ -28,7 +30,7 @@ interface DialogProps {
  * The first control inside gets the focus, unless another has `autofocus`; after a submission that is refused, the first field that is wrong.
  */
 export function Dialog(props: DialogProps) {
-  const { title, children, footer, onClose, onSubmit, width = 'm', isSide = false } = props
+  const { title, children, footer, onClose, onSubmit, isGuarded = true, width = 'm', isSide = false } = props
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   const [isEdited, setEdited] = useState(false)
@@ -42,7 +44,7 @@ export function Dialog(props: DialogProps) {
     if (wrong instanceof HTMLElement) wrong.focus()
     else said?.scrollIntoView({ block: 'nearest' })
   })
-  const guarded = isEdited && onSubmit !== undefined && onClose !== undefined
+  const guarded = isGuarded && isEdited && onSubmit !== undefined && onClose !== undefined
   useLayoutEffect(() => {
     const dialog = ref.current
     const before = document.activeElement

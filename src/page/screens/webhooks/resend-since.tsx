@@ -76,6 +76,7 @@ export function ResendSince({ endpoint, onClose }: { endpoint: Endpoint; onClose
       width="s"
       onClose={onClose}
       onSubmit={() => void run()}
+      isGuarded={false}
       footer={
         isRunning ? (
           <Button onClick={stop}>Stop</Button>
