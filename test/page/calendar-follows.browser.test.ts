@@ -2,7 +2,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { isoOf } from '../../src/page/format/days.ts'
-import { describeInBrowser, openPortalInBrowser, type PortalInBrowser, signInWithToken } from '../support/browser.ts'
+import {
+  describeInBrowser,
+  FAR_FROM_MIDNIGHT,
+  openPortalInBrowser,
+  type PortalInBrowser,
+  signInWithToken,
+} from '../support/browser.ts'
 
 /** Far enough ahead that the demo has nothing there. */
 const FIRST = Math.floor(Date.now() / 86_400_000) + 420
@@ -12,7 +18,7 @@ const STREAMS = /^nightledger_feed_streams_open (\d+)$/m
 describeInBrowser('the calendar follows what others do', () => {
   let portal: PortalInBrowser
   beforeAll(async () => {
-    portal = await openPortalInBrowser()
+    portal = await openPortalInBrowser({}, FAR_FROM_MIDNIGHT)
   })
   afterAll(() => portal.close())
 

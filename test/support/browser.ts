@@ -77,6 +77,9 @@ export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   })
 }
 
+/** A time zone whose midnight is three hours away at least, so that today stays the same day while the tests of a file run. */
+export const FAR_FROM_MIDNIGHT = new Date().getUTCHours() < 21 ? 'UTC' : 'Pacific/Auckland'
+
 /** `timezone`: what the demo agency is moved to, for tests of today. */
 export async function openPortalInBrowser(
   env: Record<string, string> = {},
