@@ -14,7 +14,7 @@ const WAITING_BYTES_MAX = 1_048_576
  */
 export function openLog(level: LogLevel, { worker }: { readonly worker?: number } = {}): Log {
   const destination = pino.destination({ dest: 2, sync: true, maxLength: WAITING_BYTES_MAX })
-  // Otherwise whoever logs meets the failure.
+  // Without a listener, the failure would be thrown at the code that logs.
   destination.on('error', () => {})
   return pino(
     {

@@ -64,7 +64,7 @@ interface PortalOptions {
   readonly agencies: Pick<PortalLedger, 'allAgencies' | 'newAgencyId'>
   /** Of all workers of the service; null: this process has none beside it. */
   readonly runRetention: ((isDryRun: boolean) => Promise<RetentionRound>) | null
-  /** The same. */
+  /** Those of the units that any worker has in memory; null: this process has no workers beside it. */
   readonly residentUnits: ResidentUnits | null
 }
 

@@ -208,7 +208,7 @@ describeInBrowser('bookings', () => {
       await page.keyboard.type('01')
       await dialog.getByText('The nights are free.').waitFor()
       await page.keyboard.type('0')
-      // The dialog is drawn anew meanwhile, as after a change by a colleague.
+      // The dialog is drawn again meanwhile, as after a change by a colleague.
       await page.setViewportSize(PHONE)
       await page.keyboard.type('12031')
       expect(await dialog.getByLabel('Departure').inputValue()).toBe('2031-01-01')

@@ -97,7 +97,7 @@ export function newBookingOf(
     departure: stay.departure,
     adults,
     children,
-    // The contract: ignored without children. Whoever prepares the unit reads it.
+    // The contract: ignored without children. The agency reads it when it prepares the unit.
     extraBed: extraBed && children > 0,
     holdExpiresAt: isHold(status) ? at + (holdHours ?? defaultHoldHours) * HOUR_MS : null,
     expectedUntil: status === 'checked_in' ? expectedUntil : null,

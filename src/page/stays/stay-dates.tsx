@@ -45,7 +45,7 @@ export function StayDates(props: {
       <DateInput
         label="Departure"
         value={isoOf(at.departure)}
-        // Not that of a date on the way: a browser begins with the field anew when this changes.
+        // Not that of a half-typed date: when this changes, a browser starts the field again.
         min={isoOf(Math.max(at.arrival, entered.current.arrival) + 1)}
         hint={hint}
         onFocus={enter}

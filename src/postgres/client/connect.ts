@@ -48,7 +48,7 @@ const SESSION = {
   // How our statements are read, and what they see while they wait for locks.
   standard_conforming_strings: 'on',
   default_transaction_isolation: 'read committed',
-  // So that we are told of a commit whose wait for its standby was cancelled (P2).
+  // PostgreSQL reports a commit whose wait for its standby was cancelled only as a warning (P2).
   client_min_messages: 'warning',
 } as const
 
