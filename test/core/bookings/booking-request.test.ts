@@ -14,7 +14,7 @@ test('only a guest who has arrived is expected to stay longer than booked', () =
   expect(bookingAs('confirmed').expectedUntil).toBeNull()
 })
 
-test('a booking has an extra bed only with children, made by a partner or by the agency', () => {
+test('a booking has an extra bed only with children', () => {
   const bookedWith = (children: number) =>
     newBookingOf(requestFor(sampleUnit(), '2027-03-01', '2027-03-05', { children, extraBed: true }), AGENCY, {
       id: sampleId('bkg', 'a'),
